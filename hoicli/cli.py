@@ -22,35 +22,46 @@ from hoicli.io.messages import say
 from hoicli.io.standard import close_stdout_quietly, hold_standard_streams
 from hoicli.version import __version__
 
-COMMANDS = {
-    "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
-    "match": "Match predictions with ground truth: one line for each image, for eval and for jq.",
-    "eval": "The mAP of a prediction dump by each published protocol.",
-    "pairstats": "Pairs before and after interaction classification: recall, precision, negative AP, interaction mAP.",
-    "recall": "Recall at K of triplets, as scene graphs are evaluated: R@K, mR@K, zR@K and F1@K.",
-    "diagnose": "Why a detector fails: error types, and what fixing each would give.",
-    "curves": "Precision and recall by score threshold, the best threshold, and the calibration of scores.",
-    "confusion": "Which verb or object is taken for which, and what mAP that costs.",
-    "explore": "One page to find out why: classes, errors, images and two models side by side, linked.",
-    "compare": "Whether one detector is better than another, by how much, and where.",
-    "table": "Result rows of any number of models in one table: LaTeX, Markdown, HTML, CSV.",
-    "corrupt": "RoHOI-style: 20 corruptions at five severities of every image, with boxes that move along.",
-    "robust": "How well a detector withstands corruption: MRI, CRI, and each corruption, family and severity.",
-    "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",
-    "curriculum": "SAMPL's curriculum: the next epoch's masking level from the scores so far.",
-    "shoe-sim": "How alike senses are, for shoe-eval: from WordNet, from language models, or tables merged.",
-    "shoe-eval": "Open-vocabulary predictions by meaning: SHOE's soft mAP and mF1.",
-    "vlm-eval": "Answers of vision-language models: multiple choice, grounding and referring.",
-    "agree": "How well raters and models agree: kappa, alpha, agreement, Spearman's rho.",
-    "prompts": "What to ask a vision-language model about each image, for convert --from vlm to read the answers.",
-    "validate": "Check any stream, and a pair of them, for what makes numbers quietly wrong.",
-    "audit": "What to look at in the ground truth: boxes drawn twice, labels that models contradict or miss.",
-    "show": "Ground truth and predictions drawn on the images: a folder of pictures, one sheet, or a page.",
-    "data": "Ground truth by name: what is published where, and the copies kept here for --gt hico:test.",
-    "vocab": "The verbs, objects, interactions and splits of a dataset; what a label may mean in WordNet.",
-    "doctor": "What is installed, what is missing, and whether it works: for a bug report.",
+GROUPS = {
+    "From a dump to a number": {
+        "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
+        "validate": "Check any stream, and a pair of them, for what makes numbers quietly wrong.",
+        "match": "Match predictions with ground truth: one line for each image, for eval and for jq.",
+        "eval": "The mAP of a prediction dump by each published protocol.",
+        "recall": "Recall at K of triplets, as scene graphs are evaluated: R@K, mR@K, zR@K and F1@K.",
+        "data": "Ground truth by name: what is published where, and the copies kept here for --gt hico:test.",
+    },
+    "Why, and is it better": {
+        "diagnose": "Why a detector fails: error types, and what fixing each would give.",
+        "curves": "Precision and recall by score threshold, the best threshold, and the calibration of scores.",
+        "confusion": "Which verb or object is taken for which, and what mAP that costs.",
+        "pairstats": "Pairs before and after classification: recall, precision, negative AP, interaction mAP.",
+        "compare": "Whether one detector is better than another, by how much, and where.",
+        "explore": "One page to find out why: classes, errors, images and two models side by side, linked.",
+        "show": "Ground truth and predictions drawn on the images: a folder of pictures, or one sheet.",
+        "audit": "What to look at in the ground truth: boxes drawn twice, labels that models contradict or miss.",
+        "table": "Result rows of any number of models in one table: LaTeX, Markdown, HTML, CSV.",
+    },
+    "Corrupted images": {
+        "corrupt": "RoHOI-style: 20 corruptions at five severities of every image, with boxes that move along.",
+        "robust": "How well a detector withstands corruption: MRI, CRI, and each corruption, family and severity.",
+        "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",
+        "curriculum": "SAMPL's curriculum: the next epoch's masking level from the scores so far.",
+    },
+    "Open vocabulary, and models that answer in words": {
+        "shoe-sim": "How alike senses are, for shoe-eval: from WordNet, from language models, or tables merged.",
+        "shoe-eval": "Open-vocabulary predictions by meaning: SHOE's soft mAP and mF1.",
+        "agree": "How well raters and models agree: kappa, alpha, agreement, Spearman's rho.",
+        "prompts": "What to ask a vision-language model about each image, for convert --from vlm to read the answers.",
+        "vlm-eval": "Answers of vision-language models: multiple choice, grounding and referring.",
+    },
+    "To look things up": {
+        "vocab": "The verbs, objects, interactions and splits of a dataset; what a label may mean in WordNet.",
+        "doctor": "What is installed, what is missing, and whether it works: for a bug report.",
+    },
 }
-"""The commands in the order of a first session, each with its line in `hoicli --help`."""
+"""The commands by what they are for, each with its line in `hoicli --help`."""
+COMMANDS = {name: line for lines in GROUPS.values() for name, line in lines.items()}
 
 EXIT_DATA, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 EXIT_SIGNAL = 128
@@ -75,8 +86,9 @@ class LazyGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The list in `hoicli --help`, without importing a command."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, lines in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(lines.items()))
 
     def summary(self, name: str) -> str:
         """The line of a command in the list, without importing it."""

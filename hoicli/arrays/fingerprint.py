@@ -4,8 +4,8 @@ The digest is of a sum over images, so that neither the order of the lines nor t
 image's hash is of all that any metric reads of its record: its id; every box with its label, its sense and whether its
 actions were annotated; every triplet with its verb, role and sense; which triplets share a box; the image-level labels,
 none being another thing than an empty list; and the caveats. Not of the order of boxes and triplets. Labels are hashed
-as they are spelled, so readers with and without a vocabulary agree. It does not protect against somebody who makes two
-of one digest on purpose.
+in one of their spellings (`spelled`), so readers with and without a vocabulary agree. It does not protect against
+somebody who makes two of one digest on purpose.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Floats, Ints, runs_of
+from hoicli.vocabulary.labels import spelled
 
 Hashes = NDArray[np.uint64]
 
@@ -117,8 +118,8 @@ def _digest(text: str) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _text(text: str | None) -> int:
-    """A hash of one of the few texts that return: a label, a verb. 0 for none."""
-    return 0 if text is None else _digest(text)
+    """A hash of one of the few texts that return: a label, a verb, in any spelling. 0 for none."""
+    return 0 if text is None else _digest(spelled(text))
 
 
 def _column(values: Iterable[int]) -> Hashes:

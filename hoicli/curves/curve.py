@@ -94,7 +94,7 @@ class Curve:
         if not len(self.score):
             return np.zeros(0, dtype=np.int64)
         high, low = float(self.score[0]) / 2, float(self.score[-1]) / 2  # halves: their difference is always a number
-        cuts = 2 * (high - (high - low) * (np.arange(steps + 1) / steps))
+        cuts = 2 * np.linspace(high, low, steps + 1)  # both ends as they are
         kept = np.searchsorted(-self.score, -cuts, side="right")
         return np.unique(kept[kept > 0] - 1)
 

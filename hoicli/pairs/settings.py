@@ -44,8 +44,10 @@ def sweeps(
 
     Raises `UsageError` for values out of range.
     """
-    for value in (*nms, None):  # check the exponents even without a threshold
-        Filters(nms=value, nms_alpha=alpha, nms_beta=beta)
+    for value in nms:
+        if not 0 <= value <= 1:
+            raise UsageError(f"--nms-sweep {value:g}: the threshold is an overlap, between 0 and 1")
+    Filters(nms_alpha=alpha, nms_beta=beta)  # checks the exponents, also without a threshold
     rows = [Sweep(), *(Sweep(nms=value, alpha=alpha, beta=beta) for value in nms)]
     rows += [Sweep(det_threshold=value) for value in det_thresholds]
     return list(dict.fromkeys(rows))

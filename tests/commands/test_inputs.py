@@ -49,7 +49,6 @@ CALLS = [
     ("robust", "--allow-missing", "cells.jsonl", "-o", "other.jsonl"),
     ("robust", "--allow-missing", "cells.jsonl", "--plot", "cell.png"),
     ("show", "--images", "images", *DATA, "-o", "image.png"),
-    ("report", "--images", "images", *DATA, "-o", "image.html"),
     ("corrupt", "--images", "images", "--save-images", "out", "--corruption", "jpeg", "gt.jsonl", "-o", IMAGE),
     ("mask", "--images", "images", "--save-images", "masked", "gt.jsonl", "-o", IMAGE),
 ]  # fmt: skip

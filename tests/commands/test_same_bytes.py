@@ -108,7 +108,8 @@ def made_of(dataset: str, folder: Path) -> tuple[Path, Path]:
         hois = [{"subject": 0, "object": row, "verb": verb} for row, (verb, _) in enumerate(pairs, start=1)]
         record = {"image_id": f"{number}.jpg", "width": 220, "height": 220, "boxes": corners,
                   "labels": ["person", *(name for _, name in pairs)], "hois": hois}  # fmt: skip
-        near = [[value + chance.choice([0, 1, 60]) for value in box] for box in corners]
+        moved = ([value + chance.choice([0, 1, 60]) for value in box] for box in corners)
+        near = [[min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)] for x1, y1, x2, y2 in moved]
         guessed = [{**hoi, "score": chance.choice([0.25, 0.5, 0.75])} for hoi in hois for _ in range(2)]
         truth.append(record)
         found.append({**record, "boxes": near, "hois": guessed})

@@ -129,7 +129,7 @@ def test_thresholds_best_f1_and_thinning_against_a_slow_twin(
     spread: set[int] = set()
     if entries:
         high, low = entries[0][0], entries[-1][0]
-        above = [at(high - (high - low) * step / 7)[1] for step in range(7)]
+        above = [at(cut)[1] for cut in np.linspace(high, low, 8)[:-1].tolist()]
         spread = {count - 1 for count in (*above, len(entries))}
     assert set(curve.points(levels, 7).tolist()) == wanted | ({best} - {None}) | spread
     assert set(scores) == set(score[curve.reachable].tolist())

@@ -609,15 +609,19 @@ READERS: list[Reader] = [
         _both(f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim IN {SHOE / 'predictions.jsonl'} -o OUT"),
     ),
     Reader(
-        "synsets:labels", CORPUS / "labels.txt", "text", ["synsets --pos v -o OUT -", "synsets -o OUT -"], stdin=True
+        "vocab:labels",
+        CORPUS / "labels.txt",
+        "text",
+        ["vocab --pos v --senses - -o OUT", "vocab --senses - -o OUT"],
+        stdin=True,
     ),
     *(
         Reader(
-            f"synsets:wordnet {name}",
+            f"vocab:wordnet {name}",
             WORDNET / name,
             "text",
             [
-                f"synsets --wordnet DIR/wordnet{language} -o OUT horse ride chien",
+                f"vocab --wordnet DIR/wordnet{language} -o OUT --senses horse --senses ride --senses chien",
                 f"shoe-sim --wordnet DIR/wordnet{language} --backend wordnet:path --pairs {SENSES} -o OUT",
             ],
             file=f"wordnet/{name}",

@@ -37,11 +37,13 @@ def refusal(result: Result) -> str:
 
 # Answers of models
 
-UNCLOSED = '{"a":' * 25 + '{"b":[' + ",".join("1" * 50_000) + '],"c":"x'
+MEMBERS = 45_000
+"""Of a list, in an answer that is just short enough to be read."""
+UNCLOSED = '{"a":' * 25 + '{"b":[' + ",".join("1" * MEMBERS) + '],"c":"x'
 WRAPPED = {
     "wrappers that are not closed": UNCLOSED,
     "the same in a fence": "```\n" + UNCLOSED,
-    "half a list over and over": '{"a": ' * 25 + "[" + ",".join("1" * 50_000) + " x",
+    "half a list over and over": '{"a": ' * 25 + "[" + ",".join("1" * MEMBERS) + " x",
 }
 
 
@@ -67,7 +69,7 @@ def test_the_end_of_an_answer_is_tried_a_few_times(
     monkeypatch.setattr(answers._ValueReader, "value", counted)
     path = answered(tmp_path, WRAPPED[name])
     assert hoicli("convert", "--from", "vlm", "--coords", "pixels", path).code == 0
-    assert 50_000 < read < 8 * 50_000
+    assert MEMBERS < read < 8 * MEMBERS
 
 
 def located(count: int) -> list[dict[str, Any]]:

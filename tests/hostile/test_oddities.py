@@ -108,7 +108,11 @@ def test_minus_zero_is_zero(hoicli: Hoicli, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", ["1e308", "-1e308", "5e-324", "9007199254740993", "18446744073709551615", "1e-400"])
 def test_numbers_at_the_edge(hoicli: Hoicli, tmp_path: Path, number: str) -> None:
     """What a double can hold is a score and a coordinate, without a warning."""
-    for line in ((SCORED % 1).replace("0.5", number), (SCORED % 1).replace("[[0,", f"[[{number},")):
+    end = 0 if float(number) <= 0 else 2  # x1 or x2, so that the box is not inverted
+    box = ["0", "0", "9", "9"]
+    box[end] = number
+    moved = (SCORED % 1).replace("[[0, 0, 9, 9]", f"[[{', '.join(box)}]")
+    for line in ((SCORED % 1).replace("0.5", number), moved):
         result = evaluated(hoicli, tmp_path, [TRUTH % 1], [line])
         assert result.code == 0
         assert all(line.startswith("hoicli: ") for line in result.err.splitlines())

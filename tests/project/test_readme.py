@@ -36,7 +36,7 @@ def test_a_search_finds_something(name: str) -> None:
 
 
 def test_the_readme_is_read_in_ten_minutes() -> None:
-    assert len(README.read_text().splitlines()) <= 300
+    assert len(README.read_text().splitlines()) <= 200
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -81,7 +81,7 @@ def test_every_command_has_a_page_and_is_run(name: str) -> None:
     text = page_of(name).read_text()
     assert text.startswith(f"# hoicli {name}\n")
     assert any(f"hoicli {name}" in command for command in commands(without_help(text)))
-    assert f"| [{name}](docs/commands/{name}.md) | {COMMANDS[name]} |\n" in TEXTS["README.md"]
+    assert f"[{name}](docs/commands/{name}.md)" in TEXTS["README.md"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -664,7 +664,7 @@ def test_from_answers_to_explanations(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli("convert", "--from", "vlm", "--coords", "1000", "-o", predictions, folder / "answers.jsonl").code == 0
     pair = ("--gt", folder / "ground_truth.jsonl", predictions)
     assert hoicli("shoe-sim", "--backend", "wordnet:wup", "-o", table, *pair).code == 0
-    result = hoicli("shoe-eval", "--sim", table, "--explain", why, *pair)
+    result = hoicli("shoe-eval", "--sim", table, "--reasons", why, *pair)
     assert result.code == 0
     assert "are not in the similarity table" not in result.err
     told = {
