@@ -148,7 +148,7 @@ def short(value: Any) -> str:
 
 def read_object(path: str, kind: str, of: str, *, most: int) -> Record:
     """The JSON object that a whole file is, of at most `most` bytes: a protocol, a recipe. kind: what it is, a name of
-    `hoicli schema`; of: what the object is made of. Raises `DataError` that names the file."""
+    `hoicli doctor --schema`; of: what the object is made of. Raises `DataError` that names the file."""
     place = display_name(path)
     with open_input(path) as file:
         data = file.read(most + 1)
