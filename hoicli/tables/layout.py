@@ -268,10 +268,10 @@ def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str, clash: Cl
     table = TextTable([""] * names + found.above, heads, lines, names)
     mark_at = heads.index("protocol") if "protocol" in index else 0
     made = annotated(table, values, mark_at=mark_at, shown=index)
-    return _counted(made, counts) if column == "subset" and _COUNTED.intersection(index) else made
+    return counted(made, counts) if column == "subset" and _COUNTED.intersection(index) else made
 
 
-def _counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
+def counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
     """The table with a line `n`, what each value is over, below the lines that share it. counts: of each line, by
     column."""
     lines: list[Sequence[str]] = []
@@ -287,7 +287,8 @@ def _counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
             lines.append(["n", *[""] * (table.names - 1), *shared])
             shared = []
     marks = {(line if line < 0 else at[line], column): mark for (line, column), mark in table.marks.items()}
-    return replace(table, lines=lines, marks=marks)
+    best, second = ([(at[line], column) for line, column in places] for places in (table.best, table.second))
+    return replace(table, lines=lines, marks=marks, best=best, second=second)
 
 
 def shown_value(row: Row) -> str:

@@ -257,6 +257,8 @@ def test_tables_show_what_values_are_over(hoicli: Hoicli) -> None:
     assert after["both_boxes"] == ["n", "13"]
     assert after["missed_gt"] == ["n", "11"]
     assert after["false_negative"] == ["n", "10"]
+    latex = hoicli("diagnose", "--format", "latex", *PAIR).out.splitlines()
+    assert next(line for line in latex if line.startswith("n ")).endswith(r"& 13 & 11 & 13 & 10 \\")
 
 
 def test_match_then_diagnose(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -346,6 +348,7 @@ def test_wrong_calls(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -
 
 def test_explain_and_the_note_about_deltas(hoicli: Hoicli) -> None:
     text = hoicli("diagnose", "--explain").out
+    assert "n is how many classes" in text
     assert all(name in text for name in ORACLES)
     assert "do not add up" in text
     assert "the deltas do not add up to 100 - mAP" in hoicli("diagnose", "--format", "table", *PAIR).err

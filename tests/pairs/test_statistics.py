@@ -977,7 +977,7 @@ def test_a_sweep_is_a_table_with_a_line_a_setting(files: tuple[Path, Path], hoic
     [
         (["--nms-sweep", "0.5,x"], "hoicli: --nms-sweep 0.5,x: 'x' is no number; give numbers with commas between\n"),
         (["--det-threshold", "nan"], "--det-threshold nan: 'nan' is no number"),
-        (["--nms", "2"], "--nms 2: the threshold is an overlap, between 0 and 1"),
+        (["--nms-sweep", "2"], "--nms 2: the threshold is an overlap, between 0 and 1"),
         (["--format", "xml"], "--format xml: choose from"),
         (["--verb-score", "box"], "--verb-score box: choose verb or triplet"),
         (["--name", "a", "--name", "b"], "--name: 2 names for 1 streams"),
