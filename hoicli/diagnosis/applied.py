@@ -59,6 +59,7 @@ predictions are all wrong leave the mean. Its oracles together need not give 100
 In V-COCO a statement has the human box of the person it belongs to, and its verb is its action in its role.
 mAP is that of the protocol. The paper defines AP as the area under the precision-recall curve; its code for HICO-DET
 reads the curve at 11 recalls, and so does protocol diag. For V-COCO, vcoco-s1 takes the area.
+A class without ground truth left by missed_gt or false_negative leaves the mean: n is how many classes a mean is over.
 Errors overlap: the deltas do not add up to what is missing to 100."""
 
 

@@ -30,7 +30,8 @@ def diagnosis_rows(
     `top` classes by what the best single oracle would give them. With an `order` of oracles, progressive_mAP after each
     step and progressive_delta_mAP, what the step adds to the one before.
 
-    A count's subset is that of the predicted class, for missed_gt that of the annotated one. Values are in percent,
+    A count's subset is that of the predicted class, for missed_gt that of the annotated one; its n is how many triplets
+    are predicted there, for missed_gt annotated. Values are in percent,
     except counts."""
     name = diagnosis.protocol.name
     settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
@@ -38,7 +39,7 @@ def diagnosis_rows(
     counts = diagnosis.counts()
     results = list(diagnosis.results(vocabulary))
     subsets = diagnosis.subsets(vocabulary)
-    yield from _counts(counts, subsets, common)
+    yield from _counts(counts, diagnosis.positives, subsets, common)
     yield from _means(results, subsets, common)
     if order:
         steps = [results[0], *diagnosis.progressive(vocabulary, order)]
@@ -69,7 +70,7 @@ def part_rows(
     every = diagnosis.subsets(vocabulary)
     kept = {subset: classes[np.isin(classes, sorted(part))] for subset, classes in every.items()}
     subsets = {subset: classes for subset, classes in kept.items() if len(classes)}
-    yield from _counts(diagnosis.counts(), subsets, common)
+    yield from _counts(diagnosis.counts(), diagnosis.positives, subsets, common)
     yield from _means(list(diagnosis.results(vocabulary)), subsets, common)
 
 
@@ -81,10 +82,11 @@ def _unit(error: str) -> str:
     return "triplets" if error == MISSED else "predictions"
 
 
-def _counts(counts: Mapping[str, Ints], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
+def _counts(counts: Mapping[str, Ints], positives: Ints, subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
     for error in (*ERRORS, MISSED):
         for subset, classes in subsets.items():
-            total = sum(int(counts[name][classes].sum()) for name in ERRORS)
+            of = [positives] if error == MISSED else [counts[name] for name in ERRORS]
+            total = sum(int(number[classes].sum()) for number in of)
             value = int(counts[error][classes].sum())
             yield _row("count", {"subset": subset, "error": error}, value, total, _unit(error), common)
 

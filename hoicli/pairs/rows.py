@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from hoicli.pairs.outcome import PairResults
 from hoicli.pairs.settings import Sweep
-from hoicli.pairs.statistics import RELEASED_STEPS, STEPS, PairResults, PairStatistics
+from hoicli.pairs.statistics import RELEASED_STEPS, STEPS, PairStatistics
 from hoicli.records.results import Row, percent, signature
 
 METRICS = {
     "pairs_per_image": "pairs an image",
     "pair_recall": "pair recall",
     "pair_precision": "pair precision",
+    "pair_precision_own_images": "pair precision in a group's own images",
     "neg_ap": "negative AP",
     "neg_share": "share of negatives",
     "interactiveness_ap": "interactiveness AP",
@@ -21,6 +23,10 @@ METRICS = {
 """Each metric in words, in the order of the rows."""
 
 _OF_FULL = ("neg_ap", "neg_share", "interactiveness_ap")
+_OF_GROUPS = ("pair_precision_own_images",)
+_AMONG = {"pair_precision": "all-pairs", "pair_precision_own_images": "own-images"}
+"""Of which detected pairs a precision is, for signatures: all, or those of images with a true pair of the group. The
+paper does not say, its code has no groups; its Table 4 has the former (SCG 0.16 rare, 3.60 non-rare, 3.7 all)."""
 
 
 def pair_rows(
@@ -29,7 +35,7 @@ def pair_rows(
     """Rows of each setting, metric by metric; in percent, except pairs_per_image. A value may be null, with a `reason`
     if the records lack what it needs. `settings` go into every signature.
 
-    `n`: the images of pairs_per_image, the true pairs of pair_recall, the detected pairs of pair_precision and
+    `n`: the images of pairs_per_image, the true pairs of pair_recall, the detected pairs of the precisions and of
     neg_share, the pairs without interaction of neg_ap, the true pairs of different boxes of interactiveness_ap (if
     asked for), the verbs (V-COCO: action-roles) of inter_map, the classes of mAP.
     """
@@ -40,7 +46,8 @@ def pair_rows(
             for metric in METRICS
             if metric != "interactiveness_ap" or statistics.interacting is not None
             for result in results
-            if metric != "mAP" and (result.subset == "full" or metric not in _OF_FULL)
+            if metric != "mAP"
+            and metric not in (("pair_precision_own_images",) if result.subset == "full" else _OF_FULL)
         ]
         values += [("mAP", mean.subset, percent(mean.ap), mean.classes) for mean in means]
         for metric, subset, value, n in values:
@@ -64,7 +71,8 @@ def _value(metric: str, result: PairResults) -> tuple[float | None, int]:
     return {
         "pairs_per_image": (result.pairs_per_image, result.images),
         "pair_recall": (percent(result.recall), result.truth_pairs),
-        "pair_precision": (percent(result.precision), result.pairs),
+        "pair_precision": (percent(result.precision), result.all_pairs),
+        "pair_precision_own_images": (percent(result.own_precision), result.pairs),
         "neg_ap": (percent(result.neg_ap), result.negatives),
         "neg_share": (percent(result.negative_share), result.pairs),
         "interactiveness_ap": (percent(result.interactiveness_ap), result.interacting),
@@ -82,6 +90,8 @@ def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[s
         settings["pairs"] = "one-to-one"
     if statistics.as_released and metric != "interactiveness_ap":
         settings["released"] = "yes"
+    if metric in _AMONG:
+        settings["among"] = _AMONG[metric]
     if points := _recall_values(metric, statistics):
         settings["recall"] = points
     if metric in ("neg_ap", "interactiveness_ap") and statistics.stated(metric):

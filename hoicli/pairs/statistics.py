@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.classification import Localised
 from hoicli.pairs.columns import PairColumns, Sure
 from hoicli.pairs.interactiveness import InteractingPairs
+from hoicli.pairs.outcome import PairResults
 from hoicli.pairs.reading import PairBatch, read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.truth import TruthPairs
@@ -35,39 +36,6 @@ NOT_RELEASED = "--as-released: for HICO-DET only; the released pair statistics o
 """neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes."""
 RELEASED_STEPS = 110
 """In the released code they go on to 1.09, where precision is 0, so a perfect ranking scores 101/110 (voc_ap)."""
-
-
-@dataclass(frozen=True)
-class PairResults:
-    """One subset under one setting. Fractions in [0, 1]; None if the denominator is 0. images of the subset, pairs
-    detected in them, truth_pairs annotated; recall, precision; neg_ap over the `negatives` pairs that match no true
-    pair; inter_map, inter_recall (mean maximal recall) over `verbs`; interactiveness_ap over the `interacting` true
-    pairs of different coordinates.
-    """
-
-    subset: str
-    images: int
-    pairs: int
-    truth_pairs: int
-    recall: float | None
-    precision: float | None
-    neg_ap: float | None
-    negatives: int
-    inter_map: float | None
-    inter_recall: float | None
-    verbs: int
-    interactiveness_ap: float | None = None
-    interacting: int = 0
-
-    @property
-    def pairs_per_image(self) -> float | None:
-        """Mean detected pairs an image."""
-        return self.pairs / self.images if self.images else None
-
-    @property
-    def negative_share(self) -> float | None:
-        """The share of detected pairs that match no true pair: the negative AP of a random ranking."""
-        return self.negatives / self.pairs if self.pairs else None
 
 
 class PairStatistics:
@@ -226,6 +194,7 @@ class PairStatistics:
         if "inter_map" not in reasons:
             verbs = found.interactions[number].mean_ap(self._truth, as_released=self.as_released)
         results = []
+        all_pairs = int((keep & self._of_pairs(self._truth.images("full"))).sum())
         for subset, members in self._truth.members.items():
             images = self._truth.images(subset)
             if self.as_released:
@@ -240,9 +209,10 @@ class PairStatistics:
                     subset=subset,
                     images=int(images.sum()),
                     pairs=detected,
+                    all_pairs=all_pairs,
                     truth_pairs=annotated,
+                    finders=finders,
                     recall=located / annotated if annotated else None,
-                    precision=finders / detected if detected else None,
                     neg_ap=neg_ap if subset == "full" else None,
                     negatives=negatives if subset == "full" else 0,
                     inter_map=inter_map,

@@ -14,7 +14,7 @@ Row = dict[str, Any]
 SIGNATURE_KEYS = (
     *("protocol", "row", "iou", "slice", "data", "gt", "truth", "labels", "ambiguous", "people", "boxes", "images"),
     "scores",
-    *("recall", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
+    *("recall", "split", "noint", "pairs", "among", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "raters", "prompt", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "ties"),
     *("unlabelled", "assign", "minsim", "minscore", "minrank", "filtered", "bins", "setting", "choose", "match"),

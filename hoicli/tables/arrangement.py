@@ -15,6 +15,7 @@ from hoicli.tables.layout import (
     TextTable,
     annotated,
     cell_text,
+    counted,
     dense,
     dense_tags,
     digits_of,
@@ -46,12 +47,14 @@ Line = tuple[str, ...]
 @dataclass(frozen=True)
 class Showing:
     """How values are shown. intervals: with their 95 % intervals. over: the tag whose values are averaged. decimals:
-    digits behind the point, None for the metric's own. sort: the column that orders the lines, the best first."""
+    digits behind the point, None for the metric's own. sort: the column that orders the lines, the best first. n: with
+    lines of what values are over."""
 
     intervals: bool = False
     over: str = ""
     decimals: int | None = None
     sort: str = ""
+    n: bool = False
 
 
 class PlacedRow(dict[str, Any]):
@@ -240,7 +243,11 @@ def _assembled(
                 for places, value in zip((best, second), sorted(set(of_column.values()), reverse=True), strict=False):
                     places += [(line, at + len(heads)) for line, number in of_column.items() if number == value]
     made_so = annotated(table, rows, shown=shown, notes=notes, apart=more)
-    return replace(made_so, best=frozenset(best), second=frozenset(second))
+    made_so = replace(made_so, best=frozenset(best), second=frozenset(second))
+    if not showing.n:
+        return made_so
+    cell_of = [[rows.get((line, column)) for column in range(len(columns))] for line in range(len(lines))]
+    return counted(made_so, [[number_text(cell[0]["n"], 0) if cell else "-" for cell in of] for of in cell_of])
 
 
 def _cell(rows: Sequence[Row], showing: Showing) -> _Cell:

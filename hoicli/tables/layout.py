@@ -18,6 +18,8 @@ _DIGITS = {"probability": 4, "ratio": 3}
 """Digits behind the point by unit, where not 2: a ratio, CRI, is below 1 and differs between models in the third."""
 Column = tuple[str, str]
 """The group of a column, such as its metric, and its head."""
+_COUNTED = frozenset({"oracle", "error", "nms"})
+"""Keys of diagnoses and of pair statistics, whose n changes from line to line: a table of them shows it."""
 HEAD, ABOVE = -1, -2
 """The numbers of the two lines over a table's own, as places of marks have them."""
 
@@ -257,11 +259,36 @@ def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str, clash: Cl
         [*names, *(shown_value(of_line[place]) if place in of_line else "-" for place in found.columns)]
         for names, of_line in found.lines.items()
     ]
+    counts = [
+        [number_text(of_line[place].get("n"), 0) if place in of_line else "-" for place in found.columns]
+        for of_line in found.lines.values()
+    ]
     heads = [*map(tag_column, tags), *index, *(head for _, head in found.columns)]
     names = len(tags) + len(index)
     table = TextTable([""] * names + found.above, heads, lines, names)
     mark_at = heads.index("protocol") if "protocol" in index else 0
-    return annotated(table, values, mark_at=mark_at, shown=index)
+    made = annotated(table, values, mark_at=mark_at, shown=index)
+    return counted(made, counts) if column == "subset" and _COUNTED.intersection(index) else made
+
+
+def counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
+    """The table with a line `n`, what each value is over, below the lines that share it. counts: of each line, by
+    column."""
+    lines: list[Sequence[str]] = []
+    at: list[int] = []
+    shared: Sequence[str] = []
+    last = len(counts) - 1
+    for number, (line, count) in enumerate(zip(table.lines, counts, strict=True)):
+        at.append(len(lines))
+        lines.append(line)
+        shared = [b if a == "-" else a for a, b in zip(shared or count, count, strict=True)]
+        below = counts[min(number + 1, last)]
+        if number == last or any(a != b and "-" not in (a, b) for a, b in zip(shared, below, strict=True)):
+            lines.append(["n", *[""] * (table.names - 1), *shared])
+            shared = []
+    marks = {(line if line < 0 else at[line], column): mark for (line, column), mark in table.marks.items()}
+    best, second = ([(at[line], column) for line, column in places] for places in (table.best, table.second))
+    return replace(table, lines=lines, marks=marks, best=best, second=second)
 
 
 def shown_value(row: Row) -> str:

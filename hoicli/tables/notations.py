@@ -47,7 +47,7 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
     texts = []
     layout = layout_of(rows) if output_format == "latex" else None
     if layout is not None:
-        table, left = by_layout(rows, layout, Showing(intervals=True))
+        table, left = by_layout(rows, layout, Showing(intervals=True, n=layout.name in ("diagnose", "pairs")))
         rows = [row for row in left if kind_of(row) not in (MEAN, ROBUSTNESS)]
         means = [row for row in left if kind_of(row) in (MEAN, ROBUSTNESS)]
         texts.append(written(table, output_format) + (f"% not here: {visible(described(means))}\n" if means else ""))

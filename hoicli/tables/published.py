@@ -101,6 +101,7 @@ class _Figure:
     n: int
     unit: str = "%"
     more: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def _lines(text: str) -> Iterator[list[str]]:
@@ -113,7 +114,7 @@ def _row(column: _Figure, value: str, model: str, source: str, settings: Mapping
     note = note or NOTES.get(source, "")
     row: Row = {"metric": column.metric, "subset": column.subset, **column.more}
     row |= {"value": float(value), "n": column.n, "unit": column.unit}
-    ends = row_ends(column.protocol, {"model": model}, {**settings, "published": source})
+    ends = row_ends(column.protocol, {"model": model}, {**settings, **column.settings, "published": source})
     ends = {key: ends[key] for key in ("protocol", "tags")} | {"comparable": note not in INCOMPARABLE} | ends
     row |= ends | {"source": SOURCES[source].text}
     return {**row, "note": note} if note else row
@@ -190,7 +191,15 @@ _PAIR_METRICS = ("pairs_per_image", "pair_recall", "pair_precision", "mAP", "neg
 
 def _pairs(data: str, text: str) -> Iterator[Row]:
     columns = [
-        _Figure(metric, "full", "diag", 1, "pairs" if metric == "pairs_per_image" else "%") for metric in _PAIR_METRICS
+        _Figure(
+            metric,
+            "full",
+            "diag",
+            1,
+            "pairs" if metric == "pairs_per_image" else "%",
+            settings={"among": "all-pairs"} if metric == "pair_precision" else {},
+        )
+        for metric in _PAIR_METRICS
     ]
     note = DIAG_VCOCO_NOTE if data == "vcoco" else ""
     for model, figures in _lines(text):

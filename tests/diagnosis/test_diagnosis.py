@@ -241,11 +241,24 @@ def test_the_rows(hoicli: Hoicli) -> None:
     assert {row["error"] for row in rows if row["metric"] == "count"} == {*ERRORS, "missed_gt"}
     assert {row["oracle"] for row in rows if row["metric"] == "delta_mAP"} == set(ORACLES)
     assert {row["subset"] for row in rows} == {"full", "rare", "non_rare"}
+    counted = {row["error"]: row["n"] for row in rows if row["metric"] == "count" and row["subset"] == "full"}
+    assert counted == {**dict.fromkeys(ERRORS, 35), "missed_gt": 15}  # the predictions, and the annotated triplets
     values = {(row["metric"], row.get("oracle")): row["value"] for row in rows if row["subset"] == "full"}
     for oracle in ORACLES:
         assert values["delta_mAP", oracle] == pytest.approx(values["mAP", oracle] - values["mAP", "none"])
     evaluated = rows_of(hoicli("eval", "--protocol", "diag", *PAIR).out)
     assert values["mAP", "none"] == pytest.approx(evaluated[0]["value"])
+
+
+def test_tables_show_what_values_are_over(hoicli: Hoicli) -> None:
+    """Oracles that lower the ground truth leave classes out of the mean."""
+    lines = hoicli("diagnose", "--format", "table", *PAIR).out.splitlines()
+    after = {line.split()[1]: lines[at + 1].split()[:2] for at, line in enumerate(lines) if line.startswith("diag ")}
+    assert after["both_boxes"] == ["n", "13"]
+    assert after["missed_gt"] == ["n", "11"]
+    assert after["false_negative"] == ["n", "10"]
+    latex = hoicli("diagnose", "--format", "latex", *PAIR).out.splitlines()
+    assert next(line for line in latex if line.startswith("n ")).endswith(r"& 13 & 11 & 13 & 10 \\")
 
 
 def test_match_then_diagnose(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -335,6 +348,7 @@ def test_wrong_calls(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -
 
 def test_explain_and_the_note_about_deltas(hoicli: Hoicli) -> None:
     text = hoicli("diagnose", "--explain").out
+    assert "n is how many classes" in text
     assert all(name in text for name in ORACLES)
     assert "do not add up" in text
     assert "the deltas do not add up to 100 - mAP" in hoicli("diagnose", "--format", "table", *PAIR).err

@@ -26,9 +26,10 @@ from hoicli.diagnosis.repairs import REPAIRED, Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.selection import protocol_of
+from hoicli.pairs.outcome import PairResults
 from hoicli.pairs.reading import read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
-from hoicli.pairs.statistics import PairResults, PairStatistics
+from hoicli.pairs.statistics import PairStatistics
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.support import reference, vcoco_reference

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
 from hoicli.io.streams import Stream
+from hoicli.pairs.outcome import PairResults
 from hoicli.pairs.settings import Sweep
-from hoicli.pairs.statistics import PairResults, pair_statistics
+from hoicli.pairs.statistics import pair_statistics
 from hoicli.records.intake import ErrorPolicy
 from tests.support import strategies
 from tests.support.kernel import Record, ground_truth, lines

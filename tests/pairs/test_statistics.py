@@ -23,10 +23,11 @@ from hoicli.cli import run
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.io.streams import Line
+from hoicli.pairs.outcome import PairResults
 from hoicli.pairs.reading import pair_batch, read_pair_batches
 from hoicli.pairs.rows import pair_rows
 from hoicli.pairs.settings import Sweep, surviving_pairs, sweeps
-from hoicli.pairs.statistics import RELEASED_STEPS, PairResults, PairStatistics
+from hoicli.pairs.statistics import RELEASED_STEPS, PairStatistics
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import parse_tags
@@ -421,6 +422,33 @@ def test_rare_and_non_rare() -> None:
     assert results["rare"].neg_ap is None
 
 
+@pytest.mark.parametrize("released", [[], ["--as-released"]])
+def test_precision_of_groups_is_among_all_pairs(released: list[str], tmp_path: Path, hoicli: Hoicli) -> None:
+    """As in the paper's Table 4: SCG 0.16 rare and 3.60 non-rare, of 3.7. Among the pairs of the group's own images as
+    rows beside it."""
+    rare_verb = next(verb for verb, name in sorted(RARE) if name == "bicycle" and verb != "no_interaction")
+    common_verb = next(verb for verb, name in HICO.interactions if name == "bicycle" and (verb, name) not in RARE)
+    labels = ["person", "person", "bicycle"]
+    truth = [truth_record((0, 2, rare_verb), labels=labels)]
+    truth.append(truth_record((0, 2, common_verb), labels=labels, image_id="b"))
+    pairs = [(0, 2, 0.9), (0, 4, 0.2)]
+    more = {"labels": [*labels, "person", "bicycle"]}
+    found = [prediction(pairs, **more), prediction([*pairs, (3, 4, 0.1)], image_id="b", **more)]
+    files = "--gt", write(tmp_path / "gt.jsonl", truth), write(tmp_path / "preds.jsonl", found)
+    rows = rows_of(hoicli, *files, *released)
+    named = {"pair_precision": "|among:all-pairs|", "pair_precision_own_images": "|among:own-images|"}
+    precisions = {(row["metric"], row["subset"]): row for row in rows if row["metric"] in named}
+    assert {key: (row["value"], row["n"]) for key, row in precisions.items()} == {
+        ("pair_precision", "full"): (40.0, 5),
+        ("pair_precision", "rare"): (20.0, 5),
+        ("pair_precision", "non_rare"): (20.0, 5),
+        ("pair_precision_own_images", "rare"): (50.0, 2),
+        ("pair_precision_own_images", "non_rare"): (pytest.approx(100 / 3), 3),
+    }
+    assert all(named[metric] in row["signature"] for (metric, _), row in precisions.items())
+    assert all("|among:" not in row["signature"] for row in rows if row["metric"] not in named)
+
+
 def test_sweeps() -> None:
     assert sweeps([0.5], [0.1, 0.2], alpha=1, beta=1) == [
         Sweep(),
@@ -602,7 +630,7 @@ def slow(
 
     by_image = {record["image_id"]: record for record in predictions}
     some = False
-    images = pairs_seen = true_pairs = found_true = finders = 0
+    images = pairs_seen = every_pair = true_pairs = found_true = finders = 0
     sources: list[tuple[str, float | None]] = []
     unscored = False
     negatives: list[tuple[float, str, int, bool]] = []
@@ -643,6 +671,7 @@ def slow(
 
         if all_keys:
             unscored = unscored or any("verb_score" not in hoi for _, hoi in usable)
+            every_pair += len(detected)
             said = slow_interacting(found, triplet_scores=triplet_scores)
             sources += said
             for at, (pair, (_, sure)) in enumerate(zip(detected, said, strict=True)):
@@ -701,7 +730,7 @@ def slow(
         pairs_seen,
         true_pairs,
         found_true / true_pairs if true_pairs else None,
-        finders / pairs_seen if pairs_seen else None,
+        tuple(finders / among if among else None for among in (every_pair, pairs_seen)),
         neg_ap,
         sum(aps) / len(aps) if aps and some else None,
         len(aps) if some else 0,
@@ -738,7 +767,7 @@ def test_a_slow_evaluator_agrees(
     for subset, result in ours.items():
         theirs = slow(truth, predictions, subset, released=released, **options)
         assert theirs[:3] == (result.images, result.pairs, result.truth_pairs)
-        assert theirs[3:5] == (result.recall, result.precision)
+        assert theirs[3:5] == (result.recall, (result.precision, result.own_precision))
         assert theirs[5] == (None if result.neg_ap is None else pytest.approx(result.neg_ap))
         assert theirs[6] == (None if result.inter_map is None else pytest.approx(result.inter_map))
         assert theirs[7] == result.verbs
@@ -856,7 +885,7 @@ def test_the_rows(files: tuple[Path, Path], hoicli: Hoicli) -> None:
     result = hoicli("pairstats", "--gt", files[0], *options, "--format", "jsonl", files[1])
     assert (result.code, result.err) == (0, "")
     rows = [json.loads(line) for line in result.out.splitlines()]
-    assert len(rows) == 4 * 17  # seven metrics of three subsets, but negative AP and its share of one
+    assert len(rows) == 4 * 19  # eight metrics of three subsets, but three of full or of groups alone
     recall = [row for row in rows if row["metric"] == "pair_recall" and row["subset"] == "full"]
     assert [(row["nms"], row["det_threshold"], row["value"]) for row in recall] == [
         (None, None, 100.0),
@@ -877,6 +906,7 @@ def test_the_rows(files: tuple[Path, Path], hoicli: Hoicli) -> None:
         "pairs_per_image": "pairs",
         "pair_recall": "%",
         "pair_precision": "%",
+        "pair_precision_own_images": "%",
         "neg_ap": "%",
         "neg_share": "%",
         "inter_map": "%",
@@ -938,7 +968,7 @@ def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: 
 def test_a_sweep_is_a_table_with_a_line_a_setting(files: tuple[Path, Path], hoicli: Hoicli) -> None:
     result = hoicli("pairstats", "--gt", files[0], "--nms-sweep", "0.5,0.7", "--format", "md", files[1])
     assert result.code == 0
-    assert sum(line.startswith("|") for line in result.out.splitlines()) == 2 + 3
+    assert sum(line.startswith("|") for line in result.out.splitlines()) == 2 + 3 + 1  # n below
     assert "; diag 0.5: pairnms:0.5/1/0.5; diag 0.7: pairnms:0.7/1/0.5" in result.out
 
 

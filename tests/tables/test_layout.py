@@ -38,6 +38,31 @@ def test_classes_by_what_was_measured() -> None:
     assert cells.lines == [["ride", "horse", "3", "1.00", "1.00"], ["run", "-", "1", "2.00", "-"]]
 
 
+def test_n_stands_below_the_lines_that_share_it() -> None:
+    counts = {"none": 13, "duplicate": 13, "false_negative": 10}
+    rows = [row("full", 1.0, oracle=oracle, n=n) for oracle, n in counts.items()]
+    rows += [
+        row("full", 2.0, oracle=oracle, n=n, metric="delta_mAP") for oracle, n in counts.items() if oracle != "none"
+    ]
+    cells = only(rows)
+    assert cells.lines == [
+        ["hico", "none", "1.00", "-"],
+        ["hico", "duplicate", "1.00", "2.00"],
+        ["n", "", "13", "13"],
+        ["hico", "false_negative", "1.00", "2.00"],
+        ["n", "", "10", "10"],
+    ]
+
+
+def test_marks_stay_with_their_lines_beside_those_of_n() -> None:
+    rows = [
+        row("full", 1.0, oracle="none", signature="protocol:x"),
+        row("full", 2.0, oracle="missed_gt", n=2, signature="protocol:x|labels:derived"),
+    ]
+    (table,) = tables_of(rows)
+    assert [table.lines[line][1] for line, _ in table.marks] == ["missed_gt"]
+
+
 def test_differences_are_listed() -> None:
     ends = {"from": 1.0, "to": 3.0, "ci_low": 1.5, "ci_high": 2.5, "p": 0.01234, "p_bootstrap": None}
     cells = only([row("full", 2.0, **ends)])
