@@ -96,17 +96,17 @@ class Inverted:
         self.count += other.count
         self.first = self.first or other.first
 
-    def report(self, name: str, *, shard: bool = False) -> None:
+    def report(self, name: str, *, shard: bool = False, cause: str = "") -> None:
         """A note about a few; raises `DataError` for more than MOST_INVERTED of all, unless this is a `shard`, of which
-        one box may be many. name: the stream's."""
+        one box may be many. name: the stream's; cause: what is known of it."""
         if self.first is None:
             return
         image_id, row, box = self.first
         first = f"[{', '.join(f'{number:g}' for number in box)}]"
         share = f"{self.count:,} of {self.boxes:,} boxes {'is' if self.count == 1 else 'are'} inverted"
-        problem = f"{first}: {share} (x2 < x1 or y2 < y1), which overlaps nothing; [x, y, w, h]?"
+        problem = f"{first}: {share} (x2 < x1 or y2 < y1), which overlaps nothing; {cause or '[x, y, w, h]?'}"
         error = DataError(
-            f"{problem} Convert them to [x1, y1, x2, y2], or mend or drop them (hoicli validate)",
+            f"{problem}{';' if cause else ''} convert them to [x1, y1, x2, y2], or mend or drop them (hoicli validate)",
             place=f"{name}: image {image_id}",
             field=f"boxes[{row}]",
         )
@@ -205,6 +205,8 @@ class Coverage:
         def tell(message: str) -> None:
             note(message if model is None else f"{model}: {message}")
 
+        off = self.boxes.finding() if self.inverted.count and not all(row.whole_image for row in views) else None
+        self.inverted.report(name, shard=shard, cause="" if off is None else off[0])
         for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
             if slice_.measure == FILE and (left := int((~truth.slice_members(slice_).any(axis=0)).sum())):
                 tell(
@@ -247,7 +249,6 @@ class Coverage:
                 f"{', '.join(people)}: {others:,} ground-truth triplets have a subject that is no person, and are "
                 "never found there (the released code finds them)"
             )
-        self.inverted.report(name, shard=shard)
 
 
 _TOLD: WeakSet[GroundTruth] = WeakSet()

@@ -72,7 +72,7 @@ def parameters(name: str) -> list[Any]:
 
 def test_commands() -> None:
     assert complete("") == list(COMMANDS)
-    assert complete("sh") == ["shoe-sim", "shoe-eval", "show"]
+    assert complete("sh") == ["show", "shoe-sim", "shoe-eval"]
     assert set(complete("-")) == {"--version", "--help", "-h", "--install-completion", "--show-completion"}
 
 

@@ -423,7 +423,7 @@ def test_a_bad_path_is_one_clear_line(hoicli: Hoicli, tmp_path: Path) -> None:
         (("eval", "--nonsense"), "hoicli eval: No such option: --nonsense"),
         (
             ("compare", "--plot", "x.png"),
-            "hoicli compare: No such option: --plot; commands that have it: pairstats, diagnose, curves, confusion, ",
+            "hoicli compare: No such option: --plot; commands that have it: diagnose, curves, confusion, pairstats, ",
         ),
         (("eval", "--gt"), "hoicli eval: Option '--gt' requires an argument. (hoicli eval --help shows how)\n"),
         (("evaluate",), "hoicli: no command 'evaluate'; did you mean 'eval'?"),
