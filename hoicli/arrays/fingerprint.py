@@ -99,7 +99,7 @@ def _listed(values: Any) -> int:
         named = [value if type(value) is str else "\0".join(value) for value in values]
     except TypeError:
         return 0
-    return (sum(map(_text, named)) + 1) % (1 << 64)
+    return (sum(map(_text, set(named))) + 1) % (1 << 64)
 
 
 def _texts(values: list[Any]) -> Hashes:

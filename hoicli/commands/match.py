@@ -85,5 +85,5 @@ def match(
         if not only_predicted:
             for record in missed_records(truth, missed, matched, filters):
                 write(dump(record))
-    policy.report()
-    coverage.report(truth, matched, lines.name, shard=only_predicted)
+        policy.report()
+        coverage.report(truth, matched, lines.name, shard=only_predicted)  # may refuse the whole

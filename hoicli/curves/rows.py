@@ -68,9 +68,8 @@ class Asked:
 
 
 def _unknown(given: str, vocabulary: Vocabulary, kind: str) -> UsageError:
-    return UsageError(
-        f"{given}: no class of {vocabulary.name} has it; hoicli vocab {kind}{vocabulary.option} lists them"
-    )
+    listed = f"hoicli vocab {vocabulary.path or vocabulary.name} --list {kind}"
+    return UsageError(f"{given}: no class of {vocabulary.name} has it; {listed} lists them")
 
 
 @dataclass(frozen=True)

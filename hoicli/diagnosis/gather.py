@@ -193,7 +193,7 @@ def each_match(
                     _check_indices(record, line, protocol)
                     records.setdefault(key, []).append(record)
                 except DataError as error:
-                    policy.handle(error)
+                    stream.skip(error, policy)
             for key, of_view in records.items():
                 stream.add_heads(key, of_view)
                 found = _located_records(of_view, vocabulary, protocol)
@@ -205,7 +205,7 @@ def each_match(
         problem = f"no match records of protocol {protocol.name} in it; {advice}"
         raise DataError(problem, place=predictions.name)
     keys = [key for key in stream.of([protocol.name]) if key in stream.tallies]
-    stream.check_whole(keys, policy, predictions.name)
+    stream.check_whole(keys, predictions.name)
     for key in keys:
         check_diagnosed(stream.views[key])
         stream.check_counted(key, vocabulary, predictions.name, allowed=allow_uncounted)

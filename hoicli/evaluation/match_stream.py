@@ -26,7 +26,7 @@ from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.ids import MISSING
 from hoicli.records.image import image_id_problems, unknown_label
-from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, ImageRegister
 from hoicli.records.outcomes import OUTCOME_CODES, OUTCOMES
 from hoicli.records.parsing import Problem, Record, is_number, parse, short
 from hoicli.records.results import BAR, SIGNATURE_KEYS
@@ -66,6 +66,8 @@ class MatchStream:
     classless: dict[str, int] = field(default_factory=dict)
     """By how many the triplets of the ground truth without a class are more than those with one."""
     origins: dict[str, dict[Origin, tuple[int, int]]] = field(default_factory=dict)
+    unread: int = 0
+    """Lines that were skipped and may have been of an image that is not there."""
     _registers: dict[str, ImageRegister] = field(default_factory=dict)
 
     def add_heads(self, name: str, records: Iterable[Record]) -> None:
@@ -107,17 +109,24 @@ class MatchStream:
         register = self._registers.setdefault(name, ImageRegister(known, unit="an image and protocol", dumps=True))
         register.add(image_id, line)
 
-    def check_whole(self, names: Iterable[str], policy: ErrorPolicy, place: str) -> None:
+    def skip(self, error: DataError, policy: ErrorPolicy) -> None:
+        """Hand over what is wrong with a line. A line of an image that is there already, or of none, loses nothing."""
+        policy.handle(error)
+        self.unread += error.code not in (DUPLICATE_IMAGE, UNKNOWN_IMAGE)
+
+    def check_whole(self, names: Iterable[str], place: str) -> None:
         """Raises `DataError` at `place` for a view that lacks images of the ground truth it was matched with, but for
-        as many as `policy` has skipped lines, or of `truth` if no line is `partial`; without `truth` for a partial one.
+        as many as lines could not be read, or of `truth` if no line is `partial`; without `truth` for a partial one.
         """
         for name in names:
             origins = self.origins[name]
             whole = sum(count for count, _ in origins.values())
             partial = any(origin.partial for origin in origins)
+            lacking = sum(origin.images - count for origin, (count, _) in origins.items() if not origin.partial)
+            spare = self.unread if lacking <= self.unread else 0
             for origin, (count, total) in origins.items():
                 if not origin.partial:
-                    _check_count(f"{name}: of ground truth {origin.digest}", count, origin.images, policy, place)
+                    _check_count(f"{name}: of ground truth {origin.digest}", count, origin.images, spare, place)
                     if count == origin.images and digest_of(total) != origin.digest:
                         problem = f"{name}: the annotations of its images are not ground truth {origin.digest}"
                         raise DataError(f"{problem}, with which it says it was matched; match again", place=place)
@@ -126,7 +135,7 @@ class MatchStream:
                 raise DataError(f"{problem}; give the ground truth with --gt", place=place)
             if self.truth is not None and not partial:
                 images = len(self.truth.position)
-                _check_count(f"{name}: of {self.truth.name}", whole, images, policy, place)
+                _check_count(f"{name}: of {self.truth.name}", whole, images, self.unread, place)
 
     def key(self, record: Record) -> str:
         """The key of a checked record's view, which is noted."""
@@ -156,9 +165,9 @@ class MatchStream:
             tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
 
 
-def _check_count(of: str, found: int, images: int, policy: ErrorPolicy, place: str) -> None:
-    """Raises `DataError` for a number of images that is not that of the ground truth."""
-    if not images - policy.skipped <= found <= images:
+def _check_count(of: str, found: int, images: int, spare: int, place: str) -> None:
+    """Raises `DataError` for a number of images that is not that of the ground truth, but for a few to `spare`."""
+    if not images - spare <= found <= images:
         problem = f"{of}: {found:,} of {images:,} images are there, {images - found:,} missing"
         raise DataError(f"{problem}; the stream is not whole, match again", place=place)
 
@@ -186,7 +195,7 @@ def read_matches(
                 name, image_id = checked_match(record, line, vocabulary, stream)
                 stream.register(name, image_id, line)
             except DataError as error:
-                policy.handle(error)
+                stream.skip(error, policy)
                 continue
             grouped.setdefault(name, []).append((image_id, record))
         for name, images in grouped.items():

@@ -239,7 +239,7 @@ def tallies(
     keys = list(asked) if views.thresholds.values or views.of_data else stream.of(names)
     for key in keys:
         _check_matched(stream, key, asked[key] if key in asked else rows[stream.views[key].name])
-    stream.check_whole(keys, policy, predictions.name)
+    stream.check_whole(keys, predictions.name)
     if truth is not None:
         stream.add_missed(truth, asked)
     for key in keys:

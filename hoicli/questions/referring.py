@@ -9,6 +9,7 @@ not part of it: its box was given.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +31,7 @@ from hoicli.wordnet.senses import candidates, senses_of
 
 LONGEST_VERB = 3
 """Words of a dataset's longest verbs (`talk_on_phone`)."""
+_DENIAL = re.compile(r"\b(no|not|never|nobody|nothing|none|neither|nor|cannot|without)\b|n['\u2019]t\b", re.IGNORECASE)
 
 Similar = Mapping[tuple[str, str], float]
 """The similarity of each (true phrase, predicted phrase)."""
@@ -91,7 +93,7 @@ class Phrases:
 
     def _compared(self, truth: str, found: str) -> tuple[str, list[str]] | None:
         """(sense of the true verb, senses the predicted one may have); None where spelling decides."""
-        sense, pool = self._sense()(truth), candidates(found, "v") if found.strip() else []
+        sense, pool = self._sense()(truth), candidates(found, "v") if found.strip() and not _denies(found) else []
         return (sense, pool) if sense is not None and pool and _plain(truth) != _plain(found) else None
 
     def _sense(self) -> Callable[[str], str | None]:
@@ -131,6 +133,11 @@ class Phrases:
             count, first = f"{len(senseless):,}", senseless[0]
             note(f"phrases without a verb that WordNet knows, of similarity 0: {count} (the first: {first!r})")
         return similar
+
+
+def _denies(phrase: str) -> bool:
+    """Whether a phrase says what a pair does not do: `never riding` is no riding."""
+    return normalise(phrase) != "no_interaction" and _DENIAL.search(phrase) is not None
 
 
 @cache

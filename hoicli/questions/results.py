@@ -24,6 +24,9 @@ from hoicli.records.parsing import is_number, short
 
 TRUTH_KEYS = ("gt_pairs", "ground_truth_pairs")
 FOUND_KEYS = ("predicted_pairs", "pred_pairs", "pairs")
+_PHRASE_KEYS = ("prediction", "pred", "predicted_action")
+_DENYING = frozenset({"present", "not_present", "absent", "exists", "interacting"})
+"""Keys by which a model may say that what it lists is not there: a list holds what is."""
 _IMAGE_KEYS = ("file_name", "image_path", "image_id", "custom_id")
 _WRAPPERS = ("results", "predictions", "annotations", "data")
 _FAILED = "requests that failed, which count as answered with nothing"
@@ -138,6 +141,7 @@ def digest_of(content: Sequence[Any]) -> str:
 def _read(sources: Sequence[Source], policy: ErrorPolicy, made: Callable[[Mapping[str, Any], str], T]) -> Iterator[T]:
     count = 0
     given: dict[bytes, str] = {}
+    asked: dict[bytes, str] = {}
     for source in sources:
         digest = hashlib.sha256(source.data).digest()
         if digest in given:
@@ -147,6 +151,10 @@ def _read(sources: Sequence[Source], policy: ErrorPolicy, made: Callable[[Mappin
             try:
                 if not isinstance(row, dict):
                     raise DataError(f"{short(row)} is no row of results; a row is an object")
+                _refuse_denials(row)
+                first = asked.setdefault(_question(row, place), place)
+                if first != place:
+                    raise DataError(f"answers the question of {first} again; keep one row a question")
                 yield made(row, place)
                 count += 1
             except DataError as error:
@@ -154,6 +162,20 @@ def _read(sources: Sequence[Source], policy: ErrorPolicy, made: Callable[[Mappin
     if not count:
         names = ", ".join(source.path for source in sources)
         raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=names)
+
+
+def _question(row: Mapping[str, Any], place: str) -> bytes:
+    """What a row says besides the answer; rows without an id of their request may ask for two pairs of one image."""
+    if "custom_id" not in row:
+        return place.encode()
+    asked = {key: value for key, value in row.items() if key not in (*FOUND_KEYS, *_PHRASE_KEYS, "status")}
+    return orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
+
+
+def _refuse_denials(item: Mapping[str, Any], field: str = "") -> None:
+    """Raises `DataError` for a row or a pair with a key that may deny it."""
+    for key in sorted(_DENYING & item.keys()):
+        raise DataError("is not read; leave out what is not there", field=f"{field}.{key}" if field else key)
 
 
 def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
@@ -213,6 +235,7 @@ def _pair(pair: Any, field: str) -> Pair | None:
     """Both boxes, None if one is missing or empty."""
     if not isinstance(pair, dict):
         raise DataError(f"{short(pair)} is no pair; one has person_bbox and object_bbox", field=field)
+    _refuse_denials(pair, field)
     boxes = []
     for side in ("person", "object"):
         name = f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box"
@@ -234,7 +257,7 @@ def _referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
     truth = next((row[key] for key in ("ground_truth", "gt", "label") if key in row), None)
     if not isinstance(truth, str) or not truth.strip():
         raise DataError(f"{short(truth)} is no phrase; the row says what the pair does", field="ground_truth")
-    found = next((row[key] for key in ("prediction", "pred", "predicted_action") if key in row), None)
+    found = next((row[key] for key in _PHRASE_KEYS if key in row), None)
     if found is not None and not isinstance(found, str):
         raise DataError(f"{short(found)} is no phrase", field="prediction")
     failed = _failed(row)

@@ -17,7 +17,7 @@ from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE
 from hoicli.records.parsing import Record
 
 ERRORS = {  # a record's problems have their codes from where they are found
-    MALFORMED: "fix the field named, or drop such lines with --on-error skip",
+    MALFORMED: "mend what is named; other commands leave such lines out with --on-error skip",
     UNKNOWN_LABEL: "use the vocabulary's spelling (hoicli vocab); a wrong object order looks like this too",
     UNKNOWN_PROTOCOL: "match the predictions again, with this version",
     DUPLICATE_IMAGE: "keep one line an image; check two models' dumps one by one",

@@ -242,8 +242,11 @@ def test_two_models_and_views(hoicli: Hoicli) -> None:
         ("--bins 0", "--bins 0: give a whole number from 1 to 1,000"),
         ("--threshold 0.5,x", "--threshold 0.5,x: 'x' is no number"),
         ("--protocol hico,upt", "--protocol hico,upt: curves are of one protocol; name one"),
-        ("--verb flie", "--verb flie: no class of hico has it; hoicli vocab verbs lists them"),
-        ("--interaction ride", "--interaction ride: no class of hico has it; hoicli vocab interactions lists them"),
+        ("--verb flie", "--verb flie: no class of hico has it; hoicli vocab hico --list verbs lists them"),
+        (
+            "--interaction ride",
+            "--interaction ride: no class of hico has it; hoicli vocab hico --list interactions lists them",
+        ),
         ("--dataset vcoco --object dog", "--object dog: the classes of this protocol have no objects"),
     ],
 )

@@ -144,3 +144,25 @@ def test_annotations_that_are_not_of_their_digest_are_refused(hoicli: Hoicli, tm
         assert (result.code, result.out) == (1, "")
         assert f"matches.jsonl:1: {key}: missing" in result.err
         assert "match again" in result.err
+
+
+def test_a_match_that_is_refused_at_its_end_leaves_no_stream(hoicli: Hoicli, tmp_path: Path) -> None:
+    """What only the whole stream shows: too many boxes in x, y, w, h."""
+    turned = [{**record, "boxes": [[9, 9, 3, 4] for _ in record["boxes"]]} for record in records(PREDICTIONS)]
+    words = ("match", "--protocol", "hico", "--gt", GT, write(tmp_path / "p.jsonl", turned))
+    streamed = hoicli(*words)
+    assert streamed.code == 1
+    assert streamed.out.splitlines()[-1].startswith('{"error":')
+    assert hoicli(*words, "-o", tmp_path / "m.jsonl").code == 1
+    assert not (tmp_path / "m.jsonl").exists()
+
+
+def test_a_line_that_comes_twice_makes_up_for_no_other(hoicli: Hoicli, old: Path, tmp_path: Path) -> None:
+    """Skipped lines excuse as many images as they may have been of, in all ground truths together."""
+    for number, gt in enumerate((GT, old)):
+        hoicli("match", "--gt", gt, "--protocol", "diag", PREDICTIONS, "-o", tmp_path / f"{number}.jsonl")
+    one, other = (records(tmp_path / f"{number}.jsonl") for number in range(2))
+    for content in ([*one[:4], *one[:4]], [*one[:4], *other[4:], *one[:4]]):
+        result = hoicli("eval", "--on-error", "skip", write(tmp_path / "m.jsonl", content))
+        assert (result.code, result.out) == (1, "")
+        assert "images are there" in result.err

@@ -42,6 +42,9 @@ def test_exact_match(hoicli: Hoicli) -> None:
         ("riding bicycle", "", 0.0),
         ("riding bicycle", "xqzt", 0.0),
         ("sitting on bench", "sitting down", 1.0),
+        ("riding bicycle", "never riding a bicycle", 0.0),
+        ("riding bicycle", "isn't riding a bicycle", 0.0),
+        ("riding bicycle", "riding a bicycle? No.", 0.0),
     ],
 )
 def test_similar_verbs(truth: str, found: str, similarity: float) -> None:

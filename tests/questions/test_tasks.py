@@ -68,3 +68,17 @@ def test_files_that_tell_no_task_are_refused(hoicli: Hoicli, tmp_path: Path) -> 
     result = hoicli("vlm-eval", path)
     assert (result.code, result.out) == (1, "")
     assert f"{path}: does not say what was asked; give --task" in result.err
+
+
+@pytest.mark.parametrize("name", ["grounded", "referred"])
+def test_a_question_is_answered_once_and_not_denied(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
+    rows = json.loads((FIXTURES / f"choice/{name}.json").read_text())
+    path = tmp_path / "answers.json"
+    for content, problem in (
+        ([*rows, rows[0]], "answers the question of "),
+        ([{**rows[0], "present": False}, *rows[1:]], "present: is not read; leave out what is not there"),
+    ):
+        path.write_text(json.dumps(content))
+        result = hoicli("vlm-eval", path)
+        assert (result.code, result.out) == (1, "")
+        assert problem in result.err
