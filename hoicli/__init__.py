@@ -5,7 +5,7 @@
 
 Each name is imported when it is first used. What is wrong raises `hoicli.errors.DataError` (the data) or `UsageError`
 (the call), both `HoicliError`, whose text is one line. The functions of `hoicli shoe-sim` and `shoe-eval` are called
-as the commands: `hoicli.similarity` and `hoicli.shoe` are packages.
+as the commands.
 """
 
 from __future__ import annotations

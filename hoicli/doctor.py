@@ -144,7 +144,6 @@ def _wordnet() -> Examined:
 
 def _self_test() -> Examined:
     """Read, match and average two classes whose AP is known."""
-    from hoicli.arrays.reading import concatenate, read_scenes
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.ground_truth import GroundTruth
     from hoicli.evaluation.protocols import PROTOCOLS
@@ -153,6 +152,7 @@ def _self_test() -> Examined:
     from hoicli.io.streams import Line
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.parsing import dump
+    from hoicli.records.reading import concatenate, read_scenes
     from hoicli.vocabulary.datasets import load
 
     hico, protocol, policy = load("hico"), PROTOCOLS["qpic"], ErrorPolicy()

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats
+from hoicli.records.kit import Floats
 
 WEIGHTS = ("identity", "linear", "ordinal", "quadratic")
 """What a near miss counts: nothing (then the coefficient is AC1, else AC2), or the less the farther it is."""

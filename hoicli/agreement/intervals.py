@@ -12,7 +12,7 @@ import numpy as np
 
 from hoicli.agreement.gwet import summed
 from hoicli.agreement.measures import distances
-from hoicli.arrays.kit import Floats
+from hoicli.records.kit import Floats
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, TOLERANCE, interval
 

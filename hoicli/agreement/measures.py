@@ -14,8 +14,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.errors import UsageError
+from hoicli.records.kit import Bools, Floats, Ints
 
 MEASURES = ("nominal", "ordinal", "interval", "ratio")
 """The levels of measurement that alpha knows."""

@@ -11,10 +11,10 @@ import numpy as np
 
 from hoicli.agreement.scales import Scale, other_scales, scale_by_rater
 from hoicli.agreement.sheets import COLUMNS, as_json
-from hoicli.arrays.kit import Floats
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Floats
 from hoicli.records.parsing import is_number, parse
 
 KINDS = ("human", "model")

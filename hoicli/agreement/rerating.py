@@ -14,9 +14,9 @@ import numpy as np
 
 from hoicli.agreement.intervals import ends_of, share_resampled
 from hoicli.agreement.ratings import Ratings
-from hoicli.arrays.kit import Floats
 from hoicli.errors import DataError
 from hoicli.io.messages import note
+from hoicli.records.kit import Floats
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES
 

@@ -14,8 +14,8 @@ from hoicli.agreement.ratings import Ratings
 from hoicli.agreement.rerating import updates
 from hoicli.agreement.settings import AgreementSettings, signed_name, signed_rule
 from hoicli.agreement.votes import votes_by_majority
-from hoicli.arrays.kit import Floats
 from hoicli.io.messages import note
+from hoicli.records.kit import Floats
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 
 

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats
 from hoicli.errors import UsageError
+from hoicli.records.kit import Floats
 
 
 @dataclass(frozen=True)

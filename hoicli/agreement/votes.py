@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hoicli.agreement.measures import distribution
-from hoicli.arrays.kit import Floats, Ints
+from hoicli.records.kit import Floats, Ints
 
 
 def majority(ratings: Floats) -> Floats:

@@ -28,10 +28,6 @@ from hoicli.api.calling import (
 from hoicli.api.evaluation import Evaluations
 from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
-from hoicli.arrays.columns import BATCH
-from hoicli.arrays.detections import TRIPLET_COLUMNS, Detections, detections, scenes_of_detections
-from hoicli.arrays.foreign import as_array
-from hoicli.arrays.kit import Ints, joined, starts_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
 from hoicli.evaluation.coverage import Coverage, Inverted, served, without_class
 from hoicli.evaluation.filters import Filters
@@ -44,7 +40,11 @@ from hoicli.evaluation.selection import adjusted
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
+from hoicli.records.columns import BATCH
+from hoicli.records.detections import TRIPLET_COLUMNS, Detections, detections, scenes_of_detections
+from hoicli.records.foreign import as_array
 from hoicli.records.intake import UNKNOWN_IMAGE, ImageRegister
+from hoicli.records.kit import Ints, joined, starts_of
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import short
 from hoicli.resampling.draws import Resampling

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from hoicli import corruption
 from hoicli.api.calling import called, typed_call
-from hoicli.arrays.foreign import as_array
 from hoicli.corruption.recipes import chosen_recipe
 from hoicli.errors import DataError, UsageError
 from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
+from hoicli.records.foreign import as_array
 
 
 @typed_call

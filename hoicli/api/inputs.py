@@ -9,15 +9,15 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from hoicli.annotations.store import located
 from hoicli.api.calling import placed
-from hoicli.arrays.detections import detections
-from hoicli.arrays.foreign import plain
 from hoicli.converters.formats import FORMATS
 from hoicli.converters.opening import Opening
+from hoicli.converters.store import located
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.predictions import Predictions
 from hoicli.io.streams import Item, Line, Stream
+from hoicli.records.detections import detections
+from hoicli.records.foreign import plain
 from hoicli.records.parsing import non_finite
 from hoicli.vocabulary.labels import Vocabulary
 

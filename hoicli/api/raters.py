@@ -1,6 +1,6 @@
 """`shoe_sim`, `shoe_eval` and `agree`: how alike meanings are, what that makes of predictions, and how raters agree.
 
-`hoicli.similarity` and `hoicli.shoe` are packages, and one name is one thing: so these are called as their commands.
+`hoicli.shoe` is a package, and one name is one thing: so these are called as their commands.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from hoicli.errors import UsageError
 from hoicli.io.streams import Stream
 from hoicli.resampling.draws import Resampling
 from hoicli.shoe import wanted
+from hoicli.shoe.backends import offline_backend
+from hoicli.shoe.rating import PairLines, Work, merged_rows, rated_rows
 from hoicli.shoe.rows import evaluation_rows
+from hoicli.shoe.rules import OFFLINE, RULES
 from hoicli.shoe.run import Evaluation, ShoeOptions
-from hoicli.similarity.backends import offline_backend
-from hoicli.similarity.rating import PairLines, Work, merged_rows, rated_rows
-from hoicli.similarity.rules import OFFLINE, RULES
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.selection import choose
 

@@ -154,7 +154,7 @@ def located(marked: Mapping[str, Mark], values: Given) -> dict[str, str]:
     found = {name: str(values[name]) for name in named if ":" in (values.get(name) or "")}
     if not found:
         return {}
-    from hoicli.annotations.store import located as file_of_set
+    from hoicli.converters.store import located as file_of_set
 
     return {name: file_of_set(text) for name, text in found.items()}
 

@@ -81,7 +81,7 @@ def splits() -> list[tuple[str, str]]:
 
 def named_truth() -> list[tuple[str, str]]:
     """The ground truth that has a name."""
-    return [(row.name, row.title) for row in table("annotations.named:NAMED").values()]
+    return [(row.name, row.title) for row in table("converters.named:NAMED").values()]
 
 
 def published() -> list[tuple[str, str]]:
@@ -141,7 +141,7 @@ def grid_severities() -> list[Any]:
 
 def backends() -> list[str]:
     """What `shoe-sim --backend` takes; a file follows `table:`."""
-    return [name.replace("FILE", "") for name in table("similarity.rules:BACKENDS")]
+    return [name.replace("FILE", "") for name in table("shoe.rules:BACKENDS")]
 
 
 def offline_backends() -> list[str]:

@@ -43,7 +43,7 @@ def curriculum(
     first. docs/commands/curriculum.md says how the paper's words were read.
     """
     from hoicli.records.parsing import dump
-    from hoicli.sampl.curriculum import decisions, read_epochs
+    from hoicli.robustness.curriculum import decisions, read_epochs
 
     if not (isfinite(threshold) and threshold > 0):
         raise UsageError(f"--threshold {threshold:g}: give a number above 0")

@@ -77,8 +77,8 @@ def curves(
     the points that another beats in precision and in what it finds, only some are there, evenly by threshold. ECE
     compares scores with the share of true positives among them.
     """
-    from hoicli.curves.rows import Asked
-    from hoicli.curves.run import curve_rows
+    from hoicli.diagnosis.curve_rows import Asked
+    from hoicli.diagnosis.curve_run import curve_rows
     from hoicli.diagnosis.run import Model
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import read_truth

@@ -45,7 +45,7 @@ def data(
     where a broken download stopped, and takes a file only if its checksum is the published one. Nothing is downloaded
     unless you ask. The copies are in hoicli/data of your cache folder; HOICLI_DATA is another folder.
     """
-    from hoicli.annotations import store
+    from hoicli.converters import store
 
     if action != "add" and (files or source_format or dataset):
         raise UsageError(f"data {action}: FILE, --from and --dataset go with hoicli data add")

@@ -38,7 +38,7 @@ def mask(
         "--ratio LEVEL",
         "Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an instance's "
         "sides that is black.",
-        offer="sampl.levels:RATIOS",
+        offer="robustness.mask_levels:RATIOS",
     ),
     seed: int = option(
         0, "--seed N", "Places the masks, together with the image and the box; the number of the epoch, for example."
@@ -78,7 +78,7 @@ def mask(
     """
     from hoicli.records.intake import ImageRegister
     from hoicli.records.parsing import dump
-    from hoicli.sampl.apply import (
+    from hoicli.robustness.masking import (
         Perturbation,
         check_folders,
         check_names,
@@ -86,8 +86,8 @@ def mask(
         read_image,
         write_changed,
     )
-    from hoicli.sampl.masks import Masking, read_record
-    from hoicli.sampl.pixelation import BLOCK, Pixelation
+    from hoicli.robustness.masks import Masking, read_record
+    from hoicli.robustness.pixelation import BLOCK, Pixelation
 
     if (images is None) != (save_images is None):
         raise UsageError(

@@ -62,7 +62,7 @@ def prompts(
         None,
         "--setting",
         "choice: what the questions show, where the file does not say it: the image, the person's box, or both boxes.",
-        one_of="questions.bank:SETTINGS",
+        one_of="vlm.bank:SETTINGS",
     ),
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
@@ -93,7 +93,7 @@ def prompts(
     if task == "choice":
         if vocabulary != "open":
             raise UsageError("--vocabulary: questions have options of their own; leave it out")
-        from hoicli.questions.prompts import write_prompts
+        from hoicli.vlm.prompts import write_prompts
 
         paths = options.inputs(images, "questions")
         write_prompts(

@@ -53,7 +53,7 @@ def recall(
         "--as-released NAME",
         "A project's code to the digit: mR@K counts 0 for verbs without ground truth; openpsg leaves out images "
         "without predictions; sgg-benchmark counts the last pixel of what two boxes share, not of the boxes.",
-        one_of="recall.conventions:RELEASED",
+        one_of="evaluation.recall_conventions:RELEASED",
     ),
     allow_uncounted: bool = options.ALLOW_UNCOUNTED,
     bootstrap: int | None = options.bootstrap("every mean"),
@@ -69,12 +69,12 @@ def recall(
     graph constraint only the best prediction of each pair of boxes counts. Values are in percent.
     """
     from hoicli.evaluation.predictions import Predictions
+    from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
+    from hoicli.evaluation.recall_found import CONSTRAINTS
+    from hoicli.evaluation.recall_measured import evaluable, measured
+    from hoicli.evaluation.recall_rows import recall_rows
+    from hoicli.evaluation.recall_unseen import not_in_training, of_split
     from hoicli.evaluation.run import read_truth
-    from hoicli.recall.conventions import PUBLISHED, RELEASED
-    from hoicli.recall.found import CONSTRAINTS
-    from hoicli.recall.measured import evaluable, measured
-    from hoicli.recall.rows import recall_rows
-    from hoicli.recall.unseen import not_in_training, of_split
     from hoicli.resampling.draws import Resampling
 
     gt, ks = options.required(gt, "recall"), _cuts(k)

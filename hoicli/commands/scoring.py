@@ -21,8 +21,8 @@ SIM = option(
     "--sim FILE|NAME",
     "Similarities of senses: tables that hoicli shoe-sim writes, repeatable; or one of its backends that ask no model "
     "(lexical, wordnet:wup, ...), which rates what these files need.",
-    offer="similarity.rules:OFFLINE",
-    mark=Read(besides="similarity.rules:OFFLINE"),
+    offer="shoe.rules:OFFLINE",
+    mark=Read(besides="shoe.rules:OFFLINE"),
 )
 
 
@@ -32,7 +32,7 @@ def similarities(sim: list[str] | None, command: str) -> Stream | str:
     from difflib import get_close_matches
 
     from hoicli.io.streams import Stream
-    from hoicli.similarity.rules import OFFLINE
+    from hoicli.shoe.rules import OFFLINE
 
     if not sim:
         raise UsageError(f"{command}: give similarities with --sim FILE; hoicli shoe-sim makes them")

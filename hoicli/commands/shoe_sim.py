@@ -71,7 +71,7 @@ def shoe_sim(
         "--merge",
         "Join tables: each model's ratings side by side, and one similarity of them. Ties of a majority go to "
         "the model whose name is first in the alphabet.",
-        one_of="similarity.rules:RULES",
+        one_of="shoe.rules:RULES",
     ),
     check: list[str] | None = option(
         None,
@@ -124,9 +124,8 @@ def shoe_sim(
     senses. Similarity is 0 to 1; a sense is 1 with itself, which has no line. A line says where it is from: `scores` of
     models with the digest of the `prompt` and the `date`, or the `measure` (hoicli doctor --schema similarity).
     """
-    from hoicli.shoe import wanted
-    from hoicli.similarity import rating
-    from hoicli.similarity.backends import offline_backend
+    from hoicli.shoe import rating, wanted
+    from hoicli.shoe.backends import offline_backend
     from hoicli.wordnet.selection import choose
 
     policy = options.policy(on_error)
@@ -149,7 +148,7 @@ def shoe_sim(
         raise UsageError("give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs FILE")
     choose(wordnet)
     if backend == "llm":
-        from hoicli.similarity.raters import Raters  # it brings an HTTP client along
+        from hoicli.shoe.raters import Raters  # it brings an HTTP client along
 
         raters = Raters(
             base_url=base_url,

@@ -63,7 +63,7 @@ def vlm_eval(
         None,
         "--as-released NAME",
         "The released scripts' figures to the digit: crosshoi-bench (choice) or hoi-benchmarks (ground, refer).",
-        one_of="questions.rows:RELEASED",
+        one_of="vlm.rows:RELEASED",
     ),
     bootstrap: int | None = options.bootstrap("every value"),
     seed: int = options.SEED,
@@ -78,7 +78,7 @@ def vlm_eval(
         None,
         "--setting",
         "What the questions show, where the file does not say it: the image, the person's box, or both boxes.",
-        one_of="questions.bank:SETTINGS",
+        one_of="vlm.bank:SETTINGS",
         panel=CHOICE,
     ),
     choose: str | None = option(
@@ -102,7 +102,7 @@ def vlm_eval(
         "--match NAME",
         "mean (default): a pair is found if the mean of its boxes' IoUs reaches the threshold (the script's rule). "
         "both: if both IoUs do.",
-        one_of="questions.grounding:MATCHES",
+        one_of="vlm.grounding:MATCHES",
         panel=GROUND,
     ),
     top_k: int | None = option(
@@ -147,15 +147,15 @@ def vlm_eval(
     from hoicli.converters.containers.source import Source
     from hoicli.io.outputs import open_output
     from hoicli.io.streams import Stream
-    from hoicli.questions.answers import read_answers
-    from hoicli.questions.bank import read_bank
-    from hoicli.questions.detectors import Selection
-    from hoicli.questions.records import grounding_of
-    from hoicli.questions.referring import Phrases
-    from hoicli.questions.results import read_grounding, read_referring
-    from hoicli.questions.rows import RowMaker
     from hoicli.records.parsing import dump
     from hoicli.resampling.draws import Resampling
+    from hoicli.vlm.answers import read_answers
+    from hoicli.vlm.bank import read_bank
+    from hoicli.vlm.detectors import Selection
+    from hoicli.vlm.records import grounding_of
+    from hoicli.vlm.referring import Phrases
+    from hoicli.vlm.results import read_grounding, read_referring
+    from hoicli.vlm.rows import RowMaker
     from hoicli.wordnet.selection import choose as choose_wordnet
 
     whose = "choice" if as_released == "crosshoi-bench" else "ground refer"

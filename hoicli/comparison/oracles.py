@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints
 from hoicli.diagnosis.applied import ASKING, ORACLES, Corrections
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.tally import Mean
 from hoicli.io.progress import Progress
+from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Block, Resampling, blocks
 from hoicli.resampling.pieces import Times
 from hoicli.resampling.ranked import Prepared, RankedLists

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints, starts_of
 from hoicli.comparison.answers import CLASSES_BETTER, CLASSES_WORSE, SURE
 from hoicli.comparison.oracles import OracleRounds
 from hoicli.diagnosis.errors import ERRORS, MISSED
@@ -23,6 +22,7 @@ from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.rows import Evaluated, class_subsets
 from hoicli.evaluation.tally import Mean
 from hoicli.io.messages import note
+from hoicli.records.kit import Floats, Ints, starts_of
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference, image_differences
 from hoicli.resampling.draws import Resampling

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats
 from hoicli.converters.containers.matfile import load, variables
 from hoicli.converters.containers.npz import Archive, npy
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.errors import DataError
 from hoicli.records.caveats import WHOLE_IMAGE
+from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT
 

@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats
 from hoicli.converters.containers.npz import Archive
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.imagelist import ImageNumbers, named_image, numbered_images
 from hoicli.converters.postprocessing import PostProcessing, corners, sigmoid, triplets
 from hoicli.errors import DataError
+from hoicli.records.kit import Floats
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.arrays.boxes import iou
-from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
 from hoicli.converters.names import ACTIVATIONS, BOX_SCORES
 from hoicli.errors import DataError, UsageError
+from hoicli.records.boxes import iou
+from hoicli.records.kit import Bools, Floats, Ints, run_starts
 
 MOST_TRIPLETS = 100_000
 """Of one image, before suppression. Benchmarks count up to 100, and a record of so many has 9 MB."""

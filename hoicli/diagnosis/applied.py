@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError
 from hoicli.evaluation.listed import AT_ONCE, Listed, Ties, taken
 from hoicli.records.ids import Texts
+from hoicli.records.kit import Bools, Floats, Ints
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
 ORACLES: Mapping[str, str] = {

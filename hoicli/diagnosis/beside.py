@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Floats, Ints, run_starts
 from hoicli.diagnosis.errors import Located, beside
 from hoicli.diagnosis.repairs import ErrorTypes
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
+from hoicli.records.kit import Floats, Ints, run_starts
 
 RELATIONS = ("own", "repair", "nearest", "none")
 OWN, REPAIR, NEAREST, NONE = range(len(RELATIONS))

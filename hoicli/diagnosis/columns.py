@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Floats, Growing, Ints, joined, rank_by_id, starts_of
 from hoicli.diagnosis.beside import OWN, truth_beside
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located, counted_truth
 from hoicli.diagnosis.repairs import ErrorTypes
@@ -17,6 +16,7 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.slicing import triplet_parts
+from hoicli.records.kit import Floats, Growing, Ints, joined, rank_by_id, starts_of
 
 STATES = (*ERRORS, MISSED)
 """What became of a ground truth: found (true_positive), missed, or the type of the prediction that could repair it."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints
 from hoicli.diagnosis.confusions import KINDS, NOTHING, ConfusionColumns
 from hoicli.diagnosis.errors import Located, actions, located
 from hoicli.diagnosis.gather import each_match
@@ -29,6 +28,7 @@ from hoicli.figures.shown import label
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Ints
 from hoicli.records.results import Row, percent, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 

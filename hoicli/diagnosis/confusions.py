@@ -31,7 +31,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.diagnosis.errors import (
     ASSOCIATION,
     BOTH_BOXES,
@@ -47,6 +46,7 @@ from hoicli.diagnosis.repairs import candidates
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
+from hoicli.records.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
 KINDS = ("verb", "object")

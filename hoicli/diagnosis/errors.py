@@ -24,12 +24,12 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, starts_of
-from hoicli.arrays.roles import class_columns
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import check_pairs
 from hoicli.evaluation.protocols import Protocol
+from hoicli.records.kit import Bools, Floats, Ints, expanded, find, starts_of
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
+from hoicli.records.roles import class_columns
 from hoicli.vocabulary.labels import Vocabulary
 
 ERRORS = ("true_positive", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes")

@@ -10,8 +10,6 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from hoicli.arrays.columns import BATCH
-from hoicli.arrays.scenes import Scenes
 from hoicli.diagnosis.errors import ERRORS, MISNAMED, NOT_COUNTED, Located, actions, located
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import ErrorTypes, Reading, types_of
@@ -29,9 +27,11 @@ from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import check_diagnosed
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
+from hoicli.records.columns import BATCH
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.parsing import Record, parse
+from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
 MOST_BOXES = 1_000_000

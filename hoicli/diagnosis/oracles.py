@@ -20,8 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.compact import Column
-from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.diagnosis.applied import COLUMNS, ORACLES, Applied, Corrections, ErrorColumns
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
 from hoicli.diagnosis.repairs import ErrorTypes, Reading
@@ -29,7 +27,9 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import Listed
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Mean, per_class, places, ranking, subset_classes, subset_means
+from hoicli.records.compact import Column
 from hoicli.records.ids import Texts
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
 from hoicli.vocabulary.labels import Vocabulary

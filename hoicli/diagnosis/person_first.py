@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, best_of_groups
 from hoicli.diagnosis.errors import (
     ASSOCIATION,
     BOTH_BOXES,
@@ -46,6 +45,7 @@ from hoicli.diagnosis.errors import (
     beside,
     each_error,
 )
+from hoicli.records.kit import Bools, best_of_groups
 
 REPAIR_CANDIDATES = 100
 """How many statements of an image can be repairs, the best-scored first."""

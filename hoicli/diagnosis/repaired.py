@@ -21,11 +21,11 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, rank_by_id
 from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, Said
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import averaged, ranked_ap, ranking, subset_classes
+from hoicli.records.kit import Bools, Floats, Ints, expanded, find, rank_by_id
 from hoicli.vocabulary.labels import Vocabulary
 
 

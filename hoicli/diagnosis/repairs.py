@@ -34,9 +34,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Bools, Ints, expanded, run_starts
 from hoicli.diagnosis.errors import ASSOCIATION, ERRORS, HUMAN_BOX, INTERACTION, OBJECT_BOX, Located, Typed, error_types
 from hoicli.diagnosis.person_first import person_first_types
+from hoicli.records.kit import Bools, Ints, expanded, run_starts
 
 Reading: TypeAlias = Literal["shared", "independent", "released"]
 """How repairs are assigned."""

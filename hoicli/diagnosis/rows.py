@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis, OracleResult
 from hoicli.diagnosis.repairs import SIGNATURES
 from hoicli.evaluation.rows import class_subsets
+from hoicli.records.kit import Ints
 from hoicli.records.results import Row, percent, signature
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -1,1 +1,1 @@
-"""From predictions and ground truth to mAP, by the published protocols."""
+"""From predictions and ground truth to mAP and to recall at K, by the published protocols."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints
+from hoicli.records.kit import Floats, Ints
 
 
 def interpolated_ap(rank: Ints, bounds: Ints, positives: Ints, grid: tuple[float, ...]) -> Floats:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hoicli.arrays.boxes import iou
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, starts_of
 from hoicli.evaluation.pairing import blocks_of
+from hoicli.records.boxes import iou
+from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
 
 Columns = Sequence[Floats] | Floats
 """Boxes [4, N], or sizes (width, height) [2, N]."""

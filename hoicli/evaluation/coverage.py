@@ -8,9 +8,6 @@ from weakref import WeakSet
 
 import numpy as np
 
-from hoicli.arrays.boxes import MOST_INVERTED, inverted, repeated
-from hoicli.arrays.images import Images
-from hoicli.arrays.scenes import Scenes
 from hoicli.errors import DataError
 from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, BoxSample
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -21,6 +18,9 @@ from hoicli.evaluation.slices import FILE
 from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note
 from hoicli.records import caveats
+from hoicli.records.boxes import MOST_INVERTED, inverted, repeated
+from hoicli.records.images import Images
+from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
 OF_NO_CLASS = (

@@ -10,18 +10,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.annotations.named import signed
-from hoicli.arrays.compact import narrow
-from hoicli.arrays.fingerprint import Hashes, total_of
-from hoicli.arrays.kit import Bools, Ints, expanded, find, run_starts, starts_of
-from hoicli.arrays.scenes import Scenes, are_subjects, box_kinds
+from hoicli.converters.named import signed
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import image_parts, triplet_parts
 from hoicli.records import caveats
+from hoicli.records.compact import narrow
+from hoicli.records.fingerprint import Hashes, total_of
 from hoicli.records.ids import MISSING, ImageIds
+from hoicli.records.kit import Bools, Ints, expanded, find, run_starts, starts_of
+from hoicli.records.scenes import Scenes, are_subjects, box_kinds
 from hoicli.vocabulary.labels import Vocabulary
 
 _IDS_AT_ONCE = 4096
@@ -113,7 +113,7 @@ class GroundTruth:
 
     @property
     def hashes(self) -> Hashes:
-        """[N] a hash of each image's annotations (`arrays.fingerprint`)."""
+        """[N] a hash of each image's annotations (`records.fingerprint`)."""
         return self.scenes.hashes
 
     @cached_property

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.compact import Column
-from hoicli.arrays.kit import Floats, Ints, Scalar, rank_by_id, starts_of
+from hoicli.records.compact import Column
 from hoicli.records.ids import Texts
+from hoicli.records.kit import Floats, Ints, Scalar, rank_by_id, starts_of
 
 AT_ONCE = 1 << 20
 """Predictions that are sorted, or selected, at a time: all 64-bit numbers that this takes are of so many only."""

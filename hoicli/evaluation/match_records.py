@@ -12,14 +12,14 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from hoicli.annotations.named import digest_of
-from hoicli.arrays.columns import BATCH
-from hoicli.arrays.kit import Bools, Ints, expanded, starts_of
+from hoicli.converters.named import digest_of
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol
 from hoicli.records import caveats
+from hoicli.records.columns import BATCH
+from hoicli.records.kit import Bools, Ints, expanded, starts_of
 from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary

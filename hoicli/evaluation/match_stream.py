@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoicli.annotations.named import digest_of, signed
-from hoicli.arrays.columns import BATCH
-from hoicli.arrays.kit import Ints
+from hoicli.converters.named import digest_of, signed
 from hoicli.errors import DataError
 from hoicli.evaluation.coverage import check_counted
 from hoicli.evaluation.filters import UNCOUNTED
@@ -24,9 +22,11 @@ from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import read_view, view_order, with_part
 from hoicli.io.streams import Line
 from hoicli.records import caveats
+from hoicli.records.columns import BATCH
 from hoicli.records.ids import MISSING
 from hoicli.records.image import image_id_problems, unknown_label
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, ImageRegister
+from hoicli.records.kit import Ints
 from hoicli.records.outcomes import OUTCOME_CODES, OUTCOMES
 from hoicli.records.parsing import Problem, Record, is_number, parse, short
 from hoicli.records.results import BAR, SIGNATURE_KEYS

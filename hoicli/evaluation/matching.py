@@ -10,9 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.boxes import best_per_image, pair_nms
-from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
-from hoicli.arrays.scenes import Scenes, are_subjects
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -21,7 +18,10 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import triplet_parts
 from hoicli.records import caveats
+from hoicli.records.boxes import best_per_image, pair_nms
+from hoicli.records.kit import Bools, Floats, Ints, run_starts
 from hoicli.records.outcomes import FALSE_POSITIVE, OUTCOME_CODES, TRUE_POSITIVE
+from hoicli.records.scenes import Scenes, are_subjects
 
 
 @dataclass(frozen=True)

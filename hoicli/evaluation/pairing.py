@@ -12,15 +12,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.boxes import iou
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
-from hoicli.arrays.roles import class_columns
-from hoicli.arrays.scenes import Scenes, box_kinds
 from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import NO_SHIFT, Protocol
 from hoicli.records import caveats
+from hoicli.records.boxes import iou
+from hoicli.records.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.records.outcomes import OUTCOME_CODES
+from hoicli.records.roles import class_columns
+from hoicli.records.scenes import Scenes, box_kinds
 
 Candidates = tuple[Ints, Ints, Floats, Floats]
 """[M] predictions, ascending; ground-truth triplets; IoU_subject and IoU_object of the two."""

@@ -36,7 +36,7 @@ class Protocol:
     subsets: what is averaged, keys of the vocabulary's `subsets`; none is `full` and the frequency groups.
     person_first: a prediction belongs to the annotated person its subject overlaps most, with any action.
     any_object_when_none: if a person's role has no object, any predicted object is right; otherwise only none is.
-    inclusive, touching_overlap, inclusive_overlap: the IoU convention (`arrays.boxes.iou`).
+    inclusive, touching_overlap, inclusive_overlap: the IoU convention (`records.boxes.iou`).
     prediction_shift, truth_shift: added to x1, y1, x2, y2 of each side before comparing.
     last_pixel_shift: also added to predictions whose record says that x2, y2 is the last pixel (`caveats`).
     strict: a true positive needs overlap > 0.5 rather than >= 0.5.

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints
 from hoicli.errors import UsageError
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.tally import ClassResults, Mean, Tally, class_vocabulary, subset_classes, subset_means
+from hoicli.records.kit import Ints
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval

@@ -8,8 +8,6 @@ from itertools import chain
 from pickle import PickleBuffer
 from typing import Any, TypeVar
 
-from hoicli.arrays.reading import made_of_scenes, read_scenes
-from hoicli.arrays.scenes import Scenes, compact
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.box_conventions import BoxSample
 from hoicli.evaluation.coverage import ALLOW, OF_NO_CLASS, Coverage, Doubled, Inverted, check_counted, served
@@ -28,6 +26,8 @@ from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import fork_map, no_garbage_collection
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import dump
+from hoicli.records.reading import made_of_scenes, read_scenes
+from hoicli.records.scenes import Scenes, compact
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
-from hoicli.arrays.scenes import Scenes
 from hoicli.errors import DataError
 from hoicli.evaluation.slices import FILE, Slice
+from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
 

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.annotations.named import signed
-from hoicli.arrays.compact import Column
-from hoicli.arrays.kit import Bools, Floats, Ints, joined, starts_of
+from hoicli.converters.named import signed
 from hoicli.errors import UsageError
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.filters import UNCOUNTED
@@ -24,6 +22,8 @@ from hoicli.evaluation.listed import Listed, Ranked, taken
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
+from hoicli.records.compact import Column
+from hoicli.records.kit import Bools, Floats, Ints, joined, starts_of
 from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.resampling.averaged import AveragedLists
 from hoicli.resampling.ranked import RankedLists

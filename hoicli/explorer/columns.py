@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Floats, Ints
 from hoicli.diagnosis.columns import ErrorTable, TruthTable
+from hoicli.records.kit import Floats, Ints
 
 IOU_STEPS = 10_000
 """An IoU is a whole number of these steps, rounded down, so that `at least 0.5` stays what it is; -1 for none."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints
 from hoicli.figures.canvas import LETTER, add_foot, saved, titled
 from hoicli.figures.shown import label
 from hoicli.figures.styles import PAGE_WIDTH, PAPER, SMALL, Look
+from hoicli.records.kit import Floats, Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

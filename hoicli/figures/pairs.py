@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hoicli.arrays.boxes import shared_area
 from hoicli.figures.canvas import add_foot, draw_lines, saved, titled
 from hoicli.figures.shown import SweepPoint, caveats_of, label, pair_sweeps
 from hoicli.figures.styles import COLUMN_WIDTH, LINES, PAPER, SMALL, Look
+from hoicli.records.boxes import shared_area
 from hoicli.records.results import Row
 
 if TYPE_CHECKING:

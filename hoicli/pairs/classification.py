@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Bools, Floats, Growing, Ints
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.tally import ranking
 from hoicli.pairs.reading import PairBatch
 from hoicli.pairs.truth import TruthPairs
+from hoicli.records.kit import Bools, Floats, Growing, Ints
 from hoicli.records.outcomes import TRUE_POSITIVE
 
 

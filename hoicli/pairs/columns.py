@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Growing
 from hoicli.evaluation.coverage import Inverted
 from hoicli.evaluation.tally import Tally
 from hoicli.pairs.classification import Interactions
 from hoicli.pairs.truth import TruthPairs
+from hoicli.records.kit import Bools, Floats, Growing
 
 
 @dataclass

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.columns import BATCH, attempt, indices, numbers, read_columns, require, sound, typed
-from hoicli.arrays.kit import Bools, Floats, Ints, find, runs_of, starts_of
-from hoicli.arrays.reading import scenes_of
-from hoicli.arrays.scenes import Scenes, are_subjects
 from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
+from hoicli.records.columns import BATCH, attempt, indices, numbers, read_columns, require, sound, typed
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.kit import Bools, Floats, Ints, find, runs_of, starts_of
 from hoicli.records.parsing import Problem, Record
+from hoicli.records.reading import scenes_of
+from hoicli.records.scenes import Scenes, are_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
 

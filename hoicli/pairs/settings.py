@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.arrays.boxes import pair_nms
-from hoicli.arrays.kit import Bools
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.pairs.reading import PairBatch
+from hoicli.records.boxes import pair_nms
+from hoicli.records.kit import Bools
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Bools, Ints, Scalar
-from hoicli.arrays.scenes import Scenes
 from hoicli.errors import UsageError
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.filters import Filters
@@ -28,6 +26,8 @@ from hoicli.pairs.reading import PairBatch, read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Bools, Ints, Scalar
+from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
 STEPS = 101

@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id
-from hoicli.arrays.scenes import Scenes, box_kinds
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import blocks_of, check_pairs, protocol_iou
 from hoicli.evaluation.selection import protocol_of
 from hoicli.pairs.reading import distinct_pairs
+from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id
+from hoicli.records.scenes import Scenes, box_kinds
 
 
 class TruthPairs:

@@ -1,1 +1,2 @@
-"""One line of a stream: image records, result rows and caveats, parsed and checked."""
+"""The JSONL contract: image records, result rows and caveats, parsed and checked; records as columns, and arithmetic on
+columns that all metrics share."""

@@ -1,6 +1,6 @@
 """Image records: what a line must hold, and where exactly a bad one is wrong (formats/ has the JSON Schemas).
 
-Records are checked twice. `hoicli.arrays.reading` turns thousands of lines at a time into arrays, which is fast and
+Records are checked twice. `hoicli.records.reading` turns thousands of lines at a time into arrays, which is fast and
 notices only *that* a line is wrong. `problems` then goes through that one record and says *what* is wrong, *where*, and
 what to do about it.
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.weighted import Weights
 

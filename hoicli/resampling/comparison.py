@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints
+from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
 from hoicli.resampling.ranked import IMAGES_AT_ONCE

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats
 from hoicli.errors import UsageError
+from hoicli.records.kit import Floats
 from hoicli.resampling.weighted import Weights
 
 ROUNDS_IN_BLOCK = 32

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats
+from hoicli.records.kit import Floats
 
 LEVEL = 0.95
 FEWEST_IMAGES = 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints, expanded, starts_of
+from hoicli.records.kit import Floats, Ints, expanded, starts_of
 from hoicli.resampling.strips import Strips
 
 if TYPE_CHECKING:

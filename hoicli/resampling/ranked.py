@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.resampling.pieces import Piece, Times
 from hoicli.resampling.weighted import Weights
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.io.progress import Progress
 from hoicli.io.workers import shared_out
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.resampling.draws import Block, Resampling, blocks
 from hoicli.resampling.weighted import Weighted
 

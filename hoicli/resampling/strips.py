@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints, expanded, starts_of
+from hoicli.records.kit import Ints, expanded, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.resampling.weighted import Weights
 
 if TYPE_CHECKING:

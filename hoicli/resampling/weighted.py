@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     import numpy as np

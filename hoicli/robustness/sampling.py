@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats
 from hoicli.converters.opening import Opening
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.filters import Filters
@@ -31,6 +30,7 @@ from hoicli.io.messages import display_name, kept_notes
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Floats
 from hoicli.records.results import Row
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval, p_resampled

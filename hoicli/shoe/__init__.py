@@ -1,1 +1,2 @@
-"""SHOE: open-vocabulary predictions scored by how close in meaning they are."""
+"""SHOE: how alike meanings are (measured, rated by language models, or read from a table), and open-vocabulary
+predictions scored by it."""

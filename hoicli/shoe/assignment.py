@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints, expanded, run_starts, starts_of
+from hoicli.records.kit import Ints, expanded, run_starts, starts_of
 
 
 def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: Ints) -> Ints:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints, run_starts
+from hoicli.records.kit import Ints, run_starts
 from hoicli.shoe.matching import UNIT, Matching, Shoe
 
 Record = dict[str, Any]

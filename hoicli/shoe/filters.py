@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
-from hoicli.arrays.triplets import Triplets
 from hoicli.errors import UsageError
 from hoicli.io.messages import note
+from hoicli.records.kit import Bools, Floats, Ints, run_starts
+from hoicli.records.triplets import Triplets
 from hoicli.shoe.names import RANKS
 
 

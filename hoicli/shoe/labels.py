@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Growing, Ints, distinct, expanded, run_starts, starts_of
-from hoicli.arrays.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
-from hoicli.similarity.table import SimilarityTable
+from hoicli.records.kit import Floats, Growing, Ints, distinct, expanded, run_starts, starts_of
+from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
+from hoicli.shoe.table import SimilarityTable
 
 Candidates = Callable[[str, str], Sequence[str]]
 """(label, "v" or "n") -> the senses the label may have, most common first; for the name of a sense, its canonical name

@@ -28,13 +28,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoicli.arrays.boxes import iou
-from hoicli.arrays.images import NO_BOX
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, starts_of
-from hoicli.arrays.triplets import NOTHING, UNLABELLED, Triplets
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs
 from hoicli.io.workers import shared_out
+from hoicli.records.boxes import iou
+from hoicli.records.images import NO_BOX
+from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, starts_of
+from hoicli.records.triplets import NOTHING, UNLABELLED, Triplets
 from hoicli.shoe.assignment import greedy, optimal
 from hoicli.shoe.labels import Learned, Likeness, TruthClasses, predicted_classes
 from hoicli.shoe.names import AGAINST, AREAS, ASSIGNMENTS, COMBINE

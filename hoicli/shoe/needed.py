@@ -12,14 +12,14 @@ from functools import partial
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints, distinct, expanded
-from hoicli.arrays.triplets import Name, Triplets, read_triplets
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Ints, distinct, expanded
+from hoicli.records.triplets import Name, Triplets, read_triplets
 from hoicli.shoe.labels import Candidates, GroundTruthSense, Likeness, TruthClasses, classes_of
+from hoicli.shoe.pairs import Pair
 from hoicli.shoe.reading import read_predictions
-from hoicli.similarity.pairs import Pair
-from hoicli.similarity.table import SimilarityTable
+from hoicli.shoe.table import SimilarityTable
 
 
 class Needed:

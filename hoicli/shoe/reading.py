@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from hoicli.arrays.triplets import Triplets, merged, read_triplets
 from hoicli.evaluation.run import gathered, no_image_twice
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.triplets import Triplets, merged, read_triplets
 from hoicli.shoe.labels import pool_of
-from hoicli.similarity.table import SimilarityTable
+from hoicli.shoe.table import SimilarityTable
 from hoicli.wordnet.selection import open_wordnet
 from hoicli.wordnet.senses import candidates
 

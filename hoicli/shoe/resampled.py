@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints, rank_by_id
 from hoicli.evaluation.grids import GRID_ARANGE
+from hoicli.records.kit import Floats, Ints, rank_by_id
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
 from hoicli.resampling.ranked import RankedLists

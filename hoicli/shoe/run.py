@@ -7,10 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.annotations.named import signed
-from hoicli.arrays.fingerprint import total_of
-from hoicli.arrays.kit import Bools
-from hoicli.arrays.triplets import NOTHING, Triplets, read_triplets
+from hoicli.converters.named import signed
 from hoicli.errors import DataError
 from hoicli.evaluation.coverage import Inverted
 from hoicli.evaluation.views import parse_thresholds
@@ -18,7 +15,10 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records import caveats
+from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Bools
+from hoicli.records.triplets import NOTHING, Triplets, read_triplets
 from hoicli.shoe.filters import ConfidenceFilter
 from hoicli.shoe.labels import Likeness, classes_of, normalised
 from hoicli.shoe.matching import Matching, Shoe, ShoeSettings, places_of
@@ -26,8 +26,8 @@ from hoicli.shoe.names import listed, note_senseless
 from hoicli.shoe.reading import read_predictions
 from hoicli.shoe.scores import Scores, scores_of
 from hoicli.shoe.single_hoi import ONE_BOX_IOU, READING, single_pair_images
+from hoicli.shoe.table import SimilarityTable
 from hoicli.shoe.wanted import offline_table
-from hoicli.similarity.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.selection import in_use
 from hoicli.wordnet.senses import candidates, senses_of

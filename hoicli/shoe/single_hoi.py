@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hoicli.arrays.boxes import iou
-from hoicli.arrays.images import NO_BOX
-from hoicli.arrays.kit import Bools, Ints, expanded
-from hoicli.arrays.triplets import Triplets
 from hoicli.evaluation.pairing import blocks_of
+from hoicli.records.boxes import iou
+from hoicli.records.images import NO_BOX
+from hoicli.records.kit import Bools, Ints, expanded
+from hoicli.records.triplets import Triplets
 from hoicli.shoe.labels import normalised
 
 ONE_BOX_IOU = 0.8

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hoicli.arrays.triplets import Triplets
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.triplets import Triplets
+from hoicli.shoe.backends import offline_backend
 from hoicli.shoe.labels import TruthClasses
 from hoicli.shoe.names import note_senseless
 from hoicli.shoe.needed import Needed
-from hoicli.similarity.backends import offline_backend
-from hoicli.similarity.rating import TableWork
-from hoicli.similarity.table import SimilarityTable
+from hoicli.shoe.rating import TableWork
+from hoicli.shoe.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, senses_of
 

@@ -69,7 +69,7 @@ SOURCES: Mapping[str, Printed] = {
 }
 
 HICO_TEST = {"data": "hico", "gt": "hico-test"}
-"""What tables on HICO-DET are of, as signatures write it of one's own (`annotations.named`); of the other datasets no
+"""What tables on HICO-DET are of, as signatures write it of one's own (`converters.named`); of the other datasets no
 digest is known that one's own ground truth could be compared by."""
 
 NOT_NAMED = "copied from another paper's table, which does not name the evaluator: not comparable"

@@ -12,8 +12,6 @@ from itertools import chain
 
 import numpy as np
 
-from hoicli.arrays.reading import concatenate, read_scenes
-from hoicli.arrays.scenes import Scenes
 from hoicli.errors import UsageError
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
@@ -26,6 +24,8 @@ from hoicli.evaluation.tally import Tally, classes_of
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.reading import concatenate, read_scenes
+from hoicli.records.scenes import Scenes
 from hoicli.validation.candidates import Contradicted, Missing, contradicted, missing
 from hoicli.validation.changes import with_missing
 from hoicli.validation.duplicates import Duplicates, merged, near_duplicates

@@ -7,13 +7,13 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, rank_by_id
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import protocol_iou, reaches
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.tally import Tally
 from hoicli.io.workers import shared_out
+from hoicli.records.kit import Bools, Floats, Ints, rank_by_id
 from hoicli.records.results import Row, row_ends
 from hoicli.validation.audit import CONTRADICTED, DUPLICATE, MISSING, Audit
 

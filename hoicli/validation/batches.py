@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from hoicli.arrays.columns import require, typed
-from hoicli.arrays.images import Images, raw_images
-from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
 from hoicli.io.streams import Line
 from hoicli.records import caveats
+from hoicli.records.columns import require, typed
 from hoicli.records.image import contradicts_itself, pair_problems, statement_problems
+from hoicli.records.images import Images, raw_images
+from hoicli.records.kit import Bools, Floats, Ints, run_starts
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 

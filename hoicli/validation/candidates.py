@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.boxes import iou
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, joined, rank_by_id
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest
 from hoicli.evaluation.protocols import Protocol
+from hoicli.records.boxes import iou
+from hoicli.records.kit import Bools, Floats, Ints, expanded, find, joined, rank_by_id
 from hoicli.validation.opinions import Levels, Opinion
 
 BACKGROUND = 0.1

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from hoicli.arrays.kit import starts_of
-from hoicli.arrays.roles import with_triplets
-from hoicli.arrays.scenes import Scenes
 from hoicli.evaluation.protocols import Protocol
+from hoicli.records.kit import starts_of
+from hoicli.records.roles import with_triplets
+from hoicli.records.scenes import Scenes
 from hoicli.validation.candidates import Missing
 from hoicli.validation.duplicates import merged, near_duplicates
 from hoicli.vocabulary.labels import Vocabulary

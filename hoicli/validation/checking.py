@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.arrays.columns import attempt
-from hoicli.arrays.kit import Growing, Ints
-from hoicli.arrays.triplets import Numbered
 from hoicli.errors import DataError
 from hoicli.evaluation.match_stream import match_problems
 from hoicli.io.streams import Line
+from hoicli.records.columns import attempt
 from hoicli.records.image import UNKNOWN_LABEL, problems, result_problems
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ImageRegister
+from hoicli.records.kit import Growing, Ints
 from hoicli.records.parsing import Problem, Record, is_number, parse
+from hoicli.records.triplets import Numbered
 from hoicli.validation.batches import Checked, Size, checked_images
 from hoicli.validation.checks import Findings
 from hoicli.validation.facts import Annotations, Facts

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hoicli.arrays.boxes import iou
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, joined, run_starts, starts_of
-from hoicli.arrays.scenes import Scenes, box_kinds
 from hoicli.evaluation.pairing import blocks_of, check_pairs
 from hoicli.evaluation.protocols import Protocol
+from hoicli.records.boxes import iou
+from hoicli.records.kit import Bools, Floats, Ints, expanded, find, joined, run_starts, starts_of
+from hoicli.records.scenes import Scenes, box_kinds
 from hoicli.vocabulary.labels import Vocabulary
 
 

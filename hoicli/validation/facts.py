@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Growing, Ints, find, starts_of
-from hoicli.arrays.triplets import Numbered
+from hoicli.records.kit import Bools, Floats, Growing, Ints, find, starts_of
+from hoicli.records.triplets import Numbered
 from hoicli.validation.batches import Checked, Size, TripletClass, ascending
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.arrays.boxes import inverted, repeated
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.records.boxes import inverted, repeated
 from hoicli.records.image import UNKNOWN_LABEL, problems
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.validation.batches import Checked, Size, pixels
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints
 from hoicli.evaluation.pairing import first_largest
+from hoicli.records.kit import Floats, Ints
 from hoicli.validation.batches import Checked, TripletClass, triplet_class
 from hoicli.validation.checks import Finding
 from hoicli.validation.facts import Facts

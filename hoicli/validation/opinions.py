@@ -11,13 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, joined
-from hoicli.arrays.scenes import Scenes
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import blocks_of, first_largest
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import ranking
+from hoicli.records.kit import Bools, Floats, Ints, expanded, find, joined
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
+from hoicli.records.scenes import Scenes
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from hoicli.arrays.boxes import MOST_INVERTED
-from hoicli.arrays.columns import BATCH
 from hoicli.evaluation.box_conventions import BoxEvidence
 from hoicli.evaluation.run import gathered
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
+from hoicli.records.boxes import MOST_INVERTED
+from hoicli.records.columns import BATCH
 from hoicli.records.intake import ErrorPolicy
 from hoicli.validation.batches import pixels
 from hoicli.validation.checking import Checker, Checking

@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.arrays.kit import Floats
 from hoicli.diagnosis.gather import match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.selection import protocol_of, protocols
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Floats
 from hoicli.resampling.comparison import Difference, count_differences, difference, image_differences
 from hoicli.resampling.draws import Block, Resampling, blocks
 from hoicli.resampling.intervals import false_discovery, interval, p_resampled, p_swapped, quantile

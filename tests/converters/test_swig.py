@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import PROTOCOLS
@@ -23,6 +22,7 @@ from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.tally import Tally
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.reading import concatenate, read_scenes
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
 from tests.support import reference, strategies

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.cli import run
 from hoicli.diagnosis.applied import IN_TURN, ORACLES
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
@@ -31,6 +30,7 @@ from hoicli.pairs.reading import read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import PairStatistics
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.reading import concatenate, read_scenes
 from hoicli.vocabulary.datasets import load
 from tests.support import reference, vcoco_reference
 from tests.support.project import FIXTURES, Hoicli

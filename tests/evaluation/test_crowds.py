@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
 from hoicli.evaluation.filters import Filters
@@ -17,6 +16,7 @@ from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import protocols
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOME_CODES
+from hoicli.records.reading import concatenate, read_scenes
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support import strategies, vcoco
 from tests.support.kernel import HICO, Record, lines

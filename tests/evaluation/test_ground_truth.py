@@ -10,13 +10,13 @@ import numpy as np
 import orjson
 import pytest
 
-from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.slices import Part, parse_slices
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.reading import concatenate, read_scenes
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import HICO, Record, ground_truth, lines
 from tests.support.project import FIXTURES, Hoicli

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.cli import run
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
@@ -26,6 +25,7 @@ from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.tally import ClassResults, Tally
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.schemas import schema_text
 from tests.support import vcoco_reference
 from tests.support.project import FIXTURES, Hoicli

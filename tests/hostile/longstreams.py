@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from random import Random
 
-from hoicli.arrays.columns import BATCH
+from hoicli.records.columns import BATCH
 
 CLASSES = [("sit_on", "bench"), ("ride", "bicycle"), ("hold", "cup"), ("walk", "dog")]
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.arrays.boxes import iou
 from hoicli.errors import DataError
+from hoicli.records.boxes import iou
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS, SWIG, VCOCO
 from tests.support.project import ROOT, Hoicli, Result
 

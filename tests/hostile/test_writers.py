@@ -17,7 +17,7 @@ import pytest
 import typer
 
 from hoicli.cli import COMMANDS, app
-from hoicli.similarity.answers import Answer, AnswerCache
+from hoicli.shoe.answers import Answer, AnswerCache
 from tests.hostile.dying import WRITERS
 from tests.hostile.readers import CORPUS
 from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, Result
@@ -315,7 +315,7 @@ def test_many_writers_of_one_folder(tmp_path: Path) -> None:
 
 ADD = """
 import os, sys
-from hoicli.similarity.answers import Answer, AnswerCache
+from hoicli.shoe.answers import Answer, AnswerCache
 cache = AnswerCache(sys.argv[1])
 for number in range(int(sys.argv[3])):
     cache.add(Answer("m" * 500, sys.argv[2], "v", f"a.v.{number}", "b.v.01", number % 5, answer="x" * 3000))

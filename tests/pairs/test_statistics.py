@@ -17,8 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.arrays.columns import attempt
-from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.cli import run
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -28,8 +26,10 @@ from hoicli.pairs.reading import pair_batch, read_pair_batches
 from hoicli.pairs.rows import pair_rows
 from hoicli.pairs.settings import Sweep, surviving_pairs, sweeps
 from hoicli.pairs.statistics import RELEASED_STEPS, PairStatistics
+from hoicli.records.columns import attempt
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.results import parse_tags
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, Hoicli, without_gt

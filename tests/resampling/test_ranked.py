@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hoicli.arrays.kit import Floats
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.records.kit import Floats
 from hoicli.resampling.averaged import AveragedLists
 from hoicli.resampling.comparison import image_differences
 from hoicli.resampling.ranked import RankedLists

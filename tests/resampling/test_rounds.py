@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from hoicli.arrays.kit import Floats, Ints
+from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.averaged import AveragedLists
 from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference
 from hoicli.resampling.draws import Resampling, blocks

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.arrays.kit import Ints
+from hoicli.records.kit import Ints
 from hoicli.shoe.assignment import greedy, optimal
 from hoicli.shoe.explanation import explain
 from tests.support.shoe import image, pairs, scored, shoe_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hoicli.arrays.kit import Bools, Ints
 from hoicli.errors import DataError, UsageError
+from hoicli.records.kit import Bools, Ints
 from hoicli.shoe.explanation import explain
 from hoicli.shoe.filters import ConfidenceFilter
 from hoicli.shoe.matching import UNIT, Shoe, ShoeSettings

@@ -11,12 +11,12 @@ from typing import Any
 import orjson
 import pytest
 
-from hoicli.arrays.columns import attempt
-from hoicli.arrays.triplets import named_images, open_problems, read_triplets
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
+from hoicli.records.columns import attempt
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import parse
+from hoicli.records.triplets import named_images, open_problems, read_triplets
 from tests.support.project import FIXTURES, Hoicli, without_gt
 from tests.support.shoe import (
     FILES,

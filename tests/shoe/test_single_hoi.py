@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.arrays.images import NO_BOX
+from hoicli.records.images import NO_BOX
 from hoicli.shoe.single_hoi import single_pair_images
 from tests.support.project import Hoicli
 from tests.support.shoe import FILES, HUMAN, SHOE, THING, Record, image, read, rows_of

@@ -14,7 +14,6 @@ import argparse
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import PROTOCOLS
@@ -22,6 +21,7 @@ from hoicli.evaluation.run import read_truth, tally_predictions
 from hoicli.evaluation.tally import averaged, subset_classes
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.intervals import interval, quantile
 from hoicli.resampling.rounds import Rounds
 from hoicli.resampling.weighted import Lists, Weights

@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 
-from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
@@ -16,6 +15,7 @@ from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.tally import ClassResults, Tally
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.reading import concatenate, read_scenes
 from hoicli.vocabulary.datasets import load
 
 HICO = load("hico")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.arrays.triplets import Triplets, read_triplets
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.triplets import Triplets, read_triplets
 from hoicli.shoe.labels import Likeness, classes_of, normalised
 from hoicli.shoe.matching import UNIT, Matching, Shoe, ShoeSettings
 from hoicli.shoe.scores import Scores, scores_of
-from hoicli.similarity.table import SimilarityTable
+from hoicli.shoe.table import SimilarityTable
 from tests.support.project import FIXTURES
 
 Record = dict[str, Any]

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from hoicli.arrays.boxes import iou
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.records.boxes import iou
 from hoicli.validation.audit import KINDS, Audit, Rules
 from hoicli.validation.audit_rows import AuditRows
 from hoicli.validation.opinions import Levels

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.boxes import shared_area
 from hoicli.errors import DataError
 from hoicli.evaluation.box_conventions import READINGS
 from hoicli.evaluation.match_stream import match_problems
 from hoicli.io.streams import Line
+from hoicli.records.boxes import shared_area
 from hoicli.records.image import UNKNOWN_LABEL, problems, result_problems
 from hoicli.records.intake import ImageRegister
 from hoicli.records.parsing import Problem, Record, parse

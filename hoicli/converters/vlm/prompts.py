@@ -16,7 +16,7 @@ from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 TASKS = ("detect", "pairs", "choice")
-"""What `prompts --task` takes; the prompts of the last are in `hoicli.questions.prompts`."""
+"""What `prompts --task` takes; the prompts of the last are in `hoicli.vlm.prompts`."""
 
 SYSTEM = "You report what people do with things in photographs. Your whole reply is one JSON object and nothing else."
 

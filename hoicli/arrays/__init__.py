@@ -1,1 +1,0 @@
-"""Records as columns, and arithmetic on columns that all metrics share."""

@@ -1,1 +1,0 @@
-"""Precision and recall against score thresholds, and how far scores are probabilities."""

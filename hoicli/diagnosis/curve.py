@@ -1,0 +1,160 @@
+"""Precision and recall of one ranked list, of a class or of a group of classes pooled.
+
+A threshold keeps every prediction that scores at least as much, so it cannot split equal scores. Average precision can:
+it ranks them (by image id, then by place in the image) and reads precision between them. A curve therefore has a point
+at every rank, and the points inside a run of equal scores have no threshold (NaN). The best F1, and everything that is
+asked of a threshold, is read at the ends of such runs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hoicli.evaluation.tally import ScoredLists, ranking
+from hoicli.records.kit import Bools, Floats, Ints, starts_of
+
+
+@dataclass(frozen=True)
+class Curve:
+    """score [T], descending, and hit [T] of the counted predictions in the order of the ranking; positives: the
+    ground truth. pooled: the list is of several classes, whose order within equal scores means nothing."""
+
+    score: Floats
+    hit: Bools
+    positives: int
+    pooled: bool = False
+
+    @cached_property
+    def found(self) -> Ints:
+        """[T] true positives among the first 1, 2, ... predictions."""
+        return np.cumsum(self.hit, dtype=np.int64)
+
+    @cached_property
+    def precision(self) -> Floats:
+        """[T] in [0, 1]."""
+        precision: Floats = self.found / np.arange(1, len(self.hit) + 1)
+        return precision
+
+    @cached_property
+    def recall(self) -> Floats:
+        """[T] in [0, 1]; 0 without ground truth."""
+        recall: Floats = self.found / max(self.positives, 1)
+        return recall
+
+    @cached_property
+    def reachable(self) -> Bools:
+        """[T] the points that a threshold has: the last of each run of equal scores."""
+        return np.append(self.score[1:] != self.score[:-1], True) if len(self.score) else np.zeros(0, dtype=bool)
+
+    def f1(self, points: Ints) -> Floats:
+        """The F1 at some points, in [0, 1]: 2 TP / (predictions + ground truth). The division is of whole numbers, so
+        equal F1 are equal floats."""
+        f1: Floats = 2 * self.found[points] / (points + 1 + self.positives)
+        return f1
+
+    @cached_property
+    def best(self) -> int | None:
+        """The point that a threshold has with the highest F1, of equals the one with the highest threshold; None
+        without a true positive."""
+        points = np.flatnonzero(self.reachable)
+        if self.positives == 0 or not self.hit.any():
+            return None
+        return int(points[self.f1(points).argmax()])
+
+    def at(self, threshold: float) -> int | None:
+        """The point of a threshold: the last prediction that scores at least as much; None if there is none."""
+        kept = int(np.searchsorted(-self.score, -threshold, side="right"))
+        return kept - 1 if kept else None
+
+    def decisive(self, levels: Sequence[float]) -> Ints:
+        """The points, ascending, that decide the interpolated precision at some recalls: of all with at least that
+        recall the one with the highest precision, of equals the one with the highest recall. Every other point has a
+        rival that is at least as precise and finds more, but for what lies between two levels.
+
+        Of a pooled curve, only points that a threshold has."""
+        points = np.flatnonzero(self.reachable) if self.pooled else np.arange(len(self.score))
+        if not len(points):
+            return points
+        precision, recall = self.precision[points], self.recall[points]
+        backwards = precision[::-1]
+        best = np.maximum.accumulate(backwards)
+        new = np.append(True, best[1:] > best[:-1])
+        last = np.maximum.accumulate(np.where(new, np.arange(len(points)), 0))
+        holder = (len(points) - 1 - last)[::-1]  # [T] the point with the highest precision from here on
+        first = np.searchsorted(recall, np.asarray(levels))
+        kept: Ints = points[np.unique(holder[first[first < len(points)]])]
+        return kept
+
+    def spread(self, steps: int) -> Ints:
+        """The points of evenly spaced thresholds, from the highest score to the lowest, ascending."""
+        if not len(self.score):
+            return np.zeros(0, dtype=np.int64)
+        high, low = float(self.score[0]) / 2, float(self.score[-1]) / 2  # halves: their difference is always a number
+        cuts = 2 * np.linspace(high, low, steps + 1)  # both ends as they are
+        kept = np.searchsorted(-self.score, -cuts, side="right")
+        return np.unique(kept[kept > 0] - 1)
+
+    def points(self, levels: Sequence[float] | None, steps: int = 1) -> Ints:
+        """The points to be written, ascending: those that are decisive at some recalls, those of evenly spaced
+        thresholds (between two decisive ones may lie nearly all of them), that of the best F1, and the last, which
+        keeps everything; without levels all."""
+        if levels is None:
+            return np.flatnonzero(self.reachable) if self.pooled else np.arange(len(self.score))
+        best = self.best
+        kept = [
+            self.decisive(levels),
+            self.spread(steps),
+            np.arange(len(self.score))[-1:],
+            np.array([] if best is None else [best]),
+        ]
+        return np.unique(np.concatenate(kept).astype(np.int64))
+
+
+def curve_of(lists: ScoredLists, positives: Ints, classes: Ints) -> Curve:
+    """The curve of some classes: one class as it is ranked, several as one list by score. positives [C]."""
+    asked = int(positives[classes].sum())
+    if len(classes) == 1:
+        rows = slice(int(lists.bounds[classes[0]]), int(lists.bounds[classes[0] + 1]))
+        return Curve(lists.score[rows], lists.hit[rows], asked)
+    inside = np.zeros(len(positives), dtype=bool)
+    inside[classes] = True
+    rows_of = np.flatnonzero(np.repeat(inside, np.diff(lists.bounds)))
+    rows_of = rows_of[ranking(np.zeros(len(rows_of), dtype=np.int8), lists.score[rows_of])]
+    return Curve(lists.score[rows_of], lists.hit[rows_of], asked, pooled=True)
+
+
+def mean_precision(lists: ScoredLists, positives: Ints, levels: Sequence[float]) -> Floats:
+    """[C, L] the interpolated precision of each class at each recall: the highest at that recall or more, in [0, 1].
+
+    Recall is compared as `evaluation.average_precision` compares it, so that over a protocol's grid the mean of a class
+    is its AP."""
+    hit = np.flatnonzero(lists.hit)
+    starts = np.searchsorted(hit, lists.bounds)
+    owner = np.repeat(np.arange(len(positives)), np.diff(starts))
+    found = np.arange(len(hit)) - starts[owner] + 1
+    precision, recall = found / (hit - lists.bounds[owner] + 1), found / np.maximum(positives[owner], 1)
+    some = np.flatnonzero(np.diff(starts))
+    read = np.zeros((len(positives), len(levels)))
+    for place, level in enumerate(levels if len(some) else ()):
+        read[some, place] = np.maximum.reduceat(np.where(recall >= level, precision, 0.0), starts[some])
+    return read
+
+
+def levels_of(grid: Sequence[float], steps: int) -> tuple[float, ...]:
+    """0, 1/steps, ... 1, with a protocol's own grid in place of what equals it but for rounding."""
+    own = {round(value * steps): value for value in grid if abs(value * steps - round(value * steps)) < 1e-9}
+    even = {place: own.get(place, place / steps) for place in range(steps + 1)}
+    return tuple(sorted({*even.values(), *grid}))
+
+
+def capped(lists: ScoredLists, cap: int | None) -> ScoredLists:
+    """The lists cut to the first `cap` predictions of each class; None leaves them whole."""
+    if cap is None:
+        return lists
+    rank = np.arange(len(lists.hit)) - np.repeat(lists.bounds[:-1], np.diff(lists.bounds))
+    kept = rank < cap
+    return ScoredLists(lists.hit[kept], lists.score[kept], starts_of(kept)[lists.bounds])

@@ -1,0 +1,89 @@
+"""At which rank each ground-truth triplet is found first, gathered from batches of predictions.
+
+This is all that recall at any K needs. An image's ground truth is found by the predictions of its own line alone, so
+the batches may come in any order and from several processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.protocols import Protocol
+from hoicli.records.kit import Bools, Growing, Ints, joined, run_starts
+from hoicli.records.scenes import Scenes
+
+CONSTRAINTS = ("graph", "none")
+"""With graph constraint only the best prediction of each pair of boxes is ranked; without, all are."""
+NEVER = np.iinfo(np.int64).max
+"""The rank of what is not found, or not ranked."""
+
+
+def ranks(scenes: Scenes) -> dict[str, Ints]:
+    """[T] by constraint, the place of each prediction in its image, from 0 by descending score, ties by input order;
+    NEVER for a prediction that the constraint leaves out. A pair is two boxes of the record, told apart by their
+    places."""
+    order = np.lexsort((-scenes.score, scenes.image_of_hoi))
+    image, pair = scenes.image_of_hoi[order], (scenes.subject * len(scenes.boxes) + scenes.object)[order]
+    best = np.zeros(len(order), dtype=bool)
+    best[np.unique(pair, return_index=True)[1]] = True
+    return {
+        name: _places(order, image, ranked)
+        for name, ranked in zip(CONSTRAINTS, (best, np.ones_like(best)), strict=True)
+    }
+
+
+def _places(order: Ints, image: Ints, ranked: Bools) -> Ints:
+    """[T] the place of each of the `ranked` of an image; rows `order` are by image, then by descending score."""
+    place = np.full(len(order), NEVER)
+    chosen, of_image = order[ranked], image[ranked]
+    first = run_starts(of_image)
+    place[chosen] = np.arange(len(chosen)) - np.repeat(first, np.diff(np.r_[first, len(chosen)]))
+    return place
+
+
+class Found:
+    """Gathers batches; `rank` gives the result. images: how many were added."""
+
+    def __init__(self) -> None:
+        self._found = Growing(triplet=np.int64, **dict.fromkeys(CONSTRAINTS, np.int64))
+        self._images: list[Ints] = []
+        self._silent: list[Bools] = []
+
+    def add(self, batch: Batch, protocol: Protocol) -> None:
+        """The predictions of some images, matched by `protocol`'s rule for boxes."""
+        row, triplet = batch.covered(protocol)
+        found, place = np.unique(triplet, return_inverse=True)
+        columns = {}
+        for name, rank in ranks(batch.predictions).items():
+            columns[name] = np.full(len(found), NEVER)
+            np.minimum.at(columns[name], place, rank[row])
+        self._found.add(triplet=found, **columns)
+        self._images.append(batch.image)
+        self._silent.append(np.diff(batch.predictions.hoi_start) == 0)
+
+    def merge(self, other: Found) -> None:
+        """Add what was gathered from other images."""
+        self._found.add(**{name: other._found[name] for name in ("triplet", *CONSTRAINTS)})
+        self._images += other._images
+        self._silent += other._silent
+
+    @staticmethod
+    def disjoint(parts: Sequence[Found]) -> bool:
+        """Whether no image is in two of the parts."""
+        images = joined([image for part in parts for image in part._images], np.int64)
+        return len(np.unique(images)) == len(images)
+
+    def rank(self, constraint: str, triplets: int) -> Ints:
+        """[triplets] the place of the best prediction that finds each ground-truth triplet, NEVER if none does."""
+        rank = np.full(triplets, NEVER)
+        rank[self._found["triplet"]] = self._found[constraint]
+        return rank
+
+    def predicted(self, images: int) -> Bools:
+        """[images] those with a prediction."""
+        has = np.zeros(images, dtype=bool)
+        has[joined(self._images, np.int64)[~joined(self._silent, np.bool_)]] = True
+        return has

@@ -1,0 +1,203 @@
+"""Boxes: the intersection over union under each published convention, and pair NMS.
+
+Boxes are [x1, y1, x2, y2] rows in pixels. What a protocol adds to the coordinates before comparing is in its row of
+`hoicli.evaluation.protocols`, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hoicli.records.images import Images
+from hoicli.records.kit import Bools, Floats, Ints, best_of_groups, run_starts
+from hoicli.records.scenes import Scenes
+
+SMALL_GROUP = 512
+"""Triplets of one image and class up to which a group is suppressed together with others."""
+
+
+MOST_INVERTED = 0.01
+"""Ours: no detector we know of gives a box a negative side (their sizes are sigmoids, exponentials or clipped corners;
+sides of 0 do occur, and are not meant), so more such boxes are another convention, of ground truth or predictions."""
+
+
+def inverted(boxes: Floats) -> Bools:
+    """[B] the boxes that end before they begin."""
+    x1, y1, x2, y2 = boxes.T
+    ends_first: Bools = (x2 < x1) | (y2 < y1)
+    return ends_first
+
+
+def repeated(images: Images, *columns: Ints | Bools) -> Bools:
+    """[T] the triplets that an earlier one of their image repeats: boxes with the same edges, be they those of one box
+    or of two, and the same `columns` [T]."""
+    again = np.zeros(len(images.subject), dtype=bool)
+    every_column: tuple[Ints | Bools, ...] = (images.image_of_hoi, images.object < 0, *columns)
+    with np.errstate(over="ignore", invalid="ignore"):
+        edges = np.append(images.boxes @ np.sqrt([2.0, 3.0, 5.0, 7.0]), 0.0)  # the last is that of no object
+        mark = edges[images.subject] + np.pi * edges[images.object]
+        for place, column in enumerate(every_column):
+            mark = mark + np.sqrt(11.0 + place) * column
+    order = np.argsort(mark, kind="stable")
+    alike = ~np.isfinite(mark[order])
+    same = mark[order[1:]] == mark[order[:-1]]  # equal triplets have equal marks, others seldom
+    alike[1:] |= same
+    alike[:-1] |= same
+    rows = np.sort(order[alike])
+    if len(rows):
+        boxes = np.append(images.boxes, np.zeros((1, 4)), axis=0) + 0.0  # -0.0 is 0.0
+        sides = (boxes[images.subject[rows]], boxes[images.object[rows]])
+        every = np.column_stack([*sides, *(column[rows] for column in every_column)])
+        order = np.lexsort(every.T)
+        again[rows[order[1:][(every[order[1:]] == every[order[:-1]]).all(axis=1)]]] = True
+    return again
+
+
+def iou(
+    first: Floats, second: Floats, *, inclusive: bool, touching_overlap: bool = True, inclusive_overlap: bool = False
+) -> Floats:
+    """[M] intersection over union of the aligned columns of two [4, M] arrays (rows x1, y1, x2, y2), in [0, 1].
+
+    inclusive: x2 is the last pixel, a box is x2 - x1 + 1 wide (PASCAL VOC; ho-rcnn VOCevaldet_bboxpair.m, QPIC
+    hico_eval.py); otherwise x2 is the far edge (torchvision box_iou; INP-CC hico_evaluator.py).
+    touching_overlap=False: boxes whose edges merely meet have no overlap even where the shared pixel column would
+    count (QPIC returns 0 when left >= right, before its + 1). A box with no area overlaps nothing.
+    inclusive_overlap: what two boxes share has the last pixel, their own areas do not, so that a value may exceed 1,
+    and be negative for boxes of some pixels (Maelic/SGG-Benchmark box_ops.py).
+
+    Coordinates are the first axis, so that all passes are over contiguous memory.
+    """
+    edge = 1.0 if inclusive or inclusive_overlap else 0.0
+    own_edge = 1.0 if inclusive else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        width = np.minimum(first[2], second[2]) - np.maximum(first[0], second[0])
+        height = np.minimum(first[3], second[3]) - np.maximum(first[1], second[1])
+        meet = (width > 0) & (height > 0) if not touching_overlap else (width + edge > 0) & (height + edge > 0)
+        intersection = (width + edge) * (height + edge)
+        union = _area(first, own_edge) + _area(second, own_edge) - intersection
+        sound = np.isfinite(union) if inclusive_overlap else (union > 0) & (union < np.inf)
+        meet &= sound  # a box without area, or with one that no double holds, overlaps nothing
+    with np.errstate(divide="ignore"):  # a union of 0 is only met by inclusive_overlap
+        overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=meet)
+    return overlap
+
+
+def _area(boxes: Floats, edge: float) -> Floats:
+    area: Floats = (boxes[2] - boxes[0] + edge) * (boxes[3] - boxes[1] + edge)
+    return area
+
+
+def shared_area(first: Sequence[float], second: Sequence[float]) -> float:
+    """The area that two boxes of edges x1, y1, x2, y2 share, 0 where they do not meet."""
+    width = min(first[2], second[2]) - max(first[0], second[0])
+    height = min(first[3], second[3]) - max(first[1], second[1])
+    return width * height if width > 0 and height > 0 else 0.0
+
+
+def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, beta: float) -> Bools:
+    """[T] `keep` without the triplets that a higher-scored one of the same image, labels and verb suppresses.
+
+    A triplet goes when iou_subject ** alpha * iou_object ** beta > threshold (inclusive pixels), greedily by
+    descending score, ties by input order: CDN datasets/hico_eval.py `pairwise_nms`. A box without area overlaps nothing
+    here, so its pairs are kept; CDN divides 0 by 0 for two such boxes and drops the pair.
+
+    Small groups go through rounds together: each keeps the best remaining triplet of every group and suppresses against
+    it. A group beyond SMALL_GROUP goes by itself.
+    """
+    kept = np.zeros_like(keep)
+    rows = np.flatnonzero(keep)
+    group = _nms_groups(scenes, rows)
+    order = np.lexsort((rows, -scenes.score[rows], group))
+    rows, group = rows[order], group[order]
+    subjects, objects = scenes.boxes.T[:, scenes.subject], scenes.boxes.T[:, scenes.object]
+    size = np.diff(np.r_[run_starts(group), len(group)])
+    large = np.repeat(size > SMALL_GROUP, size)
+    for alone in np.split(rows[large], np.cumsum(size[size > SMALL_GROUP])[:-1]) if large.any() else ():
+        without = bool(scenes.object[alone[0]] < 0)  # so have all of the group
+        survive = _greedy(subjects[:, alone], None if without else objects[:, alone], threshold, alpha, beta)
+        kept[alone[survive]] = True
+    rows, group = rows[~large], group[~large]
+    while len(rows):
+        first = run_starts(group)
+        leader = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))
+        kept[rows[first]] = True
+        of_objects = iou(objects[:, leader], objects[:, rows], inclusive=True)
+        of_objects[scenes.object[rows] < 0] = 1.0  # both have none
+        overlap = iou(subjects[:, leader], subjects[:, rows], inclusive=True) ** alpha * of_objects**beta
+        left = overlap <= threshold
+        left[first] = False
+        rows, group = rows[left], group[left]
+    return kept
+
+
+def _greedy(subjects: Floats, objects: Floats | None, threshold: float, alpha: float, beta: float) -> Ints:
+    """The places of the pairs that survive among those of one group, [4, N] each, best first; objects None: no objects.
+
+    An IoU is at most 1, so a pair is only suppressed if either IoU alone is large enough: few need a power.
+    """
+    place = np.arange(subjects.shape[1])
+    least = [_least(threshold, exponent) for exponent in (alpha, beta)]
+    kept = []
+    while len(place):
+        kept.append(place[0])
+        near = _as_wide(subjects, least[0])
+        near = near[iou(subjects[:, :1], subjects[:, near], inclusive=True) > least[0]]
+        if objects is not None:
+            near = near[iou(objects[:, :1], objects[:, near], inclusive=True) > least[1]]
+        left = np.ones(len(place), dtype=bool)
+        left[0] = False
+        if len(near):
+            overlap = iou(subjects[:, :1], subjects[:, near], inclusive=True) ** alpha
+            if objects is not None:
+                overlap = overlap * iou(objects[:, :1], objects[:, near], inclusive=True) ** beta
+            left[near] = overlap <= threshold
+        if left[1:].all():
+            place, subjects, objects = place[1:], subjects[:, 1:], None if objects is None else objects[:, 1:]
+        else:
+            place, subjects = place[left], subjects[:, left]
+            objects = None if objects is None else objects[:, left]
+    return np.array(kept, dtype=np.int64)
+
+
+def _as_wide(boxes: Floats, least: float) -> Ints:
+    """The places of the boxes [4, N] that share enough of the first one's width for an IoU above `least` with it."""
+    if least < 0:
+        return np.arange(1, boxes.shape[1])
+    left, right = boxes[0], boxes[2]
+    with np.errstate(over="ignore", invalid="ignore"):
+        shared = np.minimum(right[1:], right[0]) - np.maximum(left[1:], left[0]) + 1
+        return np.flatnonzero(shared > least * (right[0] - left[0] + 1)) + 1
+
+
+def _least(threshold: float, exponent: float) -> float:
+    """An IoU up to which its power is surely no more than the threshold, below 0 if no IoU is sure of it."""
+    return threshold ** (1 / exponent) * (1 - 1e-9) if exponent > 0.01 else -1.0
+
+
+def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
+    """[rows] one number per (image, subject label, object label, verb)."""
+    columns = (
+        scenes.image_of_hoi,
+        scenes.labels[scenes.subject],
+        scenes.object_label,
+        scenes.verb,
+        scenes.interaction,  # includes the role, if there are roles
+        scenes.object < 0,
+    )
+    group = np.zeros(len(rows), dtype=np.int64)
+    for column in columns:
+        lowest = int(column.min(initial=0))
+        group = group * (int(column.max(initial=0)) - lowest + 1) + column[rows] - lowest
+    return group
+
+
+def best_per_image(scenes: Scenes, count: int, among: Bools | None = None) -> Bools:
+    """[T] the `count` triplets of each image with the highest scores, ties by input order; only of those `among`."""
+    if among is None and np.diff(scenes.hoi_start).max(initial=0) <= count:
+        return np.ones(len(scenes.score), dtype=bool)
+    rows = np.arange(len(scenes.score)) if among is None else np.flatnonzero(among)
+    keep = np.zeros(len(scenes.score), dtype=bool)
+    keep[rows[best_of_groups(scenes.image_of_hoi[rows], scenes.score[rows], count)]] = True
+    return keep

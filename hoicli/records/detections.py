@@ -1,0 +1,256 @@
+"""Predictions of one image given as arrays, checked; and many of them as `Scenes`.
+
+What is wrong with an array is said in the sentences of `hoicli.records.image`, with the argument and the index in place
+of a record's field: a fast check shows that something is wrong, then the arrays become a record, which has a problem.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.errors import DataError
+from hoicli.records.foreign import as_array
+from hoicli.records.image import problems, unknown_label
+from hoicli.records.images import NO_BOX, RawImages
+from hoicli.records.kit import Floats, Ints, joined, starts_of
+from hoicli.records.parsing import Record, short
+from hoicli.records.reading import numbered_scenes
+from hoicli.records.roles import RoleColumns, class_table
+from hoicli.records.scenes import Scenes
+from hoicli.vocabulary.labels import Spelled, Vocabulary
+
+TRIPLET_COLUMNS = ("subject", "object", "verb", "score")
+"""The arguments with a value for each triplet; also `role`, where the vocabulary has roles."""
+
+NOISE = 1e-5
+"""Two runs of a network in single precision differ by this part of the largest number, at most."""
+
+
+@dataclass(frozen=True)
+class Detections:
+    """One image's B boxes and T triplets.
+
+    boxes [B, 4] float32 or float64, pixels, 0-based x1 y1 x2 y2; labels [B] object ids, -1 for none; subject, object
+    [T] rows of `boxes`, NO_BOX for no object; verb [T] verb ids; role [T] 0 for the action itself, else 1 + the role's
+    place in the vocabulary (all 0 in a vocabulary without roles); score [T], NaN for ground truth.
+    """
+
+    image_id: str
+    boxes: NDArray[np.floating[Any]]
+    labels: Ints
+    subject: Ints
+    object: Ints
+    verb: Ints
+    role: Ints
+    score: Floats
+
+    def either(self, other: Detections) -> Detections | None:
+        """One of two that are the same but for a network's noise, whichever is `self`; None if they are not."""
+        for column in fields(self)[1:]:
+            one, two = getattr(self, column.name), getattr(other, column.name)
+            if one.shape != two.shape:
+                return None
+            measured = one.size and column.name in ("boxes", "score")
+            within = NOISE * max(np.abs(one).max(), np.abs(two).max()) if measured else 0
+            with np.errstate(over="ignore"):  # of numbers that are far apart
+                if not (np.abs(one - two) <= within).all():
+                    return None
+        return min(self, other, key=lambda one: (one.score.tolist(), one.boxes.tolist()))
+
+    def record(self, vocabulary: Vocabulary, *, scored: bool) -> Record:
+        """The same as an image record, with scores or without."""
+        names, roles = [*vocabulary.objects, None], [None, *vocabulary.roles]
+        columns = (getattr(self, name).tolist() for name in (*TRIPLET_COLUMNS, "role"))
+        hois: list[Record] = []
+        for subject, object_, verb, score, role in zip(*columns, strict=True):
+            no_object = bool(vocabulary.roles) and object_ == NO_BOX
+            hois.append({"subject": subject, "object": None if no_object else object_, "verb": vocabulary.verbs[verb]})
+            hois[-1] |= ({"role": roles[role]} if role else {}) | ({"score": score} if scored else {})
+        labels = [names[label] for label in self.labels.tolist()]
+        return {"image_id": self.image_id, "boxes": self.boxes.tolist(), "labels": labels, "hois": hois}
+
+
+def detections(image_id: str, given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool = True) -> Detections:
+    """The arrays of one image, checked. given: by the names of `Detections`; labels, verbs and roles are names or
+    numbers of the vocabulary; -1 or None is no label, no object and no role, where the vocabulary has roles.
+
+    Raises `DataError` with the argument and the index, without a place.
+    """
+    found = Detections(image_id, **_columns(given, vocabulary, scored=scored))
+    if not _sound(found, vocabulary, scored=scored):
+        for problem in problems(found.record(vocabulary, scored=scored), vocabulary, scored=scored, besides=()):
+            text = problem.text.replace("the line has", "the image has")
+            raise replace(problem, field=_argument(problem.field), told=text).error("")
+        raise AssertionError("arrays failed the fast check and have no problem")
+    return found
+
+
+def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
+    """The predictions of some images as columns, with what V-COCO's records imply (`hoicli.records.roles`)."""
+    box_start, hoi_start = (
+        starts_of([len(image.boxes) for image in images]),
+        starts_of([len(image.score) for image in images]),
+    )
+    first = np.repeat(box_start[:-1], np.diff(hoi_start))
+    column = {name: joined([getattr(image, name) for image in images], np.int64) for name in _NUMBERS}
+    raw = RawImages(
+        image_ids=[image.image_id for image in images],
+        boxes=joined([image.boxes.astype(np.float64) for image in images], np.float64).reshape(-1, 4),
+        box_start=box_start,
+        subject=column["subject"] + first,
+        object=np.where(column["object"] < 0, NO_BOX, column["object"] + first),
+        score=joined([image.score for image in images], np.float64),
+        hoi_start=hoi_start,
+        labels=[],
+        verbs=[],
+    )
+    roles = None
+    if vocabulary.roles:
+        roles = RoleColumns(vocabulary, scored=True)
+        roles.add_plain(column["role"].tolist(), len(images))
+    return numbered_scenes(raw, column["labels"], column["verb"], roles, vocabulary, scored=True)
+
+
+_NUMBERS = ("labels", "subject", "object", "verb", "role")
+
+
+def _columns(given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
+    """The columns of `Detections`. Raises `DataError` with the argument for what no record could say: a wrong shape or
+    type, a number that is no id."""
+    nulls = bool(vocabulary.roles)
+    _check_names(given, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
+    columns = {
+        "boxes": _boxes(given["boxes"]),
+        "labels": _ids(given["labels"], "labels", "object", vocabulary),
+        "subject": _whole(given["subject"], "subject"),
+        "object": _whole(given["object"], "object"),
+        "verb": _ids(given["verb"], "verb", "verb", vocabulary),
+    }
+    count = len(columns["subject"])
+    columns["score"] = _numbers(given["score"], "score") if scored else np.full(count, np.nan)
+    role = given.get("role")
+    columns["role"] = np.zeros(count, dtype=np.int64) if role is None else 1 + _ids(role, "role", "role", vocabulary)
+    counts = {name: len(columns[name]) for name in (*TRIPLET_COLUMNS, "role")}
+    odd = [name for name, length in counts.items() if length != count]
+    if odd:
+        raise DataError(f"{counts[odd[0]]} values for {count} triplets (`subject` has {count})", field=odd[0])
+    return columns
+
+
+def _sound(found: Detections, vocabulary: Vocabulary, *, scored: bool) -> bool:
+    """Whether a fast check finds nothing wrong with the values."""
+    count = len(found.boxes)
+    if len(found.labels) != count or not np.isfinite(found.boxes).all():
+        return False
+    if not len(found.subject):
+        return True
+    if scored and not np.isfinite(found.score).all():
+        return False
+    for rows, lowest in ((found.subject, 0), (found.object, NO_BOX if vocabulary.roles else 0)):
+        if rows.min() < lowest or rows.max() >= count:
+            return False
+    if not vocabulary.roles:
+        return True
+    fits = (class_table(vocabulary)[found.verb, found.role] >= 0) & ((found.role > 0) | (found.object < 0))
+    return bool(fits.all())
+
+
+def _argument(field: str) -> str:
+    """The argument and index of a record's field: subject[3] of hois[3].subject."""
+    return re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", field)
+
+
+def _check_names(given: Mapping[str, Any], of_triplets: Sequence[str], *, nulls: bool) -> None:
+    needed = ("boxes", "labels", *of_triplets)
+    for name in needed:
+        if given.get(name) is None:
+            raise DataError(f"missing; an image has {', '.join(needed)}, empty where there are none", field=name)
+    known = (*needed, "role") if nulls else needed
+    for name, value in given.items():
+        if value is not None and name not in known:
+            raise DataError(f"not of this ground truth or dataset; there are {', '.join(known)}", field=name)
+
+
+def _boxes(values: Any) -> NDArray[np.floating[Any]]:
+    array = as_array(values, "boxes")
+    if not array.size and array.ndim <= 2:
+        return np.zeros((0, 4))
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise DataError(f"has shape {array.shape}, wants (n, 4)", field="boxes")
+    return _floats(array, "boxes")
+
+
+def _numbers(values: Any, field: str) -> Floats:
+    array = as_array(values, field)
+    return _floats(_flat(array, field), field).astype(np.float64, copy=False)
+
+
+def _floats(array: NDArray[Any], field: str) -> NDArray[np.floating[Any]]:
+    """A copy in the smallest of float32 and float64 that holds the numbers exactly."""
+    if array.dtype.kind not in "fiu" and array.size:
+        raise DataError(f"has dtype {array.dtype}, wants numbers", field=field)
+    return array.astype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64, copy=True)
+
+
+def _flat(array: NDArray[Any], field: str) -> NDArray[Any]:
+    if array.ndim != 1:
+        raise DataError(f"has shape {array.shape}, wants (n,)", field=field)
+    return array
+
+
+def _whole(values: Any, field: str) -> Ints:
+    """A copy as integers; None is NO_BOX."""
+    if isinstance(values, list | tuple) and None in values:
+        values = [NO_BOX if value is None else value for value in values]
+    array = _flat(as_array(values, field), field)
+    if array.dtype.kind not in "iu" and array.size:
+        raise DataError(f"has dtype {array.dtype}, wants integers: indices of boxes", field=field)
+    return array.astype(np.int64, copy=True)
+
+
+def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
+    """The ids of names, or of ids. Where the vocabulary has roles, a label or a role may be None or -1, which is -1."""
+    listed = isinstance(values, list | tuple) and bool(values)
+    if not listed or not isinstance(values[0], str | None):
+        array = _flat(as_array(values, field), field)
+        if array.dtype.kind in "iu" or not array.size:
+            return _checked_ids(array.astype(np.int64, copy=True), field, what, vocabulary)
+        if array.dtype.kind not in "UTO":
+            raise DataError(f"has dtype {array.dtype}, wants names or integers", field=field)
+        values = array.tolist()
+    known = _known(vocabulary, what)
+    try:
+        return np.array([known[value] for value in values], dtype=np.int64)
+    except (KeyError, TypeError):
+        index = next(at for at, value in enumerate(values) if not isinstance(value, str | None) or value not in known)
+    name = values[index]
+    if not isinstance(name, str):
+        raise DataError(f"{short(name)} is no name; give names alone, or numbers alone", field=f"{field}[{index}]")
+    if what == "role":
+        raise DataError(f"unknown role {name!r}; choose from {', '.join(vocabulary.roles)}", field=f"{field}[{index}]")
+    raise unknown_label(f"{field}[{index}]", what, name, vocabulary).error("")
+
+
+@cache
+def _known(vocabulary: Vocabulary, what: str) -> Mapping[str | None, int]:
+    """The ids of a vocabulary's verbs, objects or roles by name; None is -1 where that is allowed."""
+    roles = {role: number for number, role in enumerate(vocabulary.roles)}
+    known = {"verb": vocabulary.verb_ids, "object": vocabulary.object_ids, "role": roles}[what]
+    return Spelled({**known, **({None: -1} if vocabulary.roles and what != "verb" else {})})
+
+
+def _checked_ids(ids: Ints, field: str, what: str, vocabulary: Vocabulary) -> Ints:
+    lowest = -1 if None in _known(vocabulary, what) else 0
+    limit = len({"verb": vocabulary.verbs, "object": vocabulary.objects, "role": vocabulary.roles}[what])
+    if ids.size and (ids.min() < lowest or ids.max() >= limit):
+        index = int(np.flatnonzero((ids < lowest) | (ids >= limit))[0])
+        problem = f"number {ids[index]}, but {vocabulary.name} has {limit} {what}s, numbered from 0"
+        raise DataError(f"{problem} as `hoicli vocab` lists them", field=f"{field}[{index}]")
+    return ids

@@ -1,0 +1,142 @@
+"""Hashes of ground truth, by whose digest two papers can see whether they used the same annotations.
+
+The digest is of a sum over images, so that neither the order of the lines nor the shards they come in change it. An
+image's hash is of all that any metric reads of its record: its id; every box with its label, its sense and whether its
+actions were annotated; every triplet with its verb, role and sense; which triplets share a box; the image-level labels,
+none being another thing than an empty list; and the caveats. Not of the order of boxes and triplets. Labels are hashed
+in one of their spellings (`spelled`), so readers with and without a vocabulary agree. It does not protect against
+somebody who makes two of one digest on purpose.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.records.kit import Floats, Ints, runs_of
+from hoicli.vocabulary.labels import spelled
+
+Hashes = NDArray[np.uint64]
+
+_ADDED, _FIRST, _SECOND = (np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+"""The constants of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)."""
+
+
+_OF_IMAGES = "image_hois", "ambiguous_hois", "caveats"
+_SELDOM = (*_OF_IMAGES, "synsets", "annotated")
+"""Fields that few records have, so that one look passes over all of them."""
+
+
+class Stated:
+    """Collects, record by record, what the hashes of some images are of and the columns of `Images` do not have."""
+
+    def __init__(self) -> None:
+        self._labels: list[Any] = []
+        self._hois: list[dict[str, Any]] = []
+        self._images = 0
+        self._besides: dict[int, dict[str, Any]] = {}
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Add a record. What its reader does not check may be anything."""
+        self._labels += record["labels"]
+        self._hois += record["hois"]
+        if not record.keys().isdisjoint(_SELDOM):
+            self._besides[self._images] = {key: record[key] for key in _SELDOM if key in record}
+        self._images += 1
+
+    def hashes(
+        self,
+        image_ids: Sequence[str],
+        boxes: Floats,
+        box_start: Ints,
+        subject: Ints,
+        object_: Ints,
+        hoi_start: Ints,
+    ) -> Hashes:
+        """[N] the hash of each image; the columns are those of `Images`."""
+        corners = (boxes + 0.0).view(np.uint64).T  # -0.0 is 0.0
+        box = _joined(*corners, _texts(self._labels), *self._of_boxes(box_start.tolist()))
+        other = np.where(object_ < 0, np.uint64(0), np.append(box, np.uint64(0))[object_])
+        stated = [_texts(list(map(dict.get, self._hois, repeat(key)))) for key in ("verb", "role", "verb_synset")]
+        triplet = _joined(box[subject], other, *stated)
+        np.add.at(box, subject, triplet)
+        np.add.at(box, object_[object_ >= 0], _mixed(triplet[object_ >= 0]))
+        content = np.zeros(len(image_ids), dtype=np.uint64)
+        np.add.at(content, runs_of(box_start), _mixed(box))
+        labels = np.zeros((len(_OF_IMAGES), len(image_ids)), dtype=np.uint64)
+        for row, few in self._besides.items():
+            labels[:, row] = [_listed(few.get(key)) for key in _OF_IMAGES]
+        return _joined(_column(map(_digest, image_ids)), content, *labels)
+
+    def _of_boxes(self, start: list[int]) -> tuple[Hashes, Hashes]:
+        """([B] the sense of each box, [B] 1 where its actions were not annotated)."""
+        senses, ignored = np.zeros((2, start[-1]), dtype=np.uint64)
+        for row, few in self._besides.items():
+            own = slice(start[row], start[row + 1])
+            for key, column in (("synsets", senses), ("annotated", ignored)):
+                values = few.get(key)
+                if type(values) is list and len(values) == own.stop - own.start:
+                    column[own] = _texts(values) if key == "synsets" else [value is False for value in values]
+        return senses, ignored
+
+
+def total_of(hashes: Hashes) -> int:
+    """The sum of hashes, modulo 2^64: totals of shards add up the same way."""
+    return int(np.add.reduce(hashes, dtype=np.uint64))
+
+
+def _listed(values: Any) -> int:
+    """A hash of a list of names, or of tuples of them, in any order; 0 for none."""
+    if type(values) is not list:
+        return 0
+    try:
+        named = [value if type(value) is str else "\0".join(value) for value in values]
+    except TypeError:
+        return 0
+    return (sum(map(_text, set(named))) + 1) % (1 << 64)
+
+
+def _texts(values: list[Any]) -> Hashes:
+    """A hash of each text; 0 for what is none."""
+    types = set(map(type, values))
+    if types <= {type(None)}:
+        return np.zeros(len(values), dtype=np.uint64)
+    if types != {str}:
+        values = [value if type(value) is str else None for value in values]
+    return _column(map(_text, values))
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+@lru_cache(maxsize=1 << 14)
+def _text(text: str | None) -> int:
+    """A hash of one of the few texts that return: a label, a verb, in any spelling. 0 for none."""
+    return 0 if text is None else _digest(spelled(text))
+
+
+def _column(values: Iterable[int]) -> Hashes:
+    return np.fromiter(values, dtype=np.uint64)
+
+
+def _joined(*columns: Hashes) -> Hashes:
+    """A hash of each row, in which every column has its own part."""
+    rows = np.stack(columns)
+    salts = np.arange(1, len(columns) + 1, dtype=np.uint64)[:, np.newaxis] * _SECOND
+    return _mixed(np.add.reduce(_mixed(rows + salts), axis=0))
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """splitmix64's step: one-to-one, and wrapping."""
+    z = values + _ADDED
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    mixed: Hashes = z ^ (z >> np.uint64(31))
+    return mixed

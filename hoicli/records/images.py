@@ -1,0 +1,158 @@
+"""The common part of image records as columns, for any kind of labels: images, boxes and triplets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import chain, repeat
+from operator import itemgetter
+from typing import Any, TypeVar
+
+import numpy as np
+import orjson
+
+from hoicli.io.streams import Line
+from hoicli.records.columns import image_ids, indices, integers, numbers, require
+from hoicli.records.fingerprint import Hashes, Stated
+from hoicli.records.kit import Floats, Ints, runs_of, starts_of
+from hoicli.records.parsing import Record
+
+NO_BOX = -1
+_SUBJECT, _OBJECT, _VERB, _SCORE = map(itemgetter, ("subject", "object", "verb", "score"))
+
+
+@dataclass(frozen=True)
+class Images:
+    """N images, B boxes and T triplets as columns.
+
+    image_ids [N] text; boxes [B, 4] float64, pixels, 0-based x1 y1 x2 y2; subject, object [T] rows of `boxes`, NO_BOX
+    for no object; score [T], NaN if missing. Image n has boxes box_start[n]:box_start[n + 1] and triplets
+    hoi_start[n]:hoi_start[n + 1]. hashes [N] of ground truth (`records.fingerprint`), none of predictions.
+    """
+
+    image_ids: Sequence[str]
+    boxes: Floats
+    box_start: Ints
+    subject: Ints
+    object: Ints
+    score: Floats
+    hoi_start: Ints
+    hashes: Hashes = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), kw_only=True)
+
+    @cached_property
+    def image_of_hoi(self) -> Ints:
+        """[T] the image each triplet belongs to."""
+        return runs_of(self.hoi_start)
+
+    @cached_property
+    def image_of_box(self) -> Ints:
+        """[B] the image each box belongs to."""
+        return runs_of(self.box_start)
+
+
+@dataclass(frozen=True)
+class RawImages(Images):
+    """Images with the labels [B] and verbs [T] as `raw_images` converted them."""
+
+    labels: list[Any]
+    verbs: list[Any]
+
+    def images(self) -> dict[str, Any]:
+        """The columns of `Images` by name."""
+        return {field.name: getattr(self, field.name) for field in fields(Images)}
+
+
+def raw_images(
+    lines: Iterable[Line],
+    add: Callable[[Record], None],
+    *,
+    scores: Sequence[type],
+    nulls: bool,
+    truth: bool = False,
+    label: Callable[[Any], Any] | None = None,
+    verb: Callable[[Any], Any] | None = None,
+) -> RawImages:
+    """The lines as columns; `add` is called with each record, for its other fields.
+
+    scores: the types that a score may have, NoneType for a missing one. nulls: whether an action may have no object.
+    truth: whether images get `hashes`.
+    label, verb: functions that convert a name; without them it is unchanged. Raises `ValueError`, or another exception
+    that `columns.attempt` expects, for a bad record.
+    """
+    ids: list[Any] = []
+    box_counts: list[int] = []
+    hoi_counts: list[int] = []
+    coordinates: list[Any] = []
+    labels: list[Any] = []
+    subject: list[Any] = []
+    objects: list[Any] = []
+    verbs: list[Any] = []
+    score: list[Any] = []
+    lengths: set[int] = set()
+    missing = type(None) in scores
+    stated = Stated() if truth else None
+    for line in lines:  # only one parsed record is in memory at a time
+        record = orjson.loads(line.data)
+        boxes, names, hois = record["boxes"], record["labels"], record["hois"]
+        require(type(boxes) is type(names) is type(hois) is list and len(boxes) == len(names))
+        ids.append(record["image_id"])
+        box_counts.append(len(boxes))
+        hoi_counts.append(len(hois))
+        lengths.update(map(len, boxes))
+        coordinates += chain.from_iterable(boxes)
+        # every loop over triplets is in C: there are hundreds of thousands
+        labels += names if label is None else map(label, names)
+        subject += map(_SUBJECT, hois)
+        objects += map(_OBJECT, hois)
+        verbs += map(_VERB, hois) if verb is None else map(verb, map(_VERB, hois))
+        score += map(dict.get, hois, repeat("score")) if missing else map(_SCORE, hois)
+        if stated is not None:
+            stated.add(record)
+        add(record)
+    require(lengths <= {4})
+    box_start, hoi_start = starts_of(box_counts), starts_of(hoi_counts)
+    image = runs_of(hoi_start)
+    first, limit = box_start[image], integers(box_counts)[image]
+    first_object = indices(objects, limit, nulls=nulls)
+    raw = RawImages(
+        image_ids=image_ids(ids),
+        boxes=numbers(coordinates).reshape(-1, 4),
+        box_start=box_start,
+        subject=indices(subject, limit) + first,
+        object=np.where(first_object < 0, NO_BOX, first_object + first),
+        score=numbers(score, *scores),
+        hoi_start=hoi_start,
+        labels=labels,
+        verbs=verbs,
+    )
+    if stated is None:
+        return raw
+    columns = raw.image_ids, raw.boxes, raw.box_start, raw.subject, raw.object, raw.hoi_start
+    return replace(raw, hashes=stated.hashes(*columns))
+
+
+Columns = TypeVar("Columns", bound=Images)
+
+
+def concatenated(parts: Sequence[Columns]) -> Columns:
+    """The images of all parts (at least one), in their order; other fields than arrays are the first part's."""
+    box_offsets = starts_of([len(part.boxes) for part in parts])
+    hoi_offsets = starts_of([len(part.subject) for part in parts])
+
+    def column(name: str) -> Any:
+        columns = [getattr(part, name) for part in parts]
+        if name in ("box_start", "hoi_start"):
+            offsets = box_offsets if name == "box_start" else hoi_offsets
+            shifted = [starts[:-1] + offset for starts, offset in zip(columns, offsets, strict=False)]
+            return np.concatenate([*shifted, offsets[-1:]])
+        if name in ("subject", "object"):
+            columns = [
+                np.where(column < 0, NO_BOX, column + offset)
+                for column, offset in zip(columns, box_offsets, strict=False)
+            ]
+        return np.concatenate(columns)
+
+    arrays = [field.name for field in fields(parts[0]) if isinstance(getattr(parts[0], field.name), np.ndarray)]
+    ids = list(chain.from_iterable(part.image_ids for part in parts))
+    return replace(parts[0], image_ids=ids, **{name: column(name) for name in arrays})

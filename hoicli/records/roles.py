@@ -1,0 +1,222 @@
+"""Reading of V-COCO's own fields: roles, missing objects, people without annotations, and unstated statements.
+
+A V-COCO detector makes two kinds of statements about a person: that they do an action (a hoi without `role` and
+object), and which object fills a role of it (a hoi with `role`; its object is null if none does).
+`hoicli.records.reading` passes every record here, and gets one triplet for each statement that the protocols rank:
+
+- Ground truth: a person does every action with an annotated role.
+- Predictions with `unstated` (official dumps with missing keys): every box labelled person states every class, those
+  left out with the score and the object box that `unstated` gives, as UPT's cache does for the released evaluator.
+- Other predictions: a person does an action with the largest score of its roles, unless the record has the action, as
+  QPIC's generate_vcoco_official.py computes agent scores.
+
+What a record lists in `left_out` (statements of an official dump whose score is NaN, which the released evaluator
+skips) is neither filled in nor derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from hoicli.records.columns import numbers, require, typed
+from hoicli.records.images import Images
+from hoicli.records.kit import Bools, Floats, Ints, starts_of
+from hoicli.records.parsing import Record
+from hoicli.records.scenes import Scenes, are_subjects
+from hoicli.vocabulary.labels import Vocabulary
+
+
+class RoleColumns:
+    """Collects, record by record, the fields that `raw_images` does not read; raises the same exceptions."""
+
+    def __init__(self, vocabulary: Vocabulary, *, scored: bool) -> None:
+        self._vocabulary, self._scored = vocabulary, scored
+        self._role_ids: Mapping[str | None, int] = {None: 0} | {
+            role: number for number, role in enumerate(vocabulary.roles, start=1)
+        }
+        self._roles: list[int] = []
+        self._annotated: list[list[bool] | None] = []
+        self._unstated: list[tuple[float, list[float]] | None] = []
+        self._left_out: list[tuple[int, int, int]] = []  # image, subject, class
+
+    def add(self, record: Record) -> None:
+        """Add a record's roles, `annotated`, `unstated` and `left_out`."""
+        role_ids = self._role_ids
+        self._roles += [role_ids[hoi.get("role")] for hoi in record["hois"]]
+        annotated = record.get("annotated")
+        if annotated is not None:
+            require(len(annotated) == len(record["boxes"]))
+            typed(annotated, bool)
+        self._annotated.append(annotated)
+        unstated, left_out = (record.get(key) if self._scored else None for key in ("unstated", "left_out"))
+        if unstated is not None:
+            typed([unstated["object"]], list)
+            score, *box = numbers([unstated["score"], *unstated["object"]]).tolist()
+            require(len(box) == 4)
+            unstated = score, box
+        self._unstated.append(unstated)
+        if left_out is not None:
+            typed([left_out], list)
+            image, boxes = len(self._unstated) - 1, len(record["boxes"])
+            self._left_out += [(image, *self._statement(item, boxes)) for item in left_out]
+
+    def add_plain(self, roles: Sequence[int], images: int) -> None:
+        """Add images that have none of these fields but their triplets' roles (0: the action itself)."""
+        self._roles += roles
+        self._annotated += [None] * images
+        self._unstated += [None] * images
+
+    def _statement(self, item: Any, boxes: int) -> tuple[int, int]:
+        """(subject, class) of an item of `left_out`. Raises `ValueError` for an impossible subject or role."""
+        typed([item], dict)
+        typed([item["subject"]], int)
+        row = class_table(self._vocabulary)[self._vocabulary.verb_ids[item["verb"]]]
+        class_ = int(row[self._role_ids[item.get("role")]])
+        require(class_ >= 0 and 0 <= item["subject"] < boxes)
+        return item["subject"], class_
+
+    def interactions(self, verbs: Ints, objects: Ints) -> Ints:
+        """[T] the class of each (verb, role). Raises `ValueError` for a role that the verb does not have, and for an
+        object without a role.
+        """
+        roles = np.array(self._roles, dtype=np.int64)
+        interaction = class_table(self._vocabulary)[verbs, roles]
+        require(not ((interaction < 0) | ((roles == 0) & (objects >= 0))).any())
+        return interaction
+
+    def annotated(self, images: Images) -> Bools:
+        """[B] the flag of each box; true if the record has none."""
+        counts = np.diff(images.box_start).tolist()
+        flags = [[True] * count if said is None else said for count, said in zip(counts, self._annotated, strict=True)]
+        return np.array(list(chain.from_iterable(flags)), dtype=bool)
+
+    def completed(self, scenes: Scenes) -> Scenes:
+        """`scenes` with the unstated and derived statements, after those in the records."""
+        if any(unstated is not None for unstated in self._unstated):
+            scenes = self._with_unstated(scenes)
+        stated = np.array([unstated is None for unstated in self._unstated], dtype=bool)
+        left_out = self._left_out_keys(scenes)
+        return _with_agents(scenes, self._vocabulary, stated, left_out, scored=self._scored)
+
+    def _left_out_keys(self, scenes: Scenes) -> Ints:
+        """subject * classes + class of each `left_out` statement; subjects are boxes of `scenes`."""
+        left_out: Ints = np.array(self._left_out, dtype=np.int64).reshape(-1, 3)
+        image, subject, class_ = left_out.T
+        keys: Ints = (scenes.box_start[image] + subject) * len(self._vocabulary.interactions) + class_
+        return keys
+
+    def _with_unstated(self, scenes: Scenes) -> Scenes:
+        flagged = np.array([unstated is not None for unstated in self._unstated], dtype=bool)
+        scores = np.array([0.0 if unstated is None else unstated[0] for unstated in self._unstated])
+        boxes = np.array([unstated[1] for unstated in self._unstated if unstated is not None], dtype=np.float64)
+        scenes, added = _with_boxes(scenes, flagged, boxes)
+        classes = len(self._vocabulary.interactions)
+        image_of_box = scenes.image_of_box
+        people = np.flatnonzero(are_subjects(scenes.labels, self._vocabulary) & flagged[image_of_box])
+        every = (people[:, np.newaxis] * classes + np.arange(classes)).ravel()
+        said = [scenes.subject * classes + scenes.interaction, self._left_out_keys(scenes)]
+        key = every[~np.isin(every, np.concatenate(said))]
+        subject, interaction = np.divmod(key, classes)
+        image = image_of_box[subject]
+        box_of_image = np.full(len(flagged), -1, dtype=np.int64)
+        box_of_image[flagged] = added
+        verbs, is_agent = class_columns(self._vocabulary)
+        return with_triplets(
+            scenes,
+            image,
+            subject=subject,
+            object_=np.where(is_agent[interaction], -1, box_of_image[image]),
+            verb=verbs[interaction],
+            interaction=interaction,
+            score=scores[image],
+        )
+
+
+@cache
+def class_table(vocabulary: Vocabulary) -> Ints:
+    """[verbs, objects] the class of each (verb, object), -1 for none; in a dataset with roles [verbs, 1 + roles] of
+    each (verb, role), where column 0 is the action itself."""
+    columns = (
+        {role: at for at, role in enumerate(("", *vocabulary.roles))} if vocabulary.roles else vocabulary.object_ids
+    )
+    table = np.full((len(vocabulary.verbs), len(columns)), -1, dtype=np.int64)
+    for number, (verb, name) in enumerate(vocabulary.interactions):
+        table[vocabulary.verb_ids[verb], columns[name]] = number
+    return table
+
+
+@cache
+def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
+    """([C] the verb of each class, [C] whether it is the action itself rather than a role of it)."""
+    verbs = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
+    return verbs, np.array([not role for _, role in vocabulary.interactions], dtype=bool)
+
+
+def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
+    """`scenes` with an action for every (subject, verb) that has only roles, in the images of the mask `images`; except
+    the `left_out` keys of (subject, class)."""
+    verb_of, is_agent = class_columns(vocabulary)
+    verbs = len(vocabulary.verbs)
+    key = scenes.subject * verbs + scenes.verb
+    agent = is_agent[scenes.interaction]
+    subject, class_ = np.divmod(left_out[is_agent[left_out % len(is_agent)]], len(is_agent))
+    taken = np.concatenate([key[agent], subject * verbs + verb_of[class_]])
+    candidates = np.flatnonzero(~agent & images[scenes.image_of_hoi] & ~np.isin(key, taken))
+    candidates = candidates[np.argsort(key[candidates], kind="stable")]
+    said, first = np.unique(key[candidates], return_index=True)
+    if not len(said):
+        return scenes
+    score = np.maximum.reduceat(scenes.score[candidates], first) if scored else np.full(len(said), np.nan)
+    subject, verb = np.divmod(said, verbs)
+    return with_triplets(
+        scenes,
+        scenes.image_of_hoi[candidates[first]],
+        subject=subject,
+        object_=np.full(len(said), -1, dtype=np.int64),
+        verb=verb,
+        interaction=class_table(vocabulary)[verb, 0],
+        score=score,
+    )
+
+
+def with_triplets(
+    scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
+) -> Scenes:
+    """`scenes` with more triplets, each after the others of its image."""
+    images = np.concatenate([scenes.image_of_hoi, image])
+    order = np.argsort(images, kind="stable")
+    return replace(
+        scenes,
+        subject=np.concatenate([scenes.subject, subject])[order],
+        object=np.concatenate([scenes.object, object_])[order],
+        verb=np.concatenate([scenes.verb, verb])[order],
+        interaction=np.concatenate([scenes.interaction, interaction])[order],
+        score=np.concatenate([scenes.score, score])[order],
+        hoi_start=starts_of(np.bincount(images, minlength=len(scenes.image_ids))),
+    )
+
+
+def _with_boxes(scenes: Scenes, images: Bools, boxes: Floats) -> tuple[Scenes, Ints]:
+    """(`scenes` with one more box without label at the end of each marked image; the rows of the new boxes)."""
+    more_before = starts_of(images)
+    box_start = scenes.box_start + more_before
+    places = scenes.box_start[1:][images]
+    image_of_box = scenes.image_of_box
+    moved = np.arange(len(scenes.boxes)) + more_before[image_of_box]
+    moved = np.append(moved, -1)  # no object stays no object
+    extended = replace(
+        scenes,
+        boxes=np.insert(scenes.boxes, places, boxes, axis=0),
+        labels=np.insert(scenes.labels, places, -1),
+        annotated=np.insert(scenes.annotated, places, True),
+        box_start=box_start,
+        subject=moved[scenes.subject],
+        object=moved[scenes.object],
+    )
+    return extended, box_start[1:][images] - 1

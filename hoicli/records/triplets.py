@@ -1,0 +1,235 @@
+"""Image records with free-text labels as columns, for an open vocabulary. A name is a label with the WordNet sense that
+the record may give for it (`verb_synset` of a triplet, `synsets` of the boxes). Names are numbered in order of
+appearance; an action without an object has the name NOTHING. Scores may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hoicli.io.streams import Line
+from hoicli.records import caveats
+from hoicli.records.columns import BATCH, NUMBERS, read_columns, require, typed
+from hoicli.records.image import problems, score_problems
+from hoicli.records.images import NO_BOX, Images, concatenated, raw_images
+from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.kit import Bools, Ints, starts_of
+from hoicli.records.parsing import Problem, Record, is_number
+
+Name = tuple[str | None, str | None]
+"""(label as spelled, sense as named in the record or None)."""
+
+NOTHING: Name = (None, None)
+"""The object of an action without object."""
+
+UNLABELLED: Name = (None, "")
+"""An object whose label is null: V-COCO's predictions do not say what it is."""
+
+Key = TypeVar("Key")
+
+
+class Numbered(dict[Key, int]):
+    """A dictionary that gives each new key the next number."""
+
+    def __missing__(self, key: Key) -> int:
+        number = self[key] = len(self)
+        return number
+
+    def of(self, keys: Sequence[Key]) -> Ints:
+        """[M] the number of each."""
+        return np.fromiter(map(self.__getitem__, keys), dtype=np.int64, count=len(keys))
+
+
+@dataclass(frozen=True)
+class Triplets(Images):
+    """Images whose labels are free text.
+
+    box_label [B] numbers of `labels`, as they are spelled, "" for null; verb, label [T] numbers of names in `verbs` and
+    `objects`; role [T] whether the triplet names a role (V-COCO); caveats [N] masks of those of the records
+    (`records.caveats`).
+    """
+
+    box_label: Ints
+    verb: Ints
+    label: Ints
+    role: Bools
+    labels: list[str]
+    verbs: list[Name]
+    objects: list[Name]
+    caveats: Ints
+
+    def of_images(self, keep: Bools) -> Triplets:
+        """Only the images of the mask `keep` [N]; names and their numbers stay."""
+        box, hoi = keep[self.image_of_box], keep[self.image_of_hoi]
+        new_row = np.append(np.cumsum(box) - 1, NO_BOX)  # of no box too
+        return replace(
+            self,
+            image_ids=[image_id for image_id, kept in zip(self.image_ids, keep.tolist(), strict=True) if kept],
+            boxes=self.boxes[box],
+            box_label=self.box_label[box],
+            box_start=starts_of(np.diff(self.box_start)[keep]),
+            subject=new_row[self.subject[hoi]],
+            object=new_row[self.object[hoi]],
+            verb=self.verb[hoi],
+            label=self.label[hoi],
+            role=self.role[hoi],
+            score=self.score[hoi],
+            hoi_start=starts_of(np.diff(self.hoi_start)[keep]),
+            caveats=self.caveats[keep],
+            hashes=self.hashes[keep] if len(self.hashes) else self.hashes,
+        )
+
+    def of_triplets(self, keep: Bools) -> Triplets:
+        """Only the triplets of the mask `keep` [T]; all images, boxes and names stay."""
+        names = ("subject", "object", "verb", "label", "role", "score")
+        columns = {name: getattr(self, name)[keep] for name in names}
+        counts = np.bincount(self.image_of_hoi[keep], minlength=len(self.image_ids))
+        return replace(self, **columns, hoi_start=starts_of(counts))
+
+
+def read_triplets(
+    lines: Iterable[Line],
+    *,
+    policy: ErrorPolicy,
+    known: Container[str] | None = None,
+    truth: bool = False,
+    unlabelled: bool = False,
+    batch: int = BATCH,
+    besides: Callable[[Record], None] | None = None,
+) -> Triplets:
+    """All image records of a stream; `truth`: ground truth, which has no scores. unlabelled: labels may be null.
+    `besides` is called with each record, for its other fields, once or twice, and perhaps with bad ones.
+
+    Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; an
+    image that occurs twice, or is not in `known`, is bad too.
+    """
+    build = partial(named_images, truth=truth, unlabelled=unlabelled, besides=besides)
+    check = open_truth_problems if truth else partial(open_problems, unlabelled=unlabelled)
+    parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch))
+    return merged(parts or [build([])])
+
+
+def merged(parts: Sequence[Triplets]) -> Triplets:
+    """The images of all parts (at least one), in their order, and their names numbered together."""
+    labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
+    numbered = [
+        replace(
+            part,
+            box_label=labels.of(part.labels)[part.box_label],
+            verb=verbs.of(part.verbs)[part.verb],
+            label=objects.of(part.objects)[part.label],
+        )
+        for part in parts
+    ]
+    return replace(concatenated(numbered), labels=list(labels), verbs=list(verbs), objects=list(objects))
+
+
+def open_problems(record: Record, *, unlabelled: bool = False) -> Iterator[Problem]:
+    """Everything in a record that `named_images` cannot read, in reading order: as `records.problems` has it for any
+    vocabulary, but scores may be missing, an object may be null, with `unlabelled` a label too, and senses must be
+    names."""
+    hois = record.get("hois")
+    listed = [hoi if type(hoi) is dict else {} for hoi in hois] if type(hois) is list else []
+    without = {f"hois[{index}].object" for index, hoi in enumerate(listed) if hoi.get("object", 0) is None}
+    if unlabelled and type(record.get("labels")) is list:
+        without |= {f"labels[{index}]" for index, label in enumerate(record["labels"]) if label is None}
+    for problem in problems(record, None, scored=False, besides=()):
+        if problem.field not in without and not problem.field.startswith(("image_hois", "ambiguous_hois")):
+            yield problem
+    for index, hoi in enumerate(listed):
+        if hoi.get("score") is not None and not is_number(hoi["score"]):
+            yield Problem(f"hois[{index}].score", "no finite number; give one, or leave the score out")
+        if type(hoi.get("verb_synset")) not in (str, type(None)):
+            yield Problem(f"hois[{index}].verb_synset", "no sense; name one, for example ride.v.10, or leave it out")
+    synsets, boxes = record.get("synsets"), record.get("boxes")
+    if synsets is None:
+        return
+    if type(synsets) is not list or not all(type(sense) in (str, type(None)) for sense in synsets):
+        yield Problem("synsets", "must be an array of senses (or null), one a box, for example train.n.01")
+    elif type(boxes) is list and len(synsets) != len(boxes):
+        yield Problem("synsets", f"{len(synsets)} senses for {len(boxes)} boxes; give one a box, null where unknown")
+
+
+def open_truth_problems(record: Record) -> Iterator[Problem]:
+    """As `open_problems`, and also scores, which ground truth must not have."""
+    yield from open_problems(record)
+    yield from score_problems(record)
+
+
+def named_images(
+    lines: list[Line],
+    *,
+    truth: bool = False,
+    unlabelled: bool = False,
+    besides: Callable[[Record], None] | None = None,
+) -> Triplets:
+    """The lines as columns; raises an exception that `columns.attempt` expects for a record with `open_problems`.
+    truth: scores are problems, too. unlabelled: a null label is none.
+    """
+    # A key of JSON may be written with escapes, which no program does.
+    sensed, with_roles = (
+        any(key in line.data or b"\\" in line.data for line in lines) for key in (b"verb_synset", b'"role"')
+    )
+    box_senses: list[Any] = []
+    verb_senses: list[Any] = []
+    roles: list[Any] = []
+    masks: list[int] = []
+
+    def add(record: Record) -> None:
+        nonlocal box_senses, verb_senses, roles
+        masks.append(caveats.of_record(record.get("caveats")))
+        senses = record.get("synsets")
+        if senses is None:
+            senses = [None] * len(record["boxes"])
+        typed([senses], list)
+        require(len(senses) == len(record["boxes"]))
+        box_senses += senses
+        if sensed:
+            verb_senses += [hoi.get("verb_synset") for hoi in record["hois"]]
+        if with_roles:
+            roles += [hoi.get("role") is not None for hoi in record["hois"]]
+        if besides is not None:
+            besides(record)
+
+    scores = (type(None),) if truth else (*NUMBERS, type(None))
+    raw = raw_images(lines, add, scores=scores, nulls=True, truth=truth)
+    typed(box_senses, str, type(None))
+    typed(verb_senses, str, type(None))
+    labels, spelled, named = Numbered[str](), Numbered[str](), Numbered[Name]()
+    called = list(zip(raw.labels, box_senses, strict=True))
+    if unlabelled and None in raw.labels:
+        called = [name if name[0] is not None else UNLABELLED for name in called]
+        raw = replace(raw, labels=["" if label is None else label for label in raw.labels])
+    box_label, verb = labels.of(raw.labels), spelled.of(raw.verbs)
+    typed(labels, str)
+    typed(spelled, str)
+    verbs: list[Name] = [(text, None) for text in spelled]
+    if sensed:
+        senses = Numbered[Name]()
+        verb = senses.of(list(zip(raw.verbs, verb_senses, strict=True)))
+        verbs = list(senses)
+    # The last is where NO_BOX is looked up.
+    names = named.of([*called, NOTHING])
+    which, label = numbered(names[raw.object])
+    listed = list(named)
+    return Triplets(
+        **raw.images(), box_label=box_label, verb=verb, label=label, labels=list(labels), verbs=verbs,
+        role=np.array(roles, dtype=bool) if with_roles else np.zeros(len(verb), dtype=bool),
+        objects=[listed[at] for at in which.tolist()], caveats=np.array(masks, dtype=np.int64),
+    )  # fmt: skip
+
+
+def numbered(values: Ints) -> tuple[Ints, Ints]:
+    """(the values in order of appearance, each once; the number of each one in it). None is below 0."""
+    places = np.arange(len(values))
+    first = np.full(int(values.max(initial=-1)) + 1, len(values))
+    first[values[::-1]] = places[::-1]  # of what is assigned to one place the last stays
+    order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(values))]
+    number = np.empty(len(first), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    return order, number[values]

@@ -1,0 +1,173 @@
+"""SAMPL's score-guided curriculum (RoHOI, section 4, equations 4 to 8): the masking level of the next epoch.
+
+Written from the paper's words, not its typeset equations: they leave a few choices, which are made here and named by
+letters. With s(t) the validation score of epoch t, e a small constant and tau the initial threshold:
+
+(4) relative change   d(t) = (s(t) - s(t-1)) / s(t-1), between consecutive epochs whatever their levels [a]; none from
+                      a score of 0, which would make every later change look small.
+(5) upgrade           |d(t)| < tau * (D(t) + e), D(t) the largest |d| so far, that of epoch t included: the score has
+                      calmed down to a share of its wildest move [b].
+(6) unlocked level    one higher after an upgrade, high at most; training begins at clean. An epoch that was trained at
+                      a level unlocks it, whatever was advised.
+(7) level score       q(l) = p(l) / (1 + n(l)), p(l) the score of the last epoch at level l and n(l) how many epochs
+                      were: what does well and is seldom used comes first [c]. A level without an epoch has the present
+                      score for p(l), so that a new level is tried at once.
+(8) next level        of the unlocked masked levels the one of highest q, unless clean's is as high or higher [d]: equal
+                      scores take the lower level. Before anything is unlocked, clean.
+
+[a] "the current masking severity level in the previous epoch" could also mean the last epoch at the same level.
+[b] "dynamically adjusted" by "the maximum observed relative change", "a small constant to avoid division by zero": the
+same as |d(t)| / (D(t) + e) < tau.
+"Notably, the severity level is only upgraded when the selected level differs from ." is not followed: the symbol at its
+end is lost, and if it is the clean level, where training begins, no epoch at clean could unlock the first mask.
+[c] "frequency memory bank".  [d] "chosen between the original data and" the best-scoring level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from hoicli.errors import DataError
+from hoicli.io.streams import Line
+from hoicli.records.parsing import Record, is_number, parse
+from hoicli.robustness.mask_levels import LEVELS, RATIOS
+
+THRESHOLD = 0.1
+"""tau; ours, as the paper's words give no value."""
+EPSILON = 1e-8
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """An epoch that is over: its number, the level (a number of LEVELS) it was trained at, its validation score."""
+
+    epoch: int
+    level: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The level for `epoch` and why. `change` is None before two epochs and after a score of 0, `largest` and
+    `threshold` with it.
+
+    `unlocked` is the highest level allowed now; `memory` counts the epochs of each level; `scores` are the q of the
+    unlocked levels, None before the first epoch.
+    """
+
+    epoch: int
+    level: int
+    change: float | None
+    largest: float | None
+    threshold: float | None
+    upgrade: bool
+    unlocked: int
+    memory: tuple[int, ...]
+    scores: tuple[float | None, ...]
+
+    def record(self) -> Record:
+        """As a line: levels by their names, with the cover ratio that `hoicli mask` takes."""
+        names = LEVELS[: self.unlocked + 1]
+        return {
+            "epoch": self.epoch,
+            "severity": LEVELS[self.level],
+            "ratio": RATIOS[LEVELS[self.level]],
+            "relative_change": self.change,
+            "largest_change": self.largest,
+            "threshold": self.threshold,
+            "upgrade": self.upgrade,
+            "unlocked": LEVELS[self.unlocked],
+            "memory": dict(zip(LEVELS, self.memory, strict=True)),
+            "scores": dict(zip(names, self.scores, strict=True)),
+        }
+
+
+def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon: float = EPSILON) -> list[Decision]:
+    """The decision before the first epoch and after each: the last is for the epoch to come.
+
+    `epochs` in order, their numbers consecutive.
+    """
+    first = epochs[0].epoch if epochs else 0
+    made = [Decision(first, 0, None, None, None, False, 0, (0,) * len(LEVELS), (None,))]
+    memory = [0] * len(LEVELS)
+    latest: dict[int, float] = {}
+    unlocked = 0
+    largest = 0.0
+    previous: float | None = None
+    for epoch in epochs:
+        memory[epoch.level] += 1
+        latest[epoch.level] = epoch.score
+        unlocked = max(unlocked, epoch.level)
+        upgrade, change, limit = False, None, None
+        if previous:
+            change = (epoch.score - previous) / previous
+            largest = max(largest, abs(change))
+            limit = threshold * (largest + epsilon)
+            upgrade = abs(change) < limit and unlocked < len(LEVELS) - 1
+        unlocked += upgrade
+        scores = [latest.get(level, epoch.score) / (1 + memory[level]) for level in range(unlocked + 1)]
+        best = max(range(len(scores)), key=lambda level: (level > 0, scores[level], -level))
+        chosen = best if scores[best] > scores[0] else 0
+        made.append(
+            Decision(
+                epoch.epoch + 1, chosen, change, None if limit is None else largest, limit, upgrade, unlocked,
+                tuple(memory), tuple(scores),
+            )
+        )  # fmt: skip
+        previous = epoch.score
+    return made
+
+
+def read_epochs(lines: Iterable[Line]) -> list[Epoch]:
+    """The epochs of {"epoch": 3, "severity": "low", "score": 31.2} in their order, whatever that of the lines.
+
+    `severity` is a level's name or number. Raises `DataError` for a bad line, an epoch that is there twice or missing.
+    """
+    found: dict[int, tuple[Epoch, str]] = {}
+    for line in lines:
+        record = parse(line)
+        epoch = Epoch(
+            _number(record, "epoch", line), _level(record.get("severity"), line), _score(record.get("score"), line)
+        )
+        first = found.setdefault(epoch.epoch, (epoch, line.place))
+        if first[0] is not epoch:
+            raise DataError(
+                f"epoch {epoch.epoch} is at {first[1]} already; keep one line an epoch", place=line.place, field="epoch"
+            )
+    numbers = sorted(found)
+    for before, number in pairwise(numbers):
+        if number != before + 1:
+            raise DataError(
+                f"there is no epoch {before + 1}; changes are between consecutive epochs: give a line for each",
+                place=found[number][1],
+                field="epoch",
+            )
+    return [found[number][0] for number in numbers]
+
+
+def _number(record: Record, key: str, line: Line) -> int:
+    value = record.get(key)
+    if type(value) is not int or value < 0:
+        raise DataError(
+            "missing or no whole number of at least 0; a line has epoch, severity and score",
+            place=line.place,
+            field=key,
+        )
+    return value
+
+
+def _level(value: Any, line: Line) -> int:
+    if type(value) is int and 0 <= value < len(LEVELS):
+        return value
+    if type(value) is str and value in LEVELS:
+        return LEVELS.index(value)
+    raise DataError(f"choose {', '.join(LEVELS)}, or 0 to {len(LEVELS) - 1}", place=line.place, field="severity")
+
+
+def _score(value: Any, line: Line) -> float:
+    if not is_number(value) or value < 0:
+        raise DataError("missing or no finite number of at least 0", place=line.place, field="score")
+    return float(value)

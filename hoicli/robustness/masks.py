@@ -1,0 +1,267 @@
+"""SAMPL's semantic-aware masks (RoHOI, section 4, equation 3): a black rectangle over each instance that interacts.
+
+The instance's mask is dilated, its bounding rectangle taken, each edge moved outwards by a random share of the side (so
+that nothing can be learnt from where an instance ends), and the rectangle shrunk about its centre to the cover ratio.
+Of the dilation only the bounding rectangle is kept, so dilating the rectangle is the same; without a mask the box
+stands in for it. The paper's words give no amounts of dilation and expansion: those here are ours.
+
+Random amounts depend on (seed, image_id, number of the box) alone, through BLAKE2: the same on every machine, whatever
+else is masked.
+
+    >>> mask_rectangle((10, 20, 30, 60), ratio=0.5, dilate=0, outwards=(0, 0, 0, 0), size=None)
+    (15, 30, 24, 49)
+
+(20 by 40 pixels become 10 by 20 around the same centre; the last two numbers are the last pixel that is black.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.errors import DataError, UsageError
+from hoicli.io.streams import Line
+from hoicli.records.boxes import iou
+from hoicli.records.image import problems
+from hoicli.records.parsing import Record, is_number, parse
+from hoicli.robustness.mask_levels import RATIOS
+from hoicli.robustness.segments import Edges, segment_edges
+
+DILATE = 5.0
+"""Pixels; ours."""
+EXPAND = 0.1
+"""The largest share of a side by which an edge moves outwards; ours."""
+
+MOST_MASKS = 1_000
+"""Of an image; HICO-DET has up to 322 boxes. More would not fit into a JPEG's comment, either."""
+
+SAME_INSTANCE = 0.7
+"""IoU; ours."""
+FARTHEST = 1e9
+"""Pixels from the origin that a coordinate may be: sums of larger ones would lose the pixel."""
+
+Rectangle = tuple[int, int, int, int]
+"""First and last black pixel: x1, y1, x2, y2, as boxes count."""
+
+NO_INTERACTION = "no_interaction"
+"""HICO-DET's verb for a pair that does nothing: its boxes take no part in an interaction."""
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How strong the masks are and what chance decides: `ratio` 0 leaves the image as it is, 1 hides an instance."""
+
+    ratio: float
+    seed: int = 0
+    dilate: float = DILATE
+    expand: float = EXPAND
+    all_boxes: bool = False
+
+    key: ClassVar[str] = "masks"
+
+    @classmethod
+    def checked(cls, *, ratio: str, seed: int, dilate: float, expand: float, all_boxes: bool) -> Masking:
+        """From options: `ratio` is a level's name or a number; raises `UsageError` for what is out of range."""
+        try:
+            number = RATIOS[ratio] if ratio in RATIOS else float(ratio)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number <= 1:
+            raise UsageError(f"--ratio {ratio}: choose {', '.join(RATIOS)}, or a number from 0 to 1")
+        for option, value in (("--dilate", dilate), ("--expand", expand)):
+            if not 0 <= value < math.inf:
+                raise UsageError(f"{option} {value:g}: give a finite number of at least 0")
+        return cls(number, seed, dilate, expand, all_boxes)
+
+    def record(self, record: Record) -> Record:
+        """`masked_record`."""
+        return masked_record(record, self)
+
+    def painted(self, pixels: NDArray[np.uint8], record: Record) -> NDArray[np.uint8]:
+        """A copy of an image [height, width, channels] with the rectangles of its record black."""
+        return black_out(pixels, record[self.key])
+
+
+def masked_record(record: Record, masking: Masking) -> Record:
+    """The image record with its `masks`, and with the `visibility` of each box that they leave.
+
+    The record has been checked (`read_record`). A box that had a visibility already keeps that share of what is left.
+    """
+    boxes = [box_edges(box) for box in record["boxes"]]
+    segments = record.get("segmentations") or [None] * len(boxes)
+    size = (record["width"], record["height"]) if "width" in record and "height" in record else None
+    rectangles = []
+    for number in chosen_boxes(record, masking):
+        edges = boxes[number] if segments[number] is None else segment_edges(segments[number])
+        if edges is None or masking.ratio == 0:
+            continue
+        draws = chances(masking.seed, str(record["image_id"]), number)
+        outwards = tuple(draw * masking.expand for draw in draws)
+        found = mask_rectangle(edges, ratio=masking.ratio, dilate=masking.dilate, outwards=outwards, size=size)
+        if found is not None:
+            rectangles.append(found)
+    before = record.get("visibility") or [1.0] * len(boxes)
+    seen = [old * share for old, share in zip(before, visible_shares(boxes, rectangles, size), strict=True)]
+    return {**record, "visibility": seen, "masks": [list(rectangle) for rectangle in rectangles]}
+
+
+def chosen_boxes(record: Mapping[str, Any], masking: Masking) -> list[int]:
+    """The numbers of the boxes to mask, rising: subjects and objects of interactions, or all, but one an instance.
+
+    HICO-DET draws an instance anew for every pair it is in: of boxes of one label that overlap by SAME_INSTANCE, the
+    first stands for all. Raises `DataError` for more than MOST_MASKS.
+    """
+    hois = [hoi for hoi in record["hois"] if hoi["verb"] != NO_INTERACTION]
+    numbers = {hoi[key] for hoi in hois for key in ("subject", "object") if hoi.get(key) is not None}
+    by_label: dict[str | None, list[int]] = {}
+    for number in range(len(record["boxes"])) if masking.all_boxes else sorted(numbers):
+        by_label.setdefault(record["labels"][number], []).append(number)
+    chosen: list[int] = []
+    for same in by_label.values():
+        rows, edges = np.array(same), np.array([box_edges(record["boxes"][number]) for number in same]).T
+        while len(rows) and len(chosen) <= MOST_MASKS:
+            chosen.append(int(rows[0]))
+            others = iou(edges[:, :1], edges, inclusive=False) < SAME_INSTANCE
+            others[0] = False
+            rows, edges = rows[others], edges[:, others]
+    if len(chosen) > MOST_MASKS:
+        raise DataError(f"more than {MOST_MASKS:,} instances to mask in an image", field="boxes")
+    return sorted(chosen)
+
+
+def box_edges(box: Sequence[float]) -> Edges:
+    """A record's box, whose x2, y2 is its last pixel, as edges."""
+    x1, y1, x2, y2 = box
+    return float(min(x1, x2)), float(min(y1, y2)), float(max(x1, x2)) + 1, float(max(y1, y2)) + 1
+
+
+def chances(seed: int, image_id: str, number: int) -> tuple[float, float, float, float]:
+    """Four numbers in [0, 1) for a box of an image."""
+    digest = hashlib.blake2b(f"{seed}\0{image_id}\0{number}".encode(), digest_size=16).digest()
+    first, second, third, fourth = (int.from_bytes(digest[at : at + 4], "big") / 2**32 for at in (0, 4, 8, 12))
+    return first, second, third, fourth
+
+
+def mask_rectangle(
+    edges: Edges, *, ratio: float, dilate: float, outwards: Sequence[float], size: tuple[float, float] | None
+) -> Rectangle | None:
+    """The black rectangle of an instance: dilated by pixels, each edge (left, top, right, bottom) moved out by a share
+    of its side, shrunk to `ratio` about the centre, cut to the image (`size`: width, height). None outside the image.
+
+    At least one pixel wide and high, however small the instance.
+    """
+    left, top, right, bottom = edges[0] - dilate, edges[1] - dilate, edges[2] + dilate, edges[3] + dilate
+    wide, high = right - left, bottom - top
+    left, right = left - outwards[0] * wide, right + outwards[2] * wide
+    top, bottom = top - outwards[1] * high, bottom + outwards[3] * high
+    spans = []
+    for low, end, limit in ((left, right, size and size[0]), (top, bottom, size and size[1])):
+        middle, half = (low + end) / 2, ratio * (end - low) / 2
+        first = _nearest(middle - half)
+        after = max(_nearest(middle + half), first + 1)
+        first = max(first, 0)
+        after = after if limit is None else min(after, math.ceil(limit))
+        if after <= first:
+            return None
+        spans.append((first, after - 1))
+    (x1, x2), (y1, y2) = spans
+    return x1, y1, x2, y2
+
+
+def _nearest(value: float) -> int:
+    return math.floor(value + 0.5)
+
+
+def visible_shares(
+    boxes: Sequence[Edges], rectangles: Sequence[Rectangle], size: tuple[float, float] | None
+) -> list[float]:
+    """The share of each box's pixels inside the image that no rectangle covers; 0 for a box outside the image.
+
+    The rectangles' edges cut the plane into cells; the area hidden left of and above each corner of a cell is summed
+    once, for all boxes.
+    """
+    far = 1 << 31  # beyond every box (FARTHEST)
+    corners = [(max(x1, 0), max(y1, 0), min(x2 + 1, far), min(y2 + 1, far)) for x1, y1, x2, y2 in rectangles]
+    left, top, right, bottom = np.array(corners, dtype=np.int64).reshape(-1, 4).clip(0).T
+    xs, ys = (np.unique(np.concatenate([*ends, [0, far]])) for ends in ((left, right), (top, bottom)))
+    steps = np.zeros((len(xs), len(ys)), dtype=np.int32)
+    for across, down, step in ((left, top, 1), (right, top, -1), (left, bottom, -1), (right, bottom, 1)):
+        np.add.at(steps, (np.searchsorted(xs, across), np.searchsorted(ys, down)), step)
+    covered = steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] > 0
+    wide, high = np.diff(xs), np.diff(ys)
+    area = np.zeros(steps.shape, dtype=np.int64)
+    area[1:, 1:] = (covered * wide[:, np.newaxis] * high).cumsum(axis=0).cumsum(axis=1)
+
+    def hidden(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The covered area left of x and above y, in whole pixels."""
+        i, j = (np.searchsorted(ends, at, "right") - 1 for ends, at in ((xs, x), (ys, y)))
+        along, down = x - xs[i], y - ys[j]
+        at = area[i, j]
+        beside, below = (area[i + 1, j] - at) // wide[i] * along, (area[i, j + 1] - at) // high[j] * down
+        return np.asarray(at + beside + below + covered[i, j] * along * down)
+
+    x1, y1, x2, y2 = np.array([_inside(edges, size) for edges in boxes], dtype=np.int64).reshape(-1, 4).T
+    lost = hidden(x2, y2) - hidden(x1, y2) - hidden(x2, y1) + hidden(x1, y1)
+    pixels = (x2 - x1) * (y2 - y1)
+    return [1 - dark / count if count else 0.0 for dark, count in zip(lost.tolist(), pixels.tolist(), strict=True)]
+
+
+def _inside(edges: Edges, size: tuple[float, float] | None) -> Rectangle:
+    """The edges of a box's part in the image, in whole pixels; of no area where there is none."""
+    left, top = max(_nearest(edges[0]), 0), max(_nearest(edges[1]), 0)
+    right, bottom = _nearest(edges[2]), _nearest(edges[3])
+    if size is not None:
+        right, bottom = min(right, math.ceil(size[0])), min(bottom, math.ceil(size[1]))
+    return (left, top, right, bottom) if right > left and bottom > top else (0, 0, 0, 0)
+
+
+def black_out(pixels: NDArray[np.uint8], rectangles: Iterable[Sequence[int]]) -> NDArray[np.uint8]:
+    """A copy of an image [height, width, channels] with the rectangles 0."""
+    copy = pixels.copy()
+    for x1, y1, x2, y2 in rectangles:
+        copy[y1 : y2 + 1, x1 : x2 + 1] = 0
+    return copy
+
+
+def read_record(line: Line) -> Record:
+    """An image record with what masking reads of it; raises `DataError` for its first problem."""
+    record = parse(line)
+    for problem in problems(record, None, scored=False, besides=("size",)):
+        if _is_unstated(problem.field, record):
+            continue
+        raise problem.error(line.place)
+    count = len(record["boxes"])
+    for number, box in enumerate(record["boxes"]):
+        if max(map(abs, box)) > FARTHEST:
+            raise DataError("is no place in an image", place=line.place, field=f"boxes[{number}]")
+    shares = record.get("visibility")
+    if shares is not None and not (
+        type(shares) is list and len(shares) == count and all(is_number(share) and 0 <= share <= 1 for share in shares)
+    ):
+        raise DataError("must be an array of numbers from 0 to 1, one a box", place=line.place, field="visibility")
+    segments = record.get("segmentations")
+    if segments is not None and not (type(segments) is list and len(segments) == count):
+        raise DataError("must be an array, a mask or null for each box", place=line.place, field="segmentations")
+    for number, segment in enumerate(segments or ()):
+        try:
+            if segment is not None:
+                segment_edges(segment)
+        except ValueError as error:
+            raise DataError(str(error), place=line.place, field=f"segmentations[{number}]") from None
+    return record
+
+
+def _is_unstated(field: str, record: Record) -> bool:
+    """Whether a field is a null that some dataset allows: V-COCO's actions without object, its boxes without label."""
+    found = re.fullmatch(r"(hois|labels)\[(\d+)\](\.object)?", field)
+    if found is None:
+        return False
+    item = record[found[1]][int(found[2])]
+    return item is None if found[1] == "labels" else type(item) is dict and item.get("object", 0) is None

@@ -1,0 +1,193 @@
+"""The answers of language models on disk, one per line; a kill, a full disk or a second process loses none.
+
+A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "prompt_tokens", "completion_tokens", "date"}: `setup`
+identifies the wording and the extra request fields; `rating` is 0..4, or null if the text in `answer` has none; `date`
+is the day of the answer (UTC); unknown values are left out. Lines are only appended, and an answer counts once its
+line is on disk, so a repeated run asks only questions without a line. A line that was cut off is ended before the next
+one is appended, and ignored: its question is asked again.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import orjson
+
+from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import note
+from hoicli.shoe.pairs import DATES, is_rating
+
+Key = tuple[str, str, str, str, str]
+"""(model, setup, pos, a, b)."""
+
+PATIENCE = 5.0
+"""Seconds until a note says that another process has the file locked."""
+
+_BEGINNING = b'{"model":'
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A model's answer about a pair of senses: `rating` 0..4, or None with the unusable `answer`; token counts if
+    known."""
+
+    model: str
+    setup: str
+    pos: str
+    a: str
+    b: str
+    rating: int | None
+    answer: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    date: str | None = None
+
+    @property
+    def key(self) -> Key:
+        """The question: two answers with one key answer the same question."""
+        return self.model, self.setup, self.pos, self.a, self.b
+
+    def line(self) -> bytes:
+        """The answer as a line of the file."""
+        known = {name: value for name, value in vars(self).items() if value is not None or name == "rating"}
+        return orjson.dumps(known, option=orjson.OPT_APPEND_NEWLINE)
+
+
+class AnswerCache:
+    """The usable answers so far, in memory and, with a path, in a file; `add` may be called from any thread. Several
+    processes may share a file: each locks it to append a line, and reads what the others appended. `cut`: how many
+    lines were cut off. Raises `UsageError` if the file cannot be created, `DataError` if it holds anything else.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self.cut = 0
+        self.on_disk = path is not None
+        self._ratings: dict[Key, int] = {}
+        self._days: dict[tuple[str, str], set[str]] = {}
+        self._adding = threading.Lock()
+        self._path = path or os.devnull
+        self._read_to = self._lines = 0
+        self._ends_inside_a_line = False
+        try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            if self.on_disk and not stat.S_ISREG(os.fstat(self._file).st_mode):
+                raise UsageError(f"--cache {path}: no regular file, so answers cannot be kept there")
+            with self._locked():
+                self._read_on()
+        except OSError as error:
+            raise UsageError(f"--cache {path}: {error.strerror}; give a file that can be written") from None
+
+    def rating(self, key: Key) -> int | None:
+        """The rating of a question, None if there is none yet; of two answers the first counts."""
+        return self._ratings.get(key)
+
+    def days(self, model: str, setup: str) -> set[str]:
+        """The days on which a model answered, where that is known."""
+        return self._days.get((model, setup), set())
+
+    def add(self, *answers: Answer) -> None:
+        """Store answers; when this returns, they are on disk. Raises `DataError` if they cannot be written."""
+        with self._adding:
+            for answer in answers:
+                if answer.rating is not None:
+                    self._know(answer.key, answer.rating, answer.date)
+            if not self.on_disk or not answers:
+                return
+            try:
+                with self._locked():
+                    self._read_on()
+                    left = memoryview(
+                        (b"\n" if self._ends_inside_a_line else b"") + b"".join(answer.line() for answer in answers)
+                    )
+                    while left:
+                        left = left[os.write(self._file, left) :]
+                    os.fsync(self._file)
+            except OSError as error:
+                problem = f"cannot be written ({error.strerror}); make room and run again"
+                raise DataError(problem, place=self._path) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def _know(self, key: Key, rating: int, date: str | None) -> None:
+        self._ratings.setdefault(key, rating)
+        if date is not None:
+            self._days.setdefault(key[:2], set()).add(date)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Lock the file against other processes."""
+        import fcntl
+
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting = threading.Timer(PATIENCE, note, [f"{self._path}: locked by another process; waiting for it"])
+            waiting.daemon = True
+            waiting.start()
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            finally:
+                waiting.cancel()
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _read_on(self) -> None:
+        """Read lines appended since the last read. The file is locked, so a line without an end was cut off."""
+        data = b""
+        while part := os.pread(self._file, 1 << 24, self._read_to + len(data)):
+            data += part
+        found = _Lines(data, self._lines + 1)
+        if found.damaged:
+            problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for --cache?"
+            raise DataError(problem, place=f"{self._path}:{found.damaged[0]}")
+        for known in found.known:
+            self._know(*known)
+        self.cut += found.cut
+        self._read_to += len(data)
+        self._lines += data.count(b"\n")
+        self._ends_inside_a_line = found.unfinished or (self._ends_inside_a_line and not data)
+
+
+class _Lines:
+    """The content of lines: the `known` ratings, how many lines were `cut` off, the numbers of `damaged` lines (not
+    answers), and whether the last line is `unfinished`."""
+
+    def __init__(self, data: bytes, first: int = 1) -> None:
+        """first: the number of the first line."""
+        self.cut = 0
+        self.known: list[tuple[Key, int, str | None]] = []
+        self.damaged: list[int] = []
+        self.unfinished = bool(data) and not data.endswith(b"\n")
+        for number, line in enumerate(data.split(b"\n"), start=first):
+            try:
+                key, rating, date = _parsed(line)
+            except orjson.JSONDecodeError:
+                if line.strip() and line.startswith(_BEGINNING[: len(line)]):
+                    self.cut += 1
+                elif line.strip():
+                    self.damaged.append(number)
+            except (KeyError, TypeError, ValueError):
+                self.damaged.append(number)
+            else:
+                self.known += [(key, rating, date)] if rating is not None else []
+
+
+def _parsed(line: bytes) -> tuple[Key, int | None, str | None]:
+    """(key, rating, date) of a line. Raises `KeyError`, `TypeError` or ValueError for a line that is not an answer."""
+    record = orjson.loads(line)
+    model, setup, pos, a, b, rating = (record[name] for name in ("model", "setup", "pos", "a", "b", "rating"))
+    if any(type(part) is not str for part in (model, setup, pos, a, b)) or not (rating is None or is_rating(rating)):
+        raise ValueError
+    date = record.get("date")
+    if date is not None and (type(date) is not str or not DATES.fullmatch(date)):
+        raise ValueError
+    return (model, setup, pos, a, b), rating, date

@@ -1,0 +1,193 @@
+"""The work of `shoe-sim`: collect the pairs, rate them, write the results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from hoicli.errors import DataError
+from hoicli.io.messages import note
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Line, Stream
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import Record, dump, parse
+from hoicli.shoe.backends import Backend, Lexical, Measure, synsets_of
+from hoicli.shoe.merge import read_tables
+from hoicli.shoe.pairs import NAMES, Pair, Rated, pair_of, row
+from hoicli.shoe.table import SimilarityTable
+from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.senses import candidates
+
+LABELS = ("n", "v")
+"""The parts of speech that labels have."""
+
+Words = tuple[str, str, str]
+"""(pos, first, second)."""
+
+
+class Work(Protocol):
+    """The pairs to rate, and the lines to write from their ratings. `strict`: every pair must have an answer."""
+
+    pairs: Sequence[Pair]
+    strict: bool
+
+    def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
+        """The lines to write, from the ratings of `pairs`."""
+
+
+class TableWork:
+    """A table: one line for each pair that has a rating."""
+
+    strict = True
+
+    def __init__(self, pairs: Iterable[Pair]) -> None:
+        self.pairs: Sequence[Pair] = sorted(pairs)
+
+    def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
+        """The table's lines."""
+        for pair, found in zip(self.pairs, rated, strict=True):
+            if found.similarity is not None:
+                yield row(pair, found)
+
+
+class PairLines:
+    """Lines {pos, a, b} of words or senses, written back with a `similarity`. The similarity of two words is that of
+    their most similar senses (`lexical` has its own measure of words); equal words, and words that share a sense, have
+    1. If a word has no sense, the similarity is null, and a note names the first such word. A WordNet measure compares
+    in the order of the line, as in nltk; its own value is added as `raw` if it may exceed 1.
+    """
+
+    strict = False
+
+    def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: Backend | None = None) -> None:
+        """`backend`: the backend that will rate the pairs, None for language models."""
+        self._lexical = backend if isinstance(backend, Lexical) else None
+        self._ordered = isinstance(backend, Measure)
+        self._senseless: dict[str, str] = {}
+        self._lines: list[tuple[Record, float | Words | list[Pair]]] = []
+        for line in lines:
+            try:
+                record = parse(line)
+                self._lines.append((record, self._needed(record, line.place)))
+            except DataError as error:
+                policy.handle(DataError(error.problem, place=line.place, field=error.field))
+        self.pairs: Sequence[Pair] = sorted(
+            {pair for _, want in self._lines if isinstance(want, list) for pair in want}
+        )
+
+    def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
+        """The lines with their answers."""
+        found = dict(zip(self.pairs, rated, strict=True))
+        words = list(dict.fromkeys(want for _, want in self._lines if isinstance(want, tuple)))
+        by_words = dict(zip(words, self._lexical.rate_words(words) if self._lexical and words else [], strict=True))
+        for record, want in self._lines:
+            if isinstance(want, list):
+                answers = [found[pair] for pair in want if found[pair].similarity is not None]
+                best = max(answers, key=lambda one: one.similarity or 0.0, default=Rated(None))
+                # Of two senses it is a line of a table, where models are named.
+                named = best.scores and all(_is_sense(record[key]) for key in ("a", "b"))
+                known = {"scores": dict(best.scores or {}), **best.source()} if named else {}
+                raw = {} if best.raw is None else {"raw": best.raw}
+                yield {**record, "similarity": best.similarity, **known, **raw}
+            else:
+                yield {**record, "similarity": by_words[want] if isinstance(want, tuple) else want}
+        if self._senseless:
+            word, place = next(iter(self._senseless.items()))
+            unit = "word" if len(self._senseless) == 1 else "words"
+            note(
+                f"no WordNet sense for {len(self._senseless):,} {unit}: similarity null (the first: {word!r}, {place})"
+            )
+
+    def _needed(self, record: Record, place: str) -> float | Words | list[Pair]:
+        """What a line needs: 1.0 for equal words, two words, or pairs of senses (empty if a word has no sense)."""
+        pos = str(record.get("pos"))
+        if pos not in (NAMES if self._lexical else LABELS):
+            raise DataError("neither n nor v; say what part of speech the words are", field="pos")
+        for key in ("a", "b"):
+            if type(record.get(key)) is not str or not record[key].strip():
+                raise DataError("missing, or no word; give a word or a sense like pet.v.01", field=key)
+        words = [record["a"], record["b"]]
+        if _spelled(words[0]) == _spelled(words[1]):
+            return 1.0
+        if self._lexical and not any(map(_is_sense, words)) and all(self._lexical.knows(word, pos) for word in words):
+            return pos, words[0], words[1]
+        pools = [senses_of(word, pos) for word in words]
+        for word, pool in zip(words, pools, strict=True):
+            if not pool:
+                self._senseless.setdefault(word, place)
+        if set(pools[0]) & set(pools[1]):
+            return 1.0
+        if self._ordered:
+            return [(pos, first, second) for first in pools[0] for second in pools[1]]
+        return sorted({pair_of(pos, first, second) for first in pools[0] for second in pools[1]})
+
+
+def _is_sense(word: str) -> bool:
+    """Whether a text looks like a sense's name, pet.v.01."""
+    return word.count(".") >= 2 and word.rpartition(".")[2].isdecimal()
+
+
+def _spelled(word: str) -> str:
+    """The spelling in which words are compared."""
+    return "_".join(word.replace("_", " ").lower().split())
+
+
+def senses_of(word: str, pos: str) -> list[str]:
+    """The named sense under WordNet's name, or all senses that a word may have. Raises `DataError` for an unknown name
+    of a sense.
+    """
+    if _is_sense(word):
+        wordnet = open_wordnet()
+        return [wordnet.name(number) for number in synsets_of(wordnet, [(pos, word, word)]).values()]
+    return list(candidates(word, pos)) if pos in LABELS else []
+
+
+def merged_rows(tables: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterator[Record]:
+    """The lines of tables joined by a rule of RULES."""
+    table = read_tables(tables, policy).merged(rule)
+    return (row(pair, rated) for pair, rated in table.items())
+
+
+def rated_rows(name: str, backend: Backend, work: Work, policy: ErrorPolicy) -> Iterator[Record]:
+    """The lines of a table, from a backend that needs no network. Raises `DataError` if a table lacks a pair."""
+    rated = backend.rate(work.pairs)
+    missing = [pair for pair, found in zip(work.pairs, rated, strict=True) if found.similarity is None]
+    if missing and work.strict:
+        _, a, b = missing[0]
+        problem = f"{len(missing):,} of {len(work.pairs):,} pairs are not in it, the first {a} and {b}"
+        policy.handle(DataError(f"{problem}; rate them too, or pass --on-error skip", place=name))
+    return work.rows(rated)
+
+
+def write_missing(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy, output: str) -> None:
+    """Write the pairs that tables lack, as lines {pos, a, b}; a note says what the tables have, and where that is from.
+    Raises `DataError` once they are written, if there are any."""
+    table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
+    found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
+    missing = [pair for pair, value in zip(pairs, np.isnan(found).tolist(), strict=True) if value]
+    signed = ", ".join(f"{key} {value}" for key, value in table.signature().items())
+    had = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
+    note(f"{tables.name}: {len(table):,} pairs of senses, {had} ({signed})")
+    policy.report()
+    with open_output(output) as write:
+        for pair in missing:
+            write(dump(dict(zip(("pos", "a", "b"), pair, strict=True))))
+    if missing:
+        verbs = sum(pos == "v" for pos, _, _ in missing)
+        raise DataError(
+            f"{len(missing):,} of {len(pairs):,} pairs of senses are not in it ({verbs:,} of verbs, "
+            f"{len(missing) - verbs:,} of objects); rate them with hoicli shoe-sim --pairs, and add the lines",
+            place=tables.name,
+        )
+
+
+def write_rows(rows: Iterable[Record], output: str, error: DataError | None = None) -> None:
+    """Write lines, then raise the error if there is one: stdout has the lines by then, an output file is not
+    written."""
+    with open_output(output) as write:
+        for record in rows:
+            write(dump(record))
+        if error is not None:
+            raise error

@@ -1,1 +1,0 @@
-"""How similar two senses are: measured, rated by language models, or read from a table."""

@@ -1,0 +1,178 @@
+"""The figures of multiple choice: macro, instance and micro F1, exact match (CrossHOI-Bench, arXiv 2508.18753).
+
+Of each question the chosen options are right (tp) or wrong (fp); what was not offered counts for nothing. Instance F1
+is the mean over questions of their F1, micro F1 that of all options together, macro F1 the mean over interactions of
+theirs; an interaction is in that mean if a question has it as right, or it was chosen. Exact match is the share of
+questions of which all right options and no wrong one were chosen. A question without a right option has F1 1 if nothing
+was chosen, else 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hoicli.records.kit import Floats, Ints
+from hoicli.resampling.weighted import Weights
+from hoicli.vlm.answers import Answers
+from hoicli.vlm.bank import Class, Question, class_of
+from hoicli.vlm.measured import Key, Measured, Score, share
+
+METRICS = ("macro_f1", "instance_f1", "micro_f1", "exact_match", "precision", "recall")
+"""In the order of the rows. The last two are micro F1's."""
+MACRO, INSTANCE, MICRO, EXACT, PRECISION, RECALL = ((metric, "full") for metric in METRICS)
+
+
+@dataclass(frozen=True)
+class Tallied(Measured):
+    """Per question: image [Q], the number of its image by name; tp, fp, right [Q]; f1 [Q]; exact [Q], 0 or 1; counted
+    [Q], 0 for a question that the released script passes over. Per (image, class) that occurs: `cell` [3, C, I] of tp,
+    fp and right. outside: chosen or right options that are in no class. per_image: exact match is over images, as
+    released."""
+
+    image: Ints
+    images: int
+    tp: Ints
+    fp: Ints
+    right: Ints
+    f1: Floats
+    exact: Ints
+    counted: Ints
+    cell: Floats
+    outside: tuple[str, ...] = ()
+    per_image: bool = False
+
+    def scores(self) -> dict[Key, Score]:
+        """Each of METRICS."""
+        questions = int(self.counted.sum())
+        tp, fp, right = (int((column * self.counted).sum()) for column in (self.tp, self.fp, self.right))
+        precision, recall = tp / (tp + fp) if tp + fp else None, tp / right if right else None
+        classes = _f1(*self.cell.sum(axis=2))
+        known = classes[~np.isnan(classes)].tolist()
+        every = self.images if self.per_image else len(self.image)
+        f1 = self.f1[self.counted > 0].tolist()
+        return {
+            MACRO: Score(math.fsum(known) / len(known) if known else None, len(known)),
+            INSTANCE: Score(math.fsum(f1) / len(f1) if f1 else None, questions),
+            MICRO: Score(_harmonic(precision, recall), right),
+            EXACT: Score(int(self.exact.sum()) / every if every else None, every),
+            PRECISION: Score(precision, tp + fp),
+            RECALL: Score(recall, right),
+        }
+
+    def rounds(self, weights: Weights) -> dict[Key, Floats]:
+        """[R] each of METRICS on resampled images; weights [images, R]: how often each is drawn."""
+        drawn = weights[self.image].astype(np.float64)  # [Q, R]
+        counted = self.counted @ drawn
+        tp, fp, right = ((column * self.counted) @ drawn for column in (self.tp, self.fp, self.right))
+        every = weights.sum(axis=0) if self.per_image else drawn.sum(axis=0)
+        classes = _f1(*(part @ weights for part in self.cell))
+        known = ~np.isnan(classes)
+        return {
+            MACRO: share(np.where(known, classes, 0.0).sum(axis=0), known.sum(axis=0)),
+            INSTANCE: share(((self.f1 * self.counted)[:, np.newaxis] * drawn).sum(axis=0), counted),
+            MICRO: share(2 * tp, tp + fp + right),
+            EXACT: share(self.exact @ drawn, every),
+            PRECISION: share(tp, tp + fp),
+            RECALL: share(tp, right),
+        }
+
+
+def _f1(tp: Floats, fp: Floats, right: Floats) -> Floats:
+    """The F1 of counts, NaN where all are 0; with the operations of the released script, for its last digit."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision, recall = tp / (tp + fp), tp / right
+        both = 2 * (precision * recall) / (precision + recall)
+    found: Floats = np.where(tp > 0, both, np.where(fp + right > 0, 0.0, np.nan))
+    return found
+
+
+def _harmonic(precision: float | None, recall: float | None) -> float | None:
+    """Micro F1; 0 where nothing was chosen, None where there is nothing to choose either."""
+    if precision is None or recall is None:
+        return None if precision is None and recall is None else 0.0
+    return 2 * (precision * recall) / (precision + recall) if precision + recall else 0.0
+
+
+def tallied(answers: Answers, *, released: bool = False) -> Tallied:
+    """What the answers are worth. released: as CrossHOI-Bench's scripts count. A wrong option counts as often as it is
+    named, and an answer that names a right one twice matches nothing exactly; nothing chosen matches nothing exactly,
+    even where nothing is right; exact match is a share of images; of a detector, images without predictions count in
+    exact match alone."""
+    bank = answers.bank
+    questions = sorted(bank.questions, key=lambda question: question.key)  # sums must not depend on the file's order
+    names = sorted(bank.by_image)
+    place = {name: at for at, name in enumerate(names)}
+    columns: list[tuple[int, int, int, float, bool, bool]] = []
+    cells: dict[Class, dict[int, list[int]]] = {}
+    outside: dict[str, None] = {}
+    for question in questions:
+        named = answers.given.get(question.key, [])
+        one = _counts(question, named, released=released)
+        counted = not (released and answers.detected) or question.image_id in answers.images
+        columns.append((one.tp, one.fp, len(one.right), one.f1, one.exact, counted))
+        for option, kinds in one.by_option.items() if counted else ():
+            interaction = class_of(option)
+            if bank.counts(interaction):
+                image = cells.setdefault(interaction, {}).setdefault(place[question.image_id], [0, 0, 0])
+                for kind, times in enumerate(kinds):
+                    image[kind] += times
+            elif any(kinds):
+                outside[option] = None
+    cell = np.zeros((3, len(cells), len(names)))
+    for row, interaction in enumerate(sorted(cells)):
+        for image_number, kinds in cells[interaction].items():
+            cell[:, row, image_number] = kinds
+    tp, fp, right, f1, exact, counts = zip(*columns, strict=True) if columns else ((),) * 6
+    whole = {name: np.array(values, dtype=np.int64) for name, values in (("tp", tp), ("fp", fp), ("right", right))}
+    return Tallied(
+        image=np.array([place[question.image_id] for question in questions], dtype=np.int64),
+        images=len(names),
+        **whole,
+        f1=np.array(f1, dtype=np.float64),
+        exact=np.array(exact, dtype=np.int64),
+        counted=np.array(counts, dtype=np.int64),
+        cell=cell,
+        outside=tuple(outside),
+        per_image=released,
+    )
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Of one question; by_option: how often each is (rightly chosen, wrongly chosen, right)."""
+
+    tp: int
+    fp: int
+    right: tuple[str, ...]
+    f1: float
+    exact: bool
+    by_option: Mapping[str, list[int]]
+
+
+def _counts(question: Question, named: list[str], *, released: bool) -> _Counts:
+    right = question.right if released else tuple(dict.fromkeys(question.right))
+    if not released:  # what was not offered counts for nothing, also where nothing is right
+        named = [option for option in dict.fromkeys(named) if option in question.listed]
+    by_option: dict[str, list[int]] = {}
+    left = list(right)
+    for option in named:
+        kinds = by_option.setdefault(option, [0, 0, 0])
+        if option in left:
+            left.remove(option)
+            kinds[0] += 1
+        elif option in question.wrong:
+            kinds[1] += 1
+    for option in right:
+        by_option.setdefault(option, [0, 0, 0])[2] += 1
+    tp, fp = (sum(kinds[at] for kinds in by_option.values()) for at in (0, 1))
+    offered = [option for option in named if option in question.listed]
+    if not named:
+        return _Counts(tp, fp, right, float(not right), not right and not released, by_option)
+    precision, recall = tp / (tp + fp) if tp + fp else 0.0, tp / len(right) if right else 0.0
+    f1 = 2 * (precision * recall) / (precision + recall) if precision + recall else 0.0
+    exact = bool(offered) and len(offered) == len(right) and set(offered) == set(right)
+    return _Counts(tp, fp, right, f1, exact, by_option)

@@ -1,0 +1,200 @@
+"""Which options a detector chooses, by the rule of CrossHOI-Bench's script for HOI models.
+
+A prediction is a candidate of a question if its boxes are those that the question shows: each shown box overlaps the
+prediction's by more than 0.5 (between edges, in single precision), and in the setting `pair` the predicted object is
+the question's. Of the candidates those with a score count (`Selection`), and each chooses the option that names its
+interaction, if one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.errors import DataError, UsageError
+from hoicli.records.boxes import iou
+from hoicli.records.kit import Bools
+from hoicli.records.parsing import Record, is_number, json_type, short
+from hoicli.vlm.bank import BETWEEN, FIRST, Bank, Class, Question, class_of
+
+LEAST_IOU = 0.5
+"""A box has to overlap by more."""
+DUMP_KEYS = ("h_boxes", "o_boxes", "ho_scores", "ao_names")
+"""What the released dumps have of an image, a row for each predicted interaction."""
+TOP = "top:5"
+"""How the released scripts call the rule: the five best predictions of an image."""
+_ROLES = {
+    ("sit", "instr"): "sit_on",
+    ("look", "obj"): "look_at",
+    ("hit", "instr"): "hit_with",
+    ("eat", "instr"): "eat_with",
+    ("jump", "instr"): "jump_on",
+    ("lay", "instr"): "lie_on",
+    ("talk_on_phone", "instr"): "talk_on",
+    ("cut", "instr"): "cut_with",
+    ("work_on_computer", "instr"): "work_on",
+    ("ski", "instr"): "ski_on",
+    ("drink", "instr"): "drink_with",
+}
+"""What the benchmark calls V-COCO's action and role, where that is not the action's own name."""
+
+Singles = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which predictions have the score that counts. kind: `top`, the `number` best of the image; `score`, at least so
+    much; `total`, the `number` best of the whole dump. Equal scores are kept together."""
+
+    kind: str
+    number: float
+
+    @classmethod
+    def parse(cls, text: str) -> Selection:
+        """From `--choose`; raises `UsageError`."""
+        kind, _, number = text.partition(":")
+        try:
+            value = float(number)
+        except ValueError:
+            value = -1.0
+        if kind == "score" and 0 <= value <= 1:
+            return cls(kind, value)
+        if kind in ("top", "total") and number.isascii() and number.isdecimal() and 1 <= value < 1e9:
+            return cls(kind, value)
+        raise UsageError(f"--choose {text}: give top:K (of an image), total:N (of the dump) or score:T, such as {TOP}")
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.number:g}" if self.kind == "score" else f"{self.kind}:{int(self.number)}"
+
+
+@dataclass(frozen=True)
+class Detected:
+    """The N predictions of an image. people, others [N, 4]; scores [N]; named: the interaction of each; words: as a
+    dump names it, () for hoicli's records."""
+
+    people: Singles
+    others: Singles
+    scores: Singles
+    named: Sequence[Class]
+    words: Sequence[str] = ()
+
+
+def of_dump(entry: Any) -> Detected:
+    """The predictions of an image of a released dump; raises `DataError` that names the field."""
+    if not isinstance(entry, dict):
+        raise DataError(f"{json_type(entry)}; an image has {', '.join(DUMP_KEYS)}")
+    lists = []
+    for key in DUMP_KEYS:
+        value = entry.get(key)
+        if not isinstance(value, list):
+            raise DataError("missing, or no list", field=key)
+        if len(value) != len(entry["h_boxes"]):
+            raise DataError(f"{len(value)} for {len(entry['h_boxes'])} h_boxes; a row is a prediction", field=key)
+        lists.append(value)
+    for key in DUMP_KEYS[:2]:
+        for at, box in enumerate(entry[key]):
+            if not isinstance(box, list) or len(box) != 4 or not all(map(is_number, box)):
+                raise DataError(f"{short(box)} is no box; a box is [x1, y1, x2, y2]", field=f"{key}[{at}]")
+    for at, score in enumerate(entry["ho_scores"]):
+        if not is_number(score):
+            raise DataError(f"{short(score)} is no finite number", field=f"ho_scores[{at}]")
+    for at, name in enumerate(entry["ao_names"]):
+        if not isinstance(name, str) or name.count(BETWEEN) != 1:
+            raise DataError(f"{short(name)} is no 'verb{BETWEEN}object'", field=f"ao_names[{at}]")
+    return Detected(*_arrays(*lists[:3]), [class_of(name) for name in lists[3]], lists[3])
+
+
+def of_record(record: Record) -> Detected:
+    """The predictions of a sound image record, each with an object; an object that is not named is none of an
+    interaction."""
+    boxes, labels = record["boxes"], record["labels"]
+    hois = [hoi for hoi in record["hois"] if labels[hoi["object"]] is not None]
+    people, others = ([boxes[hoi[side]] for hoi in hois] for side in ("subject", "object"))
+    named = []
+    for hoi in hois:
+        verb = str(hoi["verb"])
+        name = labels[hoi["object"]].replace(" ", "_")
+        named.append((_ROLES.get((verb, hoi.get("role", "")), verb).replace(" ", "_"), name))
+    return Detected(*_arrays(people, others, [hoi["score"] for hoi in hois]), named)
+
+
+def _arrays(people: Any, others: Any, scores: Any) -> tuple[Singles, Singles, Singles]:
+    with np.errstate(over="ignore"):
+        first, second = (np.array(boxes, dtype=np.float32).reshape(-1, 4) for boxes in (people, others))
+        return first, second, np.array(scores, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Detector:
+    """What a detector found, by image. every: the scores of all predictions, for `total`."""
+
+    images: Mapping[str, Detected]
+    every: Singles
+    bank: Bank
+    selection: Selection
+    released: bool = False
+
+    @cached_property
+    def _least(self) -> float:
+        """The score that counts, where it is one for all images."""
+        if self.selection.kind == "score":
+            return float(np.float32(self.selection.number))
+        return _best(self.every, int(self.selection.number))
+
+    def choices(self) -> Iterator[tuple[Question, list[str]]]:
+        """Each question about an image of the dump, and the options chosen, the same one as often as predicted."""
+        for image_id, detected in self.images.items():
+            questions = self.bank.by_image.get(image_id, {})
+            for question in questions.values():
+                yield question, self._chosen(question, detected, questions)
+
+    def _chosen(self, question: Question, detected: Detected, beside: Mapping[str, Question]) -> list[str]:
+        if not len(detected.scores):
+            return []
+        least = _best(detected.scores, int(self.selection.number)) if self.selection.kind == "top" else self._least
+        kept = np.flatnonzero(self._shown(question, detected) & (detected.scores >= least)).tolist()
+        if not self.released or not detected.words:
+            chosen = [question.by_class.get(detected.named[at], "") for at in kept]
+        else:
+            chosen = [detected.words[at] for at in kept]
+            chosen = [name.split(" ")[0] for name in chosen] if self.bank.dataset == "swig" else chosen
+        offered = beside.get(FIRST, question).listed if self.released else question.listed
+        return [option for option in chosen if option in offered]
+
+    def _shown(self, question: Question, detected: Detected) -> Bools:
+        """[N] whether a prediction's boxes are those that the question shows."""
+        alike = np.ones(len(detected.scores), dtype=bool)
+        if self.bank.setting != "scene":
+            alike &= _overlap(question.human, detected.people)
+        if self.bank.setting == "pair":
+            label = self._label(question)
+            alike &= _overlap(question.other, detected.others)
+            if label is None:
+                return alike & (not self.released)
+            alike &= np.array([name == label for _, name in detected.named], dtype=bool)
+        return alike
+
+    def _label(self, question: Question) -> str | None:
+        """What the other box shows, None where nothing says it: as the file has it, else as the first right option has
+        it. The released script goes by that option alone."""
+        if question.label and not self.released:
+            return question.label.replace(" ", "_")
+        return class_of(question.right[0])[1] if question.right else None
+
+
+def _best(scores: Singles, count: int) -> float:
+    """The lowest score among the `count` best."""
+    place = min(count, len(scores))
+    return float(np.partition(scores, -place)[-place]) if place else 0.0
+
+
+def _overlap(box: Sequence[float] | None, boxes: Singles) -> Bools:
+    shown: Any = np.repeat(np.array(box, dtype=np.float32)[:, None], len(boxes), axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        overlaps: Bools = iou(shown, boxes.T, inclusive=False) > LEAST_IOU  # type: ignore[arg-type]
+    return overlaps

@@ -1,0 +1,60 @@
+"""Values of answers to questions, and their intervals over resampled images."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hoicli.records.kit import Floats, Ints
+from hoicli.resampling.draws import Resampling, blocks
+from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+from hoicli.resampling.weighted import Weights
+
+Key = tuple[str, str]
+"""(metric, subset)."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A value in [0, 1], None where there is nothing to measure, and how many it is over."""
+
+    value: float | None
+    n: int
+
+
+class Measured(ABC):
+    """What the answers to questions about `images` images are worth."""
+
+    images: int
+
+    @abstractmethod
+    def scores(self) -> Mapping[Key, Score]:
+        """Each value, in the order of the rows."""
+
+    @abstractmethod
+    def rounds(self, weights: Weights) -> Mapping[Key, Floats]:
+        """[R] each value on resampled images; weights [images, R]: how often each is drawn."""
+
+    def intervals(self, resampling: Resampling) -> dict[Key, tuple[float, float] | None]:
+        """The 95 % interval of each value; None with fewer than FEWEST_IMAGES images."""
+        scores = self.scores()
+        parts: dict[Key, list[Floats]] = {key: [] for key in scores}
+        for block in blocks(resampling) if self.images >= FEWEST_IMAGES else ():
+            for key, values in self.rounds(block.resamples(self.images)).items():
+                parts[key].append(values)
+        ends: dict[Key, tuple[float, float] | None] = {}
+        for key, score in scores.items():
+            known = parts[key] and score.value is not None
+            ends[key] = (
+                interval(score.value or 0.0, np.concatenate(parts[key]), lowest=0.0, highest=1.0) if known else None
+            )
+        return ends
+
+
+def share(part: Floats, whole: Floats | Ints) -> Floats:
+    """`part / whole`, NaN where the whole is 0."""
+    found: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return found

@@ -1,0 +1,140 @@
+"""Multiple-choice questions as prompts for a vision-language model, whose answers `vlm-eval` reads.
+
+The words are ours, the options are the benchmark's. Its own script mixes them at random in every run; here their order
+is one that looks random and depends on the question alone. Where there are fewer than four, one `None` follows; its own
+script adds as many as are missing. So `request_id` says what the letters of an answer stand for, without the prompt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import string
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from hoicli.converters.context import Context
+from hoicli.converters.imagelist import read_image_list
+from hoicli.converters.vlm.frames import Frame
+from hoicli.errors import DataError
+from hoicli.io.messages import note
+from hoicli.io.outputs import open_output
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import Record, dump
+from hoicli.vlm.bank import FEWEST, PADDING, Bank, Question, read_bank
+from hoicli.vlm.letters import shown
+from hoicli.vocabulary.datasets import load
+
+SYSTEM = "You answer multiple-choice questions about photographs. Your whole reply is the letters of the right options."
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What every provider takes as the id of a request."""
+_ASKED = {
+    "scene": "What do people do in this image?",
+    "person": "One person is marked: box {person}. What does this person do?",
+    "pair": "A person and an object are marked: the person is box {person}, the object is box {other}.\n"
+    "What does this person do with this object?",
+}
+_AMONG_PEOPLE = {
+    "scene": "What do people do to one another in this image?",
+    "person": "One person is marked: box {person}. What does this person do to others?",
+    "pair": "Two people are marked: the first is box {person}, the second is box {other}.\n"
+    "What does the first do to the second?",
+}
+_COORDS = {
+    "pixels": "Boxes are [x1, y1, x2, y2] in pixels of the image{size}.",
+    "1000": "Boxes are [x1, y1, x2, y2] in thousandths of the image: x from 0 (left) to 1000, y from 0 (top) to 1000.",
+    "1000-yx": "Boxes are [y1, x1, y2, x2], y first, in thousandths of the image, from the top and from the left.",
+    "relative": "Boxes are [x1, y1, x2, y2] as fractions of the image: x from 0 (left) to 1, y from 0 (top) to 1.",
+}
+_REPLY = (
+    "Several options can be right. Reply with the letters of all that are, with commas between (for example: A,C); "
+    "if none is, reply with the word none."
+)
+
+
+def lettered(question: Question) -> dict[str, str]:
+    """The options by letter, in the order of the prompt. Raises `DataError` for more than there are letters."""
+    options = list(question.options)
+    if len(question.listed) < FEWEST and PADDING not in options:
+        options.append(PADDING)
+    if len(options) > len(string.ascii_uppercase):
+        raise DataError(f"{len(options)} options; there are letters for {len(string.ascii_uppercase)}")
+    return dict(zip(string.ascii_uppercase, options, strict=False))
+
+
+def request_id(setting: str, question: Question) -> str:
+    """The id of a question's prompt: image, name, and eight digits of the setting and of the options by letter, so that
+    no prompt with other letters has it; a digest alone where providers take no such id. Raises `DataError` as above."""
+    content = orjson.dumps([setting, *question.key, list(lettered(question).values())])
+    digest = hashlib.sha256(content).hexdigest()
+    named = "-".join((*question.key, digest[:8]))
+    return named if _PLAIN.fullmatch(named) else f"choice-{digest[:40]}"
+
+
+def prompt_of(
+    bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None, *, response_format: bool = False
+) -> Record:
+    """The line of a question: image_id, file_name, question, custom_id (`request_id`), setting, options by letter,
+    coords, system, prompt. Raises `DataError` where boxes need the image's size, which is None."""
+    options = lettered(question)
+    asked = (_AMONG_PEOPLE if bank.dataset == "swig" else _ASKED)[bank.setting]
+    lines = []
+    if bank.setting != "scene":
+        if size is None and frame.kind != "pixels":
+            problem = "the image's size is not known; give ground truth that has it with --image-list"
+            raise DataError(f"{problem}, or use --coords pixels")
+        person, other = (box and frame.from_pixels(box, size) for box in (question.human, question.other))
+        asked = asked.format(person=person, other=other)
+        kind = "pixels" if frame.kind == "resized" else frame.kind
+        copy = frame.numbers if frame.kind == "resized" else size
+        extent = f", which is {copy[0]:g} wide and {copy[1]:g} high" if copy else ""
+        lines.append(_COORDS[kind].format(size=extent))
+    lines += [asked, *(f"({letter}) {shown(option)}" for letter, option in options.items()), _REPLY]
+    line: Record = {"image_id": question.image_id, "file_name": question.file_name, "question": question.name}
+    line |= {"custom_id": request_id(bank.setting, question)}
+    line |= {"task": "choice", "setting": bank.setting, "options": options, "coords": str(frame)}
+    line |= {"system": SYSTEM, "prompt": "\n".join(lines)}
+    if response_format:
+        line["response_format"] = _schema(list(options))
+    return line
+
+
+def _schema(letters: Sequence[str]) -> Mapping[str, Any]:
+    answer = {"type": "array", "items": {"type": "string", "enum": letters}}
+    schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+
+
+def write_prompts(
+    paths: Sequence[str],
+    frame: Frame,
+    image_list: str | None,
+    policy: ErrorPolicy,
+    output: str,
+    *,
+    setting: str | None,
+    response_format: bool,
+) -> None:
+    """Write a line for every question of the files. image_list: ground truth that has the images'
+    sizes."""
+    banks = [read_bank(path, policy, setting=setting) for path in paths]
+    sizes: Mapping[str, tuple[float, float]] = {}
+    if image_list is not None:
+        sizes = read_image_list(image_list, Context(load("hico"), policy, note)).sizes
+    written = 0
+    with open_output(output) as write:
+        for bank in banks:
+            for question in bank.questions:
+                size, place = sizes.get(question.image_id), f"{bank.name}: {question.file_name}"
+                try:
+                    line = prompt_of(bank, question, frame, size, response_format=response_format)
+                except DataError as error:
+                    policy.handle(DataError(error.problem, place=place, field=error.field))
+                    continue
+                write(dump(line))
+                written += 1
+    policy.report()
+    note(f"{written:,} questions ({', '.join(dict.fromkeys(f'{bank.dataset}, {bank.setting}' for bank in banks))})")

@@ -1,0 +1,168 @@
+"""Referring: the phrase that a model gives for what a pair does, against the true one.
+
+`exact_match` as hoi-benchmarks (SIT-AIGCDesignLab, commit 78ab063) has it: the same letters, in either case. Where its
+scripts take BERTScore or a model as judge, `verb_similarity` is SHOE's similarity of the two verbs: that of the true
+verb's sense and the sense of the predicted verb which is most similar to it (SHOE supplement, section 4). The object is
+not part of it: its box was given.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from hoicli.io.messages import note
+from hoicli.records.kit import Floats, Ints
+from hoicli.records.parsing import Record
+from hoicli.resampling.weighted import Weights
+from hoicli.shoe.backends import Backend
+from hoicli.shoe.pairs import Pair, pair_of
+from hoicli.vlm.measured import Key, Measured, Score, share
+from hoicli.vlm.results import Referring
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import normalise
+from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.senses import candidates, senses_of
+
+LONGEST_VERB = 3
+"""Words of a dataset's longest verbs (`talk_on_phone`)."""
+_DENIAL = re.compile(r"\b(no|not|never|nobody|nothing|none|neither|nor|cannot|without)\b|n['\u2019]t\b", re.IGNORECASE)
+
+Similar = Mapping[tuple[str, str], float]
+"""The similarity of each (true phrase, predicted phrase)."""
+
+
+@dataclass(frozen=True)
+class Referred(Measured):
+    """By metric, values [R] in [0, 1], one for each row; image [R] of each row, by name, of `images`."""
+
+    values: Mapping[str, Floats]
+    image: Ints
+    images: int
+
+    def scores(self) -> dict[Key, Score]:
+        """The mean of each metric over the rows."""
+        return {
+            (name, "full"): Score(math.fsum(values.tolist()) / len(values) if len(values) else None, len(values))
+            for name, values in self.values.items()
+        }
+
+    def rounds(self, weights: Weights) -> dict[Key, Floats]:
+        """[R] the same on resampled images; weights [images, R]."""
+        drawn = weights[self.image].astype(np.float64)
+        asked = drawn.sum(axis=0)
+        return {
+            (name, "full"): share((values[:, np.newaxis] * drawn).sum(axis=0), asked)
+            for name, values in self.values.items()
+        }
+
+
+def referred(rows: Sequence[Referring], similar: Similar | None, *, released: bool = False) -> Referred:
+    """The rows' values. released: requests that failed are left out, as the released batch scripts do."""
+    kept = [row for row in rows if not (released and row.failed)]
+    images = {name: at for at, name in enumerate(sorted({row.image for row in kept}))}
+    values = {"exact_match": np.array([_plain(row.truth) == _plain(row.found) for row in kept], dtype=np.float64)}
+    if similar is not None:
+        values["verb_similarity"] = np.array([similar[row.truth, row.found] for row in kept], dtype=np.float64)
+    return Referred(values, np.array([images[row.image] for row in kept], dtype=np.int64), len(images))
+
+
+def _plain(phrase: str) -> str:
+    return phrase.lower().strip()
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """The different (true, predicted) phrases of some rows, and the pairs of senses that their similarity needs.
+
+    dataset: whose verbs the true phrases have, None for WordNet's first sense of them.
+    """
+
+    phrases: Sequence[tuple[str, str]]
+    dataset: str | None
+
+    @classmethod
+    def of(cls, rows: Sequence[Referring], dataset: str | None) -> Phrases:
+        """Those of the rows, sorted."""
+        return cls(sorted({(row.truth, row.found) for row in rows}), dataset)
+
+    def _compared(self, truth: str, found: str) -> tuple[str, list[str]] | None:
+        """(sense of the true verb, senses the predicted one may have); None where spelling decides."""
+        sense, pool = self._sense()(truth), candidates(found, "v") if found.strip() and not _denies(found) else []
+        return (sense, pool) if sense is not None and pool and _plain(truth) != _plain(found) else None
+
+    def _sense(self) -> Callable[[str], str | None]:
+        return _first_sense if self.dataset is None else _sense_in(self.dataset)
+
+    def needed(self) -> list[Pair]:
+        """The pairs of different senses to rate, sorted."""
+        found = (self._compared(*phrases) for phrases in self.phrases)
+        pairs = {pair_of("v", sense, other) for sense, pool in filter(None, found) for other in pool if other != sense}
+        return sorted(pairs)
+
+    def lines(self) -> list[Record]:
+        """The same as lines for `hoicli shoe-sim --pairs`."""
+        return [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in self.needed()]
+
+    def similarities(self, backend: Backend) -> dict[tuple[str, str], float]:
+        """The similarity of each two phrases: 1 for equal ones, 0 where a verb has no sense. A pair of senses that the
+        backend does not rate counts 0; how many is said."""
+        needed = self.needed()
+        rated = dict(zip(needed, (one.similarity for one in backend.rate(needed)), strict=True)) if needed else {}
+        similar: dict[tuple[str, str], float] = {}
+        senseless: list[str] = []
+        for truth, found in self.phrases:
+            compared = self._compared(truth, found)
+            if compared is None:
+                similar[truth, found] = float(_plain(truth) == _plain(found))
+                if not similar[truth, found] and found.strip():
+                    senseless.append(truth if self._sense()(truth) is None else found)
+                continue
+            sense, pool = compared
+            values = [1.0 if other == sense else rated[pair_of("v", sense, other)] or 0.0 for other in pool]
+            similar[truth, found] = max(values)
+        missing = sum(value is None for value in rated.values())
+        if missing:
+            note(f"{missing:,} of {len(needed):,} pairs of senses are not in the table: similarity 0")
+        if senseless:
+            count, first = f"{len(senseless):,}", senseless[0]
+            note(f"phrases without a verb that WordNet knows, of similarity 0: {count} (the first: {first!r})")
+        return similar
+
+
+def _denies(phrase: str) -> bool:
+    """Whether a phrase says what a pair does not do: `never riding` is no riding."""
+    return normalise(phrase) != "no_interaction" and _DENIAL.search(phrase) is not None
+
+
+@cache
+def _first_sense(phrase: str) -> str | None:
+    return next(iter(candidates(phrase, "v")), None)
+
+
+def _sense_in(dataset: str) -> Callable[[str], str | None]:
+    """The curated sense of the longest of the dataset's verbs with which a phrase begins (in any form: `sitting on
+    bench` has `sit_on`), with the object that the rest names; else WordNet's first."""
+    vocabulary = load(dataset)
+    curated, wordnet = senses_of(vocabulary), open_wordnet()
+
+    @cache
+    def sense(phrase: str) -> str | None:
+        words = normalise(phrase).split("_")
+        heads = dict.fromkeys((words[0], *wordnet.forms(words[0], "v")))
+        for length in range(min(LONGEST_VERB, len(words)), 0, -1):
+            for head in heads:
+                verb = "_".join((head, *words[1:length]))
+                if verb in vocabulary.verb_ids:
+                    rest = "_".join(words[length:])
+                    found, _ = curated(verb, rest or None)
+                    if found is not None:
+                        return found
+        return _first_sense(phrase)
+
+    return sense

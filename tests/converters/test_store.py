@@ -1,0 +1,180 @@
+"""Named ground truth: added once, found by every command, told apart by its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from hoicli.converters import store
+from hoicli.converters.named import NAMED, NamedTruth, Part
+from hoicli.errors import UsageError
+from hoicli.io.working import locked
+from tests.support.project import FIXTURES, Hoicli
+
+GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOICLI_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def test_a_set_that_was_added_is_ground_truth_everywhere(hoicli: Hoicli, folder: Path) -> None:
+    added = hoicli("data", "add", "hico:test", GT)
+    path = folder / "hico" / "test.jsonl"
+    assert added.out.strip() == str(path)
+    assert "not what hoicli knows under this name" in added.err
+    assert hoicli("data", "path", "hico:test").out.strip() == str(path)
+    for command in (["eval", "--protocol", "hico"], ["match"], ["diagnose"], ["pairstats"], ["validate"]):
+        by_name = hoicli(*command, "--gt", "hico:test", PREDICTIONS)
+        assert by_name.code == hoicli(*command, "--gt", GT, PREDICTIONS).code
+        assert by_name.out == hoicli(*command, "--gt", GT, PREDICTIONS).out
+
+
+def test_a_name_that_is_a_file_is_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine:val").write_text("")
+    assert store.located("mine:val") == "mine:val"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["eval", "--gt", "hico:test", PREDICTIONS], "hico:test is not here yet: hoicli data fetch hico:test"),
+        (["eval", "--gt", "swig:test", PREDICTIONS], "swig:test is not here yet: get it from https://drive"),
+        (["eval", "--gt", "hico:tes", PREDICTIONS], "hico:tes: no such file, and no ground truth of "
+         "that name was added (did you mean hico:test?)"),
+        (["data", "fetch", "hico:tset"], "hico:tset: no published ground truth has this name (did you mean hico:t"),
+        (["data", "fetch", "swig:test"], "swig:test cannot be downloaded by a program: get it from https://drive"),
+        (["data", "add", "test", GT], "'test' is no name of ground truth; write DATASET:PART"),
+        (["data", "add", "../x:y", GT], "'../x:y' is no name of ground truth"),
+        (["data", "add", "hico:test"], "data add hico:test: give the files to convert"),
+        (["data", "path"], "data path: give a name"),
+        (["data", "path", "hico"], "'hico' is no name of ground truth"),
+        (["data", "list", "hico:test"], "data list: takes no name"),
+        (["data", "path", "hico:test", GT], "data path: FILE, --from and --dataset go with hoicli"),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_says_what_to_do(hoicli: Hoicli, arguments: list[Any], said: str) -> None:
+    failed = hoicli(*arguments)
+    assert failed.code == 2
+    assert failed.err.startswith(f"hoicli: {said}")
+    assert failed.out == ""
+
+
+def test_a_relative_folder_is_refused(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOICLI_DATA", "data")
+    assert hoicli("data", "list").err == "hoicli: HOICLI_DATA=data: give an absolute path\n"
+
+
+def test_what_is_no_ground_truth_is_not_added(hoicli: Hoicli, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "broken.jsonl").write_text(GT.read_text()[:700])
+    for name, said in ((str(PREDICTIONS), "holds predictions"), ("empty.jsonl", "empty"), ("broken.jsonl", ":")):
+        failed = hoicli("data", "add", "mine:val", tmp_path / name)
+        assert failed.code == 1
+        assert said in failed.err
+        assert failed.err.count("\n") == 1
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+
+def test_the_name_says_which_part_of_a_file_with_two(hoicli: Hoicli, folder: Path) -> None:
+    files = [FIXTURES / "foreign" / name for name in ("anno_bbox.mat", "anno.mat")]
+    for name, other, first in (("hico:test", "train", "test2015"), ("hico:train", "test", "train2015")):
+        added = hoicli("data", "add", name, *files)
+        assert added.code == 0, added.err
+        assert f"the {name[5:]} split; a name that ends in :{other} takes the other" in added.err
+        assert f"HICO_{first}_" in (folder / "hico" / f"{name[5:]}.jsonl").read_text()
+
+
+def test_the_list_names_every_set_and_those_of_the_user(hoicli: Hoicli, folder: Path) -> None:
+    hoicli("data", "add", "mine-a:val", GT)
+    rows = [orjson.loads(line) for line in hoicli("data", "list", "--format", "jsonl").out.splitlines()]
+    assert [row["name"] for row in rows] == [*NAMED, "mine-a:val"]
+    assert rows[-1]["path"] == str(folder / "mine-a" / "val.jsonl")
+    assert all(row["terms"] and row["from"] and row["path"] is None for row in rows[:-1])
+
+
+def test_the_digest_is_of_what_numbers_depend_on(tmp_path: Path) -> None:
+    records = [orjson.loads(line) for line in GT.read_bytes().splitlines()]
+
+    def digest(records: list[dict[str, Any]]) -> str:
+        path = tmp_path / "gt.jsonl"
+        path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
+        return store.add("mine:val", [str(path)]).digest
+
+    same = digest(records)
+    shuffled = random.Random(1).sample(records, len(records))
+    assert digest(shuffled) == same
+    assert digest([dict(reversed(record.items())) | {"license": 3} for record in records]) == same
+    first, *rest = records
+    moved = [[*first["boxes"][0][:3], first["boxes"][0][3] + 0.001], *first["boxes"][1:]]
+    other = [{**hoi, "verb": "lie_on"} for hoi in first["hois"]]
+    changes = {"image_id": "other", "boxes": moved, "hois": first["hois"][:-1], "labels": ["person"] * 3}
+    found = {digest([{**first, key: value}, *rest]) for key, value in changes.items()}
+    assert len({same, *found, digest([{**first, "hois": other}, *rest]), digest(rest)}) == len(changes) + 3
+
+
+def test_a_published_digest_has_a_name(shared: Path) -> None:
+    added = store.add("hico:test", [str(shared / "data/hico-det/instances_test2015.json")])
+    assert (added.images, added.published) == (9658, True)
+    assert added.published
+
+
+def test_fetching_downloads_unpacks_and_adds(hoicli: Hoicli, folder: Path, tmp_path: Path,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    archive = tmp_path / "published.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.write(GT, "inside/gt.jsonl")
+    digest = f"sha256:{hashlib.sha256(archive.read_bytes()).hexdigest()}"
+    part = Part("gt.jsonl", "https://127.0.0.1:9/published.zip", digest, member="inside/gt.jsonl")
+    row = NamedTruth("hico:few", "a few images", "hico", "here", "free", (part,))
+    monkeypatch.setitem(NAMED, row.name, row)
+    own, precious = folder / "hico/.few.download", tmp_path / "precious"
+    own.mkdir(parents=True)
+    archive.rename(own / "published.zip")  # as if downloaded before
+    precious.write_text("mine")
+    (own / "gt.jsonl").symlink_to(precious)
+    (folder / "hico/.test.download").mkdir()
+    (folder / "hico/.test.download/instances.json.part").touch()  # of another set
+    fetched = hoicli("data", "fetch", "hico:few")
+    assert fetched.code == 0, fetched
+    assert fetched.out.strip() == str(folder / "hico" / "few.jsonl")
+    assert not own.exists()
+    assert precious.read_text() == "mine"
+    assert (folder / "hico/.test.download/instances.json.part").exists()
+
+
+def test_one_set_is_fetched_by_one_run_at_a_time(hoicli: Hoicli, folder: Path) -> None:
+    (folder / "hico").mkdir(parents=True)
+    lock = locked(folder / "hico/.test.download")
+    failed = hoicli("data", "fetch", "hico:test")
+    os.close(lock)
+    assert (failed.code, "is written by another run" in failed.err, failed.err.count("\n")) == (1, True, 1)
+
+
+def test_a_file_that_no_name_can_mean_is_no_set(hoicli: Hoicli, folder: Path) -> None:
+    hoicli("data", "add", "mine:val", GT)
+    (folder / os.fsdecode(b"mine/caf\xe9.jsonl")).touch()
+    listed = hoicli("data", "list", "--format", "jsonl")
+    assert (listed.code, listed.err) == (0, "")
+    assert orjson.loads(listed.out.splitlines()[-1])["name"] == "mine:val"
+
+
+def test_two_names_never_share_a_file() -> None:
+    assert store.path_of("a-b:c") != store.path_of("a:b-c")
+    with pytest.raises(UsageError):
+        store.add("a:b/../c", [str(GT)])
+
+
+def test_the_published_test_set_has_its_name(shared: Path) -> None:
+    added = store.add("hico:test", [str(shared / "data/hico-det/instances_test2015.json")])
+    assert added.published is True

@@ -1,0 +1,257 @@
+"""Curves against eval's AP, against a slow twin, and what may not change a byte."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.diagnosis.calibration import calibration
+from hoicli.diagnosis.curve import Curve, levels_of
+from hoicli.diagnosis.curve_rows import Asked, Curves
+from hoicli.evaluation.grids import GRIDS
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.rows import Evaluated, Wanted
+from hoicli.figures.curves import FEW, plot_curves
+from hoicli.io.messages import kept_notes
+from hoicli.vocabulary.datasets import load
+from tests.support.kernel import Record, tally
+from tests.support.project import FIXTURES, Hoicli
+from tests.support.strategies import datasets
+
+HICO = load("hico")
+PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+VCOCO = FIXTURES / "vcoco"
+Row = dict[str, Any]
+
+
+def rows_of(truth: list[Record], predictions: list[Record], protocol: str, asked: Asked) -> list[Row]:
+    ((row, results, lists),) = tally(truth, predictions, [PROTOCOLS[protocol]]).scored(HICO)
+    (evaluated,) = Evaluated.of(row, HICO, Wanted(), results, {}, {})
+    return list(Curves.of(evaluated, lists, asked).rows())
+
+
+def by_class(rows: list[Row], metric: str) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["metric"] == metric and row.get("verb"):
+            found[row["verb"], row.get("object") or row.get("role") or ""].append(row)
+    return found
+
+
+def integrated(recalls: list[Row], precisions: list[Row], grid: tuple[float, ...]) -> float:
+    """AP from the rows of a curve: over the grid, or (no grid) the area under the envelope."""
+    value = {row["rank"]: row["value"] for row in precisions}
+    n = recalls[0]["n"] if recalls else 0
+    points = [(round(row["value"] * n / 100), value[row["rank"]]) for row in recalls if row["value"] is not None]
+    if grid:
+        best = [max((p for found, p in points if found / n >= level), default=0.0) for level in grid]
+        return sum(best) / len(grid)
+    return sum(max((p for k, p in points if k >= found), default=0.0) for found in range(1, n + 1)) / n if n else 0.0
+
+
+@settings(max_examples=40)
+@given(datasets(), st.sampled_from(["hico", "qpic", "upt", "diag", "inp-cc"]), st.sampled_from([7, 100, None]))
+def test_the_rows_of_a_curve_integrate_to_the_ap_of_eval(
+    scene: tuple[list[Record], list[Record]], name: str, points: int | None
+) -> None:
+    protocol = PROTOCOLS[name]
+    rows = rows_of(*scene, name, Asked(points=points, per_class=True))
+    ((_, results),) = tally(*scene, [protocol]).results(HICO)
+    recalls, precisions = by_class(rows, "recall"), by_class(rows, "precision")
+    for (verb, name_), (row,) in by_class(rows, "AP").items():
+        number = HICO.interaction_ids[verb, name_]
+        assert row["value"] == 100 * results.ap[number]
+        curve = integrated(recalls[verb, name_], precisions[verb, name_], protocol.grid)
+        assert curve == pytest.approx(row["value"], abs=1e-9)
+    levels = [row for row in rows if row["metric"] == "mean_precision" and row["subset"] == "full"]
+    grid = {round(100 * level, 10) for level in protocol.grid}
+    (whole,) = [row["value"] for row in rows if row["metric"] == "mAP" and row["subset"] == "full"]
+    read = [row["value"] for row in levels if row["recall"] in grid]
+    assert (whole is None and not read) or np.mean(read) == pytest.approx(whole, abs=1e-9)
+
+
+def test_the_area_of_all_points_is_that_of_eval_where_there_is_no_grid(hoicli: Hoicli) -> None:
+    found = hoicli("curves", "--dataset", "vcoco", "--per-class", "--points", "all",
+                   "--gt", VCOCO / "ground_truth.jsonl", VCOCO / "predictions.jsonl").out  # fmt: skip
+    rows = [json.loads(line) for line in found.splitlines()]
+    recalls, precisions = by_class(rows, "recall"), by_class(rows, "precision")
+    values = []
+    for name, (row,) in by_class(rows, "AP").items():
+        values.append(row["value"])
+        assert integrated(recalls[name], precisions[name], ()) == pytest.approx(row["value"], abs=1e-9)
+    assert max(values) > 0
+
+
+lists = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.2, 0.5, 0.9]) | st.floats(0, 1), st.booleans()), max_size=30)
+
+
+@given(lists, st.integers(0, 5), st.booleans())
+def test_thresholds_best_f1_and_thinning_against_a_slow_twin(
+    entries: list[tuple[float, bool]], more: int, pooled: bool
+) -> None:
+    entries = sorted(entries, key=lambda one: -one[0])
+    score, hit = np.array([s for s, _ in entries]), np.array([h for _, h in entries], dtype=bool)
+    positives = int(hit.sum()) + more
+    curve = Curve(score, hit, positives, pooled)
+
+    def at(threshold: float) -> tuple[int, int]:
+        kept = [right for one, right in entries if one >= threshold]
+        return sum(kept), len(kept)
+
+    for threshold in {0.0, 0.2, 0.55, 1.0, *score.tolist()}:
+        found, kept = at(threshold)
+        point = curve.at(threshold)
+        assert (0 if point is None else point + 1) == kept
+        assert point is None or curve.found[point] == found
+    best, scores = curve.best, sorted(set(score.tolist()), reverse=True)
+    f1 = [2 * at(one)[0] / (at(one)[1] + positives) if positives else 0.0 for one in scores]
+    if not hit.any():
+        assert best is None
+    else:
+        assert best is not None
+        assert score[best] == scores[f1.index(max(f1))]
+    levels = levels_of(GRIDS["arange"], 20)
+    points = [point for point in range(len(entries)) if curve.reachable[point] or not pooled]
+    wanted = set()
+    for level in levels:
+        enough = [point for point in points if curve.recall[point] >= level]
+        if enough:
+            wanted.add(max(enough, key=lambda point: (curve.precision[point], point)))
+    assert curve.decisive(levels).tolist() == sorted(wanted)
+    spread: set[int] = set()
+    if entries:
+        high, low = entries[0][0], entries[-1][0]
+        above = [at(cut)[1] for cut in np.linspace(high, low, 8)[:-1].tolist()]
+        spread = {count - 1 for count in (*above, len(entries))}
+    assert set(curve.points(levels, 7).tolist()) == wanted | ({best} - {None}) | spread
+    assert set(scores) == set(score[curve.reachable].tolist())
+
+
+@given(lists, st.integers(1, 20))
+def test_calibration_against_a_slow_twin(entries: list[tuple[float, bool]], bins: int) -> None:
+    score, hit = np.array([s for s, _ in entries]), np.array([h for _, h in entries], dtype=bool)
+    found = calibration(score, hit, bins)
+    assert found is not None
+    error = 0.0
+    for at in range(bins):
+        inside = [(s, h) for s, h in entries if at / bins < s <= (at + 1) / bins or (s == 0 and at == 0)]
+        assert found.count[at] == len(inside)
+        if inside:
+            error += abs(sum(h for _, h in inside) - sum(s for s, _ in inside)) / len(entries)
+    assert (found.error is None) == (not entries)
+    assert found.error is None or found.error == pytest.approx(error, abs=1e-12)
+
+
+def test_scores_that_are_no_probabilities_have_no_calibration() -> None:
+    assert calibration(np.array([0.5, 1.5]), np.array([True, False])) is None
+    assert calibration(np.array([-0.1]), np.array([True])) is None
+    found = calibration(np.array([0.0, 0.5, 1.0]), np.array([False, True, True]), 2)
+    assert found is not None
+    assert found.count.tolist() == [2, 1]  # 0 in the first, 0.5 in the first, 1 in the last
+
+
+def test_the_points_are_sampled_by_threshold_too() -> None:
+    """The first prediction is right, the next ones are wrong, and precision recovers: no point from the first to the
+    recovery decides a recall, and a straight line between the two was far off."""
+    rows = 1000
+    score = np.linspace(1, 0, rows)
+    hit = np.arange(rows) % 2 == 0
+    hit[1:20] = False
+    curve = Curve(score, hit, int(hit.sum()))
+    levels = levels_of(GRIDS["arange"], 100)
+    assert np.diff(score[curve.decisive(levels)]).min() < -0.3
+    points = curve.points(levels, 100)
+    assert np.diff(score[points]).min() > -0.02
+    exact = np.interp(-score, -score[points], curve.precision[points])
+    assert np.abs(exact - curve.precision)[20:].max() < 0.05
+    assert len(Curve(np.array([1.5e308, 0.0, -1.5e308]), hit[:3], 2).spread(100)) == 3
+
+
+def test_a_figure_says_where_few_predictions_are_left(hoicli: Hoicli, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert "Thin lines: " in hoicli("curves", *PAIR, "--plot", tmp_path / "few.svg").err
+    found = hoicli("curves", *PAIR, "--format", "jsonl").out
+    rows = [json.loads(line) for line in found.splitlines()]
+    many = [{**row, "rank": row["rank"] + FEW} if "rank" in row else row for row in rows]
+    with kept_notes() as notes:
+        plot_curves(many, str(tmp_path / "many.svg"))
+    assert not any("Thin" in text for text in notes)
+
+
+def test_points_inside_a_run_of_equal_scores_have_no_threshold() -> None:
+    curve = Curve(np.array([0.9, 0.5, 0.5, 0.5]), np.array([True, True, False, False]), 2)
+    assert curve.points(None).tolist() == [0, 1, 2, 3]
+    assert curve.reachable.tolist() == [True, False, False, True]
+    assert curve.best == 0  # F1 2/3 at both thresholds, and the higher one is first
+    assert curve.decisive((0.0, 1.0)).tolist() == [1]  # which AP reads, and no threshold reaches
+
+
+# The command
+
+
+def read(out: str) -> list[Row]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_shards_order_and_matches_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None:
+    whole = hoicli("curves", "--per-class", "--points", "all", *PAIR).out
+    lines = (FIXTURES / "predictions.jsonl").read_text().splitlines()
+    Random(1).shuffle(lines)
+    other, matches = tmp_path / "predictions.jsonl", tmp_path / "matches.jsonl"
+    other.write_text("\n".join(lines) + "\n")
+    command = ("curves", "--per-class", "--points", "all")
+    assert hoicli(*command, "--gt", FIXTURES / "gt.jsonl", other).out == whole != ""
+    hoicli("match", "--protocol", "hico", "-o", matches, *PAIR)
+    assert hoicli(*command, matches).out == whole
+
+
+def test_groups_classes_and_thresholds_by_name(hoicli: Hoicli) -> None:
+    rows = read(hoicli("curves", "--verb", "hold", "--object", "dog", "--interaction", "pet dog",
+                       "--threshold", "0.5,7", *PAIR).out)  # fmt: skip
+    marks = {(row["subset"], row.get("verb"), row.get("object")) for row in rows}
+    group = HICO.group_of[HICO.interaction_ids["pet", "dog"]]
+    assert marks == {
+        *((subset, None, None) for subset in ("full", "rare", "non_rare")),
+        ("full", "hold", None), ("full", None, "dog"), (group, "pet", "dog"),
+    }  # fmt: skip
+    high = [row for row in rows if row.get("threshold") == 7.0 and row["subset"] == "full" and "verb" not in row]
+    assert {row["metric"]: row["value"] for row in high if "object" not in row} == {
+        "precision_at": None, "recall_at": 0.0, "f1_at": 0.0,
+    }  # fmt: skip
+
+
+def test_two_models_and_views(hoicli: Hoicli) -> None:
+    rows = read(hoicli("curves", "--iou", "0.5,0.75", "--slice", "people,verb", *PAIR, FIXTURES / "other.jsonl").out)
+    assert {row["tags"]["model"] for row in rows} == {"predictions", "other"}
+    assert {row["tags"]["iou"] for row in rows} == {"0.5", "0.75"}
+    assert {row["tags"].get("slice") for row in rows} == {None, "people", "verb"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--points 0", "--points 0: give a whole number from 1 to 10,000, or all"),
+        ("--bins 0", "--bins 0: give a whole number from 1 to 1,000"),
+        ("--threshold 0.5,x", "--threshold 0.5,x: 'x' is no number"),
+        ("--protocol hico,upt", "--protocol hico,upt: curves are of one protocol; name one"),
+        ("--verb flie", "--verb flie: no class of hico has it; hoicli vocab hico --list verbs lists them"),
+        (
+            "--interaction ride",
+            "--interaction ride: no class of hico has it; hoicli vocab hico --list interactions lists them",
+        ),
+        ("--dataset vcoco --object dog", "--object dog: the classes of this protocol have no objects"),
+    ],
+)
+def test_what_is_refused(hoicli: Hoicli, words: str, said: str) -> None:
+    result = hoicli("curves", *words.split(), *PAIR)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"hoicli: {result.err[8:]}"
+    assert said in result.err

@@ -1,0 +1,295 @@
+"""Recall at K: cases whose numbers follow by hand, and what may not change a number."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hoicli.evaluation.recall_means import Parts, harmonic
+from hoicli.records.boxes import iou
+from tests.evaluation.recall_scenes import rows, values, written
+from tests.support.graphs import OBJECTS, VERBS, Record, predictions, truth
+from tests.support.project import FIXTURES, Hoicli
+
+GRAPHS = FIXTURES / "graphs"
+BOXES = [[0, 0, 10, 10], [20, 0, 40, 20], [50, 50, 60, 80]]
+LABELS = ["person", "dog", "table"]
+
+
+def image(image_id: str, *triplets: tuple[int, str, int], boxes: Any = BOXES, labels: Any = LABELS) -> Record:
+    """Ground truth."""
+    hois = [{"subject": s, "object": o, "verb": verb} for s, verb, o in triplets]
+    return {"image_id": image_id, "boxes": boxes, "labels": labels, "hois": hois}
+
+
+def scored(record: Record, *triplets: tuple[int, str, int, float], **changed: Any) -> Record:
+    """Predictions on the boxes of a record."""
+    hois = [{"subject": s, "object": o, "verb": verb, "score": score} for s, verb, o, score in triplets]
+    return {**record, "hois": hois, **changed}
+
+
+def measure(hoicli: Hoicli, folder: Path, gt: list[Record], preds: list[Record], *options: object) -> Any:
+    return values(rows(hoicli, written(folder, gt=gt, preds=preds), *options))
+
+
+# By hand
+
+
+def test_shares_are_averaged_over_images_and_verbs(hoicli: Hoicli, tmp_path: Path) -> None:
+    first = image("a", (0, "on", 1), (1, "on", 2), (2, "near", 0), (0, "holding", 2))
+    second = image("b", (0, "near", 1))
+    third = image("c")  # without relations: in no mean
+    preds = [
+        scored(first, (0, "on", 1, 0.9), (2, "near", 0, 0.8), (1, "near", 2, 0.7), (1, "on", 2, 0.6)),
+        scored(second, (0, "on", 1, 0.9), (1, "near", 0, 0.8), (0, "near", 1, 0.7)),
+        scored(third, (0, "on", 1, 0.9)),
+    ]
+    found = measure(hoicli, tmp_path, [first, second, third], preds, "--k", "1,2,3")
+    # a: on-1 at rank 0, near at 1; graph: (1, 2) is near's, so on-2 is lost; none: on-2 at 3
+    # b: graph: (0, 1) is on's, so near is lost; none: near at 2
+    assert found["graph", "R@1"] == pytest.approx(100 * (1 / 4 + 0) / 2)
+    assert found["graph", "R@2"] == pytest.approx(100 * (2 / 4 + 0) / 2)
+    assert found["none", "R@3"] == pytest.approx(100 * (2 / 4 + 1) / 2)
+    # on: a 1/2; near: a 1/1, b 1/1; holding: a 0
+    assert found["none", "mR@3"] == pytest.approx(100 * (1 / 2 + 1 + 0) / 3)
+    assert found["graph", "mR@3"] == pytest.approx(100 * (1 / 2 + (1 + 0) / 2 + 0) / 3)
+    r, mr = found["none", "R@3"], found["none", "mR@3"]
+    assert found["none", "F1@3"] == pytest.approx(2 * r * mr / (r + mr))
+    assert found["graph", "F1@1"] is not None
+
+
+def test_the_rows_of_the_fixture(hoicli: Hoicli) -> None:
+    command = ("recall", "--dataset", GRAPHS / "dataset.json", "--gt", GRAPHS / "gt.jsonl", "--k", "20")
+    lines = hoicli(*command, GRAPHS / "predictions.jsonl").out.splitlines()
+    found = values([json.loads(line) for line in lines])
+    assert found["graph", "R@20"] == pytest.approx(100 * (2 / 4 + 3 / 3 + 0 + 2 / 3) / 4)
+    assert found["none", "R@20"] == pytest.approx(100 * (3 / 4 + 3 / 3 + 0 + 3 / 3) / 4)
+    assert all(json.loads(line)["n"] == (4 if '"R@' in line else 7) for line in lines)
+
+
+def test_all_three_labels_and_both_boxes_decide(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt = image("a", (0, "on", 1))
+    half = [[0, 0, 10, 10], [20, 0, 30, 20], BOXES[2]]  # of the object: IoU 1/2, which is enough
+    less = [[0, 0, 10, 10], [20, 0, 29.9, 20], BOXES[2]]
+    hits = {
+        "itself": scored(gt, (0, "on", 1, 0.5)),
+        "half": scored(gt, (0, "on", 1, 0.5), boxes=half),
+    }
+    misses = {
+        "less than half": scored(gt, (0, "on", 1, 0.5), boxes=less),
+        "verb": scored(gt, (0, "near", 1, 0.5)),
+        "subject's label": scored(gt, (0, "on", 1, 0.5), labels=["dog", "dog", "table"]),
+        "object's label": scored(gt, (0, "on", 1, 0.5), labels=["person", "cup", "table"]),
+        "direction": scored(gt, (1, "on", 0, 0.5)),
+    }
+    for number, (cases, value) in enumerate(((hits, 100.0), (misses, 0.0))):
+        for name, record in cases.items():
+            folder = tmp_path / f"{number} {name}"
+            folder.mkdir()
+            assert set(measure(hoicli, folder, [gt], [record]).values()) == {value}, name
+
+
+def test_one_prediction_finds_all_that_it_covers_and_equal_triplets_count_once(hoicli: Hoicli, tmp_path: Path) -> None:
+    twice = [*BOXES, [1, 0, 10, 10]]
+    labels = [*LABELS, "person"]
+    gt = image("a", (0, "on", 1), (3, "on", 1), (0, "on", 1), (0, "near", 2), boxes=twice, labels=labels)
+    found = measure(hoicli, tmp_path, [gt], [scored(gt, (0, "on", 1, 0.9))], "--k", "1")
+    assert found["graph", "R@1"] == pytest.approx(100 * 2 / 3)
+
+
+def test_equal_scores_keep_their_order(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt = image("a", (0, "on", 1))
+    for name, triplets, value in (
+        ("first", [(0, "on", 1, 0.5), (1, "on", 0, 0.5)], 100.0),
+        ("last", [(1, "on", 0, 0.5), (0, "on", 1, 0.5)], 0.0),
+        ("pair", [(0, "near", 1, 0.5), (0, "on", 1, 0.5)], 0.0),
+    ):
+        (tmp_path / name).mkdir()
+        assert set(measure(hoicli, tmp_path / name, [gt], [scored(gt, *triplets)], "--k", "1").values()) == {value}
+
+
+def test_unseen_are_the_triplets_that_training_lacks(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt = [image("a", (0, "on", 1), (0, "near", 2)), image("b", (0, "on", 1))]
+    train = [image("x", (0, "on", 1), (1, "near", 2), (0, "near", 1))]
+    preds = [scored(gt[0], (0, "near", 2, 0.9)), scored(gt[1], (0, "near", 2, 0.9))]
+    files = written(tmp_path, gt=gt, preds=preds, train=train)
+    found = rows(hoicli, files, "--train", files["train"], "--k", "1")
+    (unseen,) = (row for row in found if row["metric"] == "zR@1" and row["constraint"] == "graph")
+    assert (unseen["value"], unseen["n"], unseen["subset"]) == (100.0, 1, "unseen")
+    assert "|split:train-" in unseen["signature"]
+    # the digest is of the triplets, not of the file
+    files |= written(tmp_path, again=[*train, image("y"), image("z", (0, "on", 1))])
+    again = [row for row in rows(hoicli, files, "--train", files["again"], "--k", "1") if row["metric"] == "zR@1"]
+    assert again[0]["signature"] == unseen["signature"]
+    other = [row for row in rows(hoicli, files, "--train", files["gt"], "--k", "1") if row["metric"] == "zR@1"]
+    assert (other[0]["value"], other[0]["n"]) == (None, 0)
+    assert other[0]["signature"] != unseen["signature"]
+
+
+def test_nothing_to_find(hoicli: Hoicli, tmp_path: Path) -> None:
+    found = measure(hoicli, tmp_path, [image("a")], [scored(image("a"), (0, "on", 1, 0.5))], "--bootstrap", "5")
+    assert set(found.values()) == {None}
+
+
+def test_hico_has_them_as_an_extension(hoicli: Hoicli) -> None:
+    lines = hoicli("recall", "--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", "--split", "rf-uc").out
+    found = [json.loads(line) for line in lines.splitlines()]
+    assert {row["metric"].split("@")[0] for row in found} == {"R", "mR", "zR", "F1"}
+    assert all("|extension:recall|" in row["signature"] for row in found)
+    assert all(("|split:rare_first|" in row["signature"]) == row["metric"].startswith("zR") for row in found)
+
+
+def test_a_box_of_some_pixels_as_sgg_benchmark_measures_it() -> None:
+    """What is shared counts the last pixel, the boxes do not: over 1 for itself; negative for 2 pixels."""
+    boxes = np.array([[0.0, 0, 10, 10], [0, 0, 2, 2], [0, 0, 3, 3]]).T
+    overlap = iou(boxes, boxes, inclusive=False, inclusive_overlap=True)
+    assert overlap.tolist() == [121 / (200 - 121), 9 / (8 - 9), 16 / (18 - 16)]
+
+
+def test_f1_is_the_harmonic_mean() -> None:
+    assert harmonic(0.5, 0.25) == pytest.approx(1 / 3)
+    assert harmonic(0.0, 0.0) == 0.0
+    assert harmonic(None, 0.5) is None
+
+
+def test_a_resample_of_every_image_once_is_the_estimate() -> None:
+    random = np.random.default_rng(5)
+    image_, group = random.integers(0, 12, 200), random.integers(0, 5, 200)
+    parts = Parts(np.arange(200), image_, group, several=True, absent=2)
+    found = random.random(200) < 0.4
+    weights = np.ones((12, 3), dtype=np.int32)
+    weights[:, 1] = 2
+    assert parts.rounds(found, weights) == pytest.approx([parts.recall(found).value] * 3)
+    alone = np.zeros((12, 1), dtype=np.int32)
+    alone[4] = 1
+    inside = image_ == 4
+    of_groups = [found[inside & (group == number)].mean() for number in np.unique(group[inside])]
+    assert parts.rounds(found, alone) == pytest.approx([sum(of_groups) / (len(of_groups) + 2)])
+
+
+# What may not change a number
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> tuple[list[Record], list[Record]]:
+    annotated = truth(7, 40)
+    return annotated, predictions(annotated, 7)
+
+
+def test_order_and_shards_change_no_byte(
+    hoicli: Hoicli, tmp_path: Path, sample: tuple[list[Record], list[Record]]
+) -> None:
+    gt, preds = sample
+    options = ("--k", "5,20", "--per-class", "--bootstrap", "40")
+    expected = rows(hoicli, written(tmp_path, gt=gt, preds=preds), *options)
+    random = Random(3)
+    for name in ("once", "again"):
+        (tmp_path / name).mkdir()
+        files = written(tmp_path / name, gt=random.sample(gt, len(gt)), preds=random.sample(preds, len(preds)))
+        assert rows(hoicli, files, *options) == expected
+    files = written(tmp_path, gt=gt, preds=preds[:13], rest=preds[13:])
+    command = ("recall", "--dataset", files["dataset"], "--gt", files["gt"], *options)
+    shards = hoicli(*command, files["rest"], files["preds"]).out.splitlines()
+    assert [json.loads(line) for line in shards] == expected
+
+
+def test_other_names_and_numbers_change_no_value(
+    hoicli: Hoicli, tmp_path: Path, sample: tuple[list[Record], list[Record]]
+) -> None:
+    """Labels and verbs exchanged by a permutation, on both sides."""
+    gt, preds = sample
+    objects = dict(zip(OBJECTS, OBJECTS[2:] + OBJECTS[:2], strict=True))
+    verbs = dict(zip(VERBS, VERBS[3:] + VERBS[:3], strict=True))
+
+    def renamed(record: Record) -> Record:
+        hois = [{**hoi, "verb": verbs[hoi["verb"]]} for hoi in record["hois"]]
+        return {**record, "labels": [objects[name] for name in record["labels"]], "hois": hois}
+
+    expected = values(rows(hoicli, written(tmp_path, gt=gt, preds=preds)))
+    again = written(tmp_path, gt=list(map(renamed, gt)), preds=list(map(renamed, preds)))
+    assert values(rows(hoicli, again)) == expected
+
+
+def test_more_predictions_count_more_and_the_constraint_never_helps_a_full_ranking(
+    hoicli: Hoicli, tmp_path: Path, sample: tuple[list[Record], list[Record]]
+) -> None:
+    """Recall grows with K. Where all are ranked (K beyond every image), what is found with graph constraint is found
+    without; at a smaller K the constraint may help, since it makes room."""
+    gt, preds = sample
+    files = written(tmp_path, gt=gt, preds=preds, train=truth(8, 10))
+    ks = (1, 3, 10, 30, 100, 10_000)
+    found = values(rows(hoicli, files, "--k", ",".join(map(str, ks)), "--train", files["train"]))
+    for metric in ("R", "mR", "zR", "F1"):
+        for constraint in ("graph", "none"):
+            curve = [found[constraint, f"{metric}@{k}"] for k in ks]
+            assert curve == sorted(curve)
+            assert curve[0] < curve[-1]
+        assert found["graph", f"{metric}@{ks[-1]}"] <= found["none", f"{metric}@{ks[-1]}"]
+
+
+def test_the_ground_truth_as_its_own_predictions_is_all_found(
+    hoicli: Hoicli, tmp_path: Path, sample: tuple[list[Record], list[Record]]
+) -> None:
+    gt, _ = sample
+    own = [{**record, "hois": [{**hoi, "score": 1.0} for hoi in record["hois"]]} for record in gt]
+    found = values(rows(hoicli, written(tmp_path, gt=gt, preds=own), "--no-graph-constraint"))
+    assert set(found.values()) == {100.0}
+    assert {constraint for constraint, _ in found} == {"none"}
+
+
+def test_processes_change_no_byte(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts gathered in several processes are merged."""
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 1 << 12)
+    gt = truth(9, 30)
+    files = written(tmp_path, gt=gt, preds=predictions(gt, 9))
+    together = rows(hoicli, files)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 1 << 40)
+    assert rows(hoicli, files) == together
+
+
+# Calls
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--k", "0"), "--k 0: '0' is no whole number of at least 1; for example --k 20,50,100"),
+        (("--k", "20,x"), "--k 20,x: 'x' is no whole number of at least 1; for example --k 20,50,100"),
+        (("--as-released", "motifs"), "--as-released motifs: choose openpsg or sgg-benchmark"),
+        (
+            ("--as-released", "openpsg", "--k", "20,101"),
+            "--k 101: openpsg ranks 100 predictions without graph constraint; give --k up to 100, or "
+            "--graph-constraint",
+        ),
+        (("--split", "uo", "--train", "gt.jsonl"), "--split, --train: both say which triplets are unseen; keep one"),
+        (
+            ("--dataset", "vcoco"),
+            "--dataset vcoco: its actions have roles, and may have no object; recall is of triplets of subject, verb "
+            "and object",
+        ),
+    ],
+)
+def test_a_wrong_call(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+    gt = FIXTURES / "gt.jsonl"
+    arguments = [str(gt) if word == "gt.jsonl" else word for word in options]
+    result = hoicli("recall", "--gt", gt, *arguments, FIXTURES / "predictions.jsonl")
+    assert (result.code, result.out, result.err) == (2, "", f"hoicli: {message}\n")
+
+
+def test_more_than_100_as_released_with_graph_constraint(hoicli: Hoicli) -> None:
+    options = ("--as-released", "openpsg", "--k", "200", "--graph-constraint")
+    result = hoicli("recall", "--gt", FIXTURES / "gt.jsonl", *options, FIXTURES / "predictions.jsonl")
+    assert (result.code, '"R@200"' in result.out) == (0, True)
+
+
+def test_a_training_set_without_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
+    files = written(tmp_path, train=[image("x")], gt=[image("a", (0, "on", 1))])
+    options = ("--dataset", files["dataset"], "--gt", files["gt"], "--train", files["train"])
+    result = hoicli("recall", *options, FIXTURES / "graphs/predictions.jsonl")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == f"{files['train']}: no triplets in it; give the ground truth of the training set\n"

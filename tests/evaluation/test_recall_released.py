@@ -1,0 +1,61 @@
+"""The numbers of the released evaluators on made-up scene graphs.
+
+recall_golden/released.json: by seed and project, what Maelic/SGG-Benchmark a664201 (sgg_eval.py, sgg_metrics.py,
+miscellaneous.py, box_ops.py) and Jingkang50/OpenPSG 34b2a89 (evaluation/, detection_method bbox, mmdet 2's
+bbox_overlaps) compute, sgdet, for the records of tests/support/graphs.py, each pair's verbs as one row of scores, pairs
+sorted by the product of their best verb's score and the two boxes' scores, as both projects' post-processing does.
+SGG-Benchmark has no mR@K without graph constraint, OpenPSG's zR@K and F1@K are not run.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evaluation.recall_scenes import rows, written
+from tests.support.graphs import KS, VERBS, predictions, truth
+from tests.support.project import Hoicli
+
+GOLDEN = json.loads((Path(__file__).parent / "recall_golden/released.json").read_text())
+
+
+@pytest.mark.parametrize("project", ["openpsg", "sgg-benchmark"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_number_of_the_released_code(hoicli: Hoicli, tmp_path: Path, seed: int, project: str) -> None:
+    annotated = truth(seed)
+    files = written(tmp_path, gt=annotated, preds=predictions(annotated, seed), train=truth(100 + seed))
+    options = ("--as-released", project, "--train", files["train"], "--k", ",".join(map(str, KS)), "--per-class")
+    found = rows(hoicli, files, *options)
+    means = {f"{row['constraint']} {row['metric']}": row["value"] / 100 for row in found if "verb" not in row}
+    released: dict[str, Any] = dict(GOLDEN[str(seed)][project])
+    verbs = dict(zip(VERBS, released.pop("verbs graph R@100"), strict=True))
+    assert len(released) == (18 if project == "sgg-benchmark" else 12)
+    assert {name: means[name] for name in released} == pytest.approx(released, rel=0, abs=1e-14)
+    of_verbs = {row["verb"]: row for row in found if "verb" in row and row["metric"] == "R@100"}
+    for verb, value in verbs.items():
+        ours = [row["value"] / 100 for row in found
+                if (row.get("verb"), row["metric"], row["constraint"]) == (verb, "R@100", "graph")]  # fmt: skip
+        assert ours == ([] if verb not in of_verbs else [pytest.approx(value, abs=1e-14)])
+    assert VERBS[-1] not in of_verbs, "never annotated: it counts 0 in the mean alone"
+
+
+def test_the_projects_differ_from_each_other_and_from_the_published_metric(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Otherwise the golden numbers would not show what --as-released changes."""
+    annotated = truth(1)
+    files = written(tmp_path, gt=annotated, preds=predictions(annotated, 1))
+    options: list[tuple[str, ...]] = [(), ("--as-released", "openpsg"), ("--as-released", "sgg-benchmark")]
+    values = [[row["value"] for row in rows(hoicli, files, *option)] for option in options]
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        assert all(a != b for a, b in zip(values[one], values[other], strict=True))
+
+
+def test_nothing_counted_is_0_as_released(hoicli: Hoicli, tmp_path: Path) -> None:
+    """OpenPSG leaves silent images out, and its mean over verbs counts each one without ground truth as 0."""
+    annotated = truth(1)
+    silent = [{**record, "hois": []} for record in annotated]
+    files = written(tmp_path, gt=annotated, preds=silent)
+    found = {row["metric"]: row["value"] for row in rows(hoicli, files, "--as-released", "openpsg", "--k", "20")}
+    assert (found["R@20"], found["mR@20"]) == (None, 0.0)

@@ -1,0 +1,222 @@
+"""The IoU of two boxes is that of many, whatever the boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.records import boxes
+from hoicli.records.boxes import best_per_image, iou, pair_nms, shared_area
+from hoicli.records.scenes import Scenes
+
+BOXES = st.tuples(*[st.integers(-3, 9).map(float)] * 4)
+
+
+@given(BOXES, BOXES)
+def test_boxes_overlap_by_the_area_they_share(first: tuple[float, ...], second: tuple[float, ...]) -> None:
+    both = shared_area(first, second)
+    one, other = ((x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in (first, second))
+    overlap = iou(np.array([first]).T, np.array([second]).T, inclusive=False)
+    assert float(overlap[0]) == pytest.approx(both / (one + other - both) if both > 0 else 0.0)
+
+
+def test_boxes_that_only_touch_share_nothing() -> None:
+    assert shared_area((0, 0, 2, 2), (1, 1, 3, 4)) == 1
+    assert shared_area((0, 0, 2, 2), (2, 0, 4, 2)) == 0
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> Scenes:
+    """Pairs of few boxes, many of them alike, in one image and of one or two classes."""
+    count, found = draw(st.integers(1, 30)), np.array(draw(st.lists(BOXES, min_size=2, max_size=9)))
+    indices = st.lists(st.integers(0, len(found) - 1), min_size=count, max_size=count)
+    nothing, zeros = draw(st.booleans()), np.zeros(count, dtype=np.int64)
+    return Scenes(
+        image_ids=["a"], boxes=found, box_start=np.array([0, len(found)]), hoi_start=np.array([0, count]),
+        subject=np.array(draw(indices)), object=zeros - 1 if nothing else np.array(draw(indices)),
+        score=(np.array(draw(indices)) / 9).astype(np.float64), labels=np.zeros(len(found), dtype=np.int64),
+        annotated=np.ones(len(found), dtype=bool), verb=zeros, interaction=np.array(draw(indices)) % 2,
+        known_count=np.zeros(1, dtype=np.int64), known=np.zeros(0, dtype=np.int64), caveats=np.zeros(1, dtype=np.int64),
+        label_count=np.zeros(1, dtype=np.int64), label=np.zeros(0, dtype=np.int64),
+    )  # fmt: skip
+
+
+EXPONENTS = st.sampled_from([0.0, 1e-12, 0.01, 0.5, 1.0, 3.0])
+
+
+@given(groups(), st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]), EXPONENTS, EXPONENTS, st.data())
+def test_a_large_group_is_suppressed_as_small_ones_are(
+    scenes: Scenes, threshold: float, alpha: float, beta: float, data: st.DataObject
+) -> None:
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(scenes.score), max_size=len(scenes.score))))
+    kept = []
+    for limit in (boxes.SMALL_GROUP, 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(boxes, "SMALL_GROUP", limit)
+            kept.append(pair_nms(scenes, keep, threshold=threshold, alpha=alpha, beta=beta).tolist())
+    assert kept[0] == kept[1]
+
+
+def test_nms_of_an_image_with_many_predictions() -> None:
+    """30,000 pairs of one class that do not overlap took minutes."""
+    count = 30_000
+    corners = np.arange(count) * 20.0
+    place, zeros = np.arange(count), np.zeros(count, dtype=np.int64)
+    scenes = Scenes(
+        image_ids=["a"], boxes=np.stack([corners, corners, corners + 10, corners + 10], axis=1),
+        box_start=np.array([0, count]), hoi_start=np.array([0, count]), subject=place, object=place[::-1],
+        score=zeros.astype(np.float64), labels=zeros, annotated=zeros > 0, verb=zeros, interaction=zeros,
+        known_count=zeros[:1], known=zeros[:0], caveats=zeros[:1], label_count=zeros[:1], label=zeros[:0],
+    )  # fmt: skip
+    assert pair_nms(scenes, zeros == 0, threshold=0.7, alpha=1.0, beta=0.5).all()
+
+
+# Each convention by hand
+
+TEN = (0.0, 0.0, 10.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("other", "plain", "inclusive", "apart", "only_shared"),
+    [
+        # IoU with TEN by: edges; last pixels; last pixels, boxes that merely touch apart; last pixels of what is shared
+        (TEN, 1.0, 1.0, 1.0, 121 / (200 - 121)),
+        ((5, 0, 15, 10), 50 / 150, 66 / (242 - 66), 66 / (242 - 66), 66 / (200 - 66)),
+        ((10, 0, 20, 10), 0.0, 11 / (242 - 11), 0.0, 11 / (200 - 11)),  # one column of pixels
+        ((0, 10, 10, 20), 0.0, 11 / (242 - 11), 0.0, 11 / (200 - 11)),
+        ((10, 10, 20, 20), 0.0, 1 / (242 - 1), 0.0, 1 / (200 - 1)),
+        ((11, 0, 21, 10), 0.0, 0.0, 0.0, 0.0),  # side by side
+        ((0, 11, 10, 21), 0.0, 0.0, 0.0, 0.0),
+        ((12, 12, 22, 22), 0.0, 0.0, 0.0, 0.0),  # twice apart is not together
+        ((2, 3, 4, 8), 10 / 100, 18 / 121, 18 / 121, 18 / (110 - 18)),
+        ((5, 5, 5, 5), 0.0, 1 / 121, 0.0, 1 / (100 - 1)),  # no area but a pixel's
+        ((8, 0, 2, 10), 0.0, 0.0, 0.0, 0.0),  # inside out
+    ],
+)
+def test_the_conventions(
+    other: tuple[float, ...], plain: float, inclusive: float, apart: float, only_shared: float
+) -> None:
+    first, second = np.array([TEN]).T, np.array([other], dtype=np.float64).T
+    ways: list[tuple[dict[str, bool], float]] = [
+        ({"inclusive": False}, plain),
+        ({"inclusive": True}, inclusive),
+        ({"inclusive": True, "touching_overlap": False}, apart),
+        ({"inclusive": False, "inclusive_overlap": True}, only_shared),
+    ]
+    for options, expected in ways:
+        assert iou(first, second, **options).tolist() == [pytest.approx(expected, abs=1e-15)]
+        assert iou(second, first, **options).tolist() == [pytest.approx(expected, abs=1e-15)]
+
+
+def test_boxes_that_no_number_holds_overlap_nothing() -> None:
+    huge = np.array([[0.0, 0.0, 1e200, 1e200]]).T
+    for options in ({"inclusive": False}, {"inclusive": True}, {"inclusive": False, "inclusive_overlap": True}):
+        assert iou(huge, huge, **options).tolist() == [0.0]
+
+
+def test_boxes_too_small_for_an_area_overlap_nothing() -> None:
+    tiny = np.array([[0.0, 0.0, 1e-200, 1e-200]]).T
+    assert iou(tiny, tiny, inclusive=False).tolist() == [0.0]
+
+
+def test_what_is_shared_may_exceed_the_union_with_the_last_pixel() -> None:
+    """Two boxes of a point have no area of their own and share a pixel: 1 / -1."""
+    point = np.zeros((4, 1))
+    assert iou(point, point, inclusive=False, inclusive_overlap=True).tolist() == [-1.0]
+    unit = np.array([[0.0, 0.0, 1.0, 1.0]]).T
+    assert iou(unit, unit, inclusive=False, inclusive_overlap=True).tolist() == [-2.0]
+    wide = np.array([[0.0, 0.0, 1.0, 2.0]]).T  # 6 shared of 2 + 2 - 6
+    assert iou(wide, wide, inclusive=False, inclusive_overlap=True).tolist() == [-3.0]
+
+
+def pairs(*hois: tuple[int, int, float, int], images: tuple[int, ...] = ()) -> Scenes:
+    """Boxes of 10 by 10 pixels, each 1 further right than the last; (subject, object, score, interaction)."""
+    subject, object_, score, interaction = (np.array(column) for column in zip(*hois, strict=True))
+    count, zeros = 20, np.zeros(20, dtype=np.int64)
+    starts = np.array([0, *images, len(hois)])
+    lefts = np.arange(count, dtype=np.float64)
+    return Scenes(
+        image_ids=[str(number) for number in range(len(starts) - 1)],
+        boxes=np.stack([lefts, zeros, lefts + 9, zeros + 9], axis=1),
+        box_start=np.r_[0, np.full(len(starts) - 1, count)], hoi_start=starts,
+        subject=subject, object=object_, score=score.astype(np.float64), labels=zeros, annotated=zeros == 0,
+        verb=interaction, interaction=interaction, known_count=zeros[:1], known=zeros[:0],
+        caveats=np.zeros(len(starts) - 1, dtype=np.int64), label_count=np.zeros(1, dtype=np.int64), label=zeros[:0],
+    )  # fmt: skip
+
+
+def suppressed(
+    scenes: Scenes, threshold: float, alpha: float = 1.0, beta: float = 1.0, *, without: Sequence[int] = ()
+) -> list[int]:
+    keep = np.ones(len(scenes.score), dtype=bool)
+    keep[list(without)] = False
+    found = []
+    for limit in (boxes.SMALL_GROUP, 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(boxes, "SMALL_GROUP", limit)
+            found.append(np.flatnonzero(~pair_nms(scenes, keep, threshold=threshold, alpha=alpha, beta=beta)).tolist())
+    assert found[0] == found[1]
+    return found[0]
+
+
+def test_a_pair_goes_when_its_overlap_is_above_the_threshold_and_not_when_it_is_equal() -> None:
+    """Boxes 0 and 1 share 9 of 11 columns, 0 and 2 share 8 of 12."""
+    scenes = pairs((0, 10, 0.9, 0), (1, 10, 0.8, 0), (2, 10, 0.7, 0))
+    assert suppressed(scenes, 0.6) == [1, 2]
+    assert suppressed(scenes, 8 / 12) == [1]
+    assert suppressed(scenes, 9 / 11) == []
+    assert suppressed(pairs((10, 0, 0.9, 0), (10, 1, 0.8, 0), (10, 2, 0.7, 0)), 8 / 12) == [1]
+
+
+def test_left_of_the_picture_is_no_other_place() -> None:
+    scenes = pairs((0, 10, 0.9, 0), (1, 10, 0.8, 0), (2, 10, 0.7, 0))
+    moved = replace(scenes, boxes=scenes.boxes - 1000)
+    assert suppressed(moved, 0.6) == suppressed(scenes, 0.6) == [1, 2]
+
+
+def test_a_hair_above_the_threshold_is_above() -> None:
+    scenes = pairs((0, 10, 0.9, 0), (1, 10, 0.8, 0))
+    assert suppressed(scenes, 9 / 11 - 1e-12) == [1]
+
+
+def test_the_overlaps_of_the_two_boxes_are_multiplied_with_their_powers() -> None:
+    scenes = pairs((0, 10, 0.9, 0), (1, 12, 0.8, 0))
+    one, other = 9 / 11, 8 / 12
+    for alpha, beta in ((1.0, 1.0), (2.0, 0.5), (0.0, 1.0), (1.0, 0.0)):
+        together = one**alpha * other**beta
+        assert suppressed(scenes, together - 1e-6, alpha, beta) == [1]
+        assert suppressed(scenes, together + 1e-6, alpha, beta) == []
+
+
+def test_what_is_suppressed_suppresses_nothing() -> None:
+    """2 overlaps 1, which goes because of 0, and 0 too little."""
+    scenes = pairs((0, 10, 0.9, 0), (2, 10, 0.8, 0), (4, 10, 0.7, 0))
+    assert suppressed(scenes, 0.6) == [1]
+    assert suppressed(scenes, 0.6, without=(0,)) == [0, 2]
+
+
+def test_the_better_score_stays_and_of_equals_the_first() -> None:
+    assert suppressed(pairs((0, 10, 0.1, 0), (0, 10, 0.9, 0), (0, 10, 0.9, 0)), 0.5) == [0, 2]
+
+
+def test_pairs_of_other_classes_images_and_without_object_stay() -> None:
+    assert suppressed(pairs((0, 10, 0.9, 0), (0, 10, 0.8, 1)), 0.5) == []
+    assert suppressed(pairs((0, 10, 0.9, 0), (0, 10, 0.8, 0), images=(1,)), 0.5) == []
+    assert suppressed(pairs((0, 10, 0.9, 0), (0, -1, 0.8, 0), (0, -1, 0.7, 0), (19, -1, 0.6, 0)), 0.5) == [2]
+    assert suppressed(pairs((0, -1, 0.9, 0), (1, -1, 0.8, 0)), 9 / 11) == []
+
+
+def test_the_best_of_each_image() -> None:
+    scenes = pairs((0, 1, 0.1, 0), (0, 1, 0.9, 0), (0, 1, 0.5, 0), (0, 1, 0.5, 0), (0, 1, 0.2, 0), images=(1, 4))
+    assert best_per_image(scenes, 3).tolist() == [True] * 5  # nobody has more
+    assert best_per_image(scenes, 2).tolist() == [True, True, True, False, True]
+    assert best_per_image(scenes, 1).tolist() == [True, True, False, False, True]
+    among = np.array([True, False, True, True, False])
+    assert best_per_image(scenes, 1, among).tolist() == [True, False, True, False, False]
+    assert best_per_image(scenes, 9, among).tolist() == among.tolist()
+    assert {best_per_image(scenes, count).dtype for count in (1, 3)} == {np.dtype(bool)}

@@ -1,0 +1,186 @@
+"""The digest of ground truth: what changes it, what does not, and that both readers agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoicli.io.streams import Line
+from hoicli.records.fingerprint import total_of
+from hoicli.records.images import Images
+from hoicli.records.reading import scenes_of
+from hoicli.records.triplets import named_images
+from hoicli.vocabulary.datasets import load
+from tests.support.project import Hoicli
+
+Record = dict[str, Any]
+
+IMAGE: Record = {
+    "image_id": "a",
+    "boxes": [[0, 0, 10, 10], [5, 5, 20, 20], [0, 0, 10, 10], [50, 50, 60, 60]],
+    "labels": ["person", "bicycle", "person", "dog"],
+    "hois": [{"subject": 0, "object": 1, "verb": "ride"}, {"subject": 2, "object": 1, "verb": "hold"}],
+    "image_hois": [["ride", "bicycle"], ["hold", "bicycle"]],
+    "ambiguous_hois": [["walk", "bicycle"]],
+}
+OTHER: Record = {**IMAGE, "image_id": "b", "hois": []}
+ACTIONS: Record = {
+    "image_id": "a",
+    "boxes": [[0, 0, 10, 10], [5, 5, 20, 20], [30, 0, 40, 10]],
+    "labels": ["person", "bicycle", "person"],
+    "hois": [{"subject": 0, "object": 1, "verb": "hit", "role": "obj"}, {"subject": 2, "object": None, "verb": "run"}],
+    "annotated": [True, True, False],
+}
+
+
+def lines(records: list[Record]) -> list[Line]:
+    """The records as lines."""
+    return [Line("gt", number, json.dumps(record).encode()) for number, record in enumerate(records, start=1)]
+
+
+def totals(records: list[Record], dataset: str = "hico") -> int:
+    """The total of the records, by both readers."""
+    read: list[Images] = [
+        scenes_of(lines(records), load(dataset), scored=False),
+        named_images(lines(records), truth=True),
+    ]
+    assert [len(images.hashes) for images in read] == [len(records)] * 2
+    first, second = (total_of(images.hashes) for images in read)
+    assert first == second
+    return first
+
+
+def edited(record: Record, *path: Any) -> Record:
+    """The record with another value (the last of `path`) at a place."""
+    *way, key, value = path
+    changed = item = deepcopy(record)
+    for step in way:
+        item = item[step]
+    item[key] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("image_id", "c"),
+        ("image_hois", None),
+        ("image_hois", [["ride", "bicycle"]]),
+        ("image_hois", [["ride", "bicycle"], ["hold", "dog"]]),
+        ("ambiguous_hois", None),
+        ("ambiguous_hois", []),
+        ("caveats", ["derived_labels"]),
+        ("labels", 0, "dog"),
+        ("labels", 1, "dog"),
+        ("labels", 3, "person"),
+        ("boxes", 0, [0, 0, 10, 11]),
+        ("boxes", 1, [5, 20, 5, 20]),
+        ("boxes", 3, [50, 50, 60, 61]),
+        ("hois", 0, "verb", "hold"),
+        ("hois", 0, "subject", 2),
+        ("hois", 0, "subject", 1),
+        ("hois", 0, "verb_synset", "ride.v.10"),
+        ("synsets", [None, "bicycle.n.01", None, None]),
+        ("hois", []),
+    ],
+    ids=str,
+)
+def test_whatever_a_metric_reads_changes_the_digest(path: tuple[Any, ...]) -> None:
+    changed = edited(IMAGE, *path)
+    if not changed["hois"]:
+        changed["image_hois"] = IMAGE["image_hois"]
+    assert totals([changed]) != totals([IMAGE])
+
+
+def test_an_image_without_labels_is_not_one_with_an_empty_list() -> None:
+    empty, without = {**OTHER, "image_hois": []}, {**OTHER, "image_hois": None}
+    assert totals([empty]) != totals([without])
+    assert totals([without]) == totals([{key: without[key] for key in without if key != "image_hois"}])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("labels", 1, "dog"),
+        ("boxes", 2, [30, 0, 40, 11]),
+        ("annotated", [True, True, True]),
+        ("hois", 1, "verb", "walk"),
+        ("hois", 1, "subject", 0),
+        ("hois", 0, "role", "instr"),
+        ("hois", 0, "object", None),
+    ],
+    ids=str,
+)
+def test_actions_and_people_without_any_change_the_digest(path: tuple[Any, ...]) -> None:
+    assert totals([edited(ACTIONS, *path)], "vcoco") != totals([ACTIONS], "vcoco")
+
+
+def test_the_order_of_lines_boxes_triplets_and_labels_does_not() -> None:
+    turned = {
+        **IMAGE,
+        "boxes": IMAGE["boxes"][::-1],
+        "labels": IMAGE["labels"][::-1],
+        "hois": [{**hoi, "subject": 3 - hoi["subject"], "object": 3 - hoi["object"]} for hoi in IMAGE["hois"][::-1]],
+        "image_hois": IMAGE["image_hois"][::-1],
+    }
+    assert totals([OTHER, turned]) == totals([IMAGE, OTHER])
+    assert (totals([IMAGE]) + totals([OTHER])) % 2**64 == totals([IMAGE, OTHER])
+    swapped = [{**IMAGE, "image_id": "b"}, {**OTHER, "image_id": "a"}]
+    assert totals(swapped) != totals([IMAGE, OTHER])
+    assert totals([{**IMAGE, "width": 640, "file_name": "a.jpg"}]) == totals([IMAGE])
+
+
+def test_what_nobody_checks_may_be_anything() -> None:
+    odd = {**IMAGE, "synsets": 3, "annotated": [1], "hois": [{**hoi, "role": ["x"]} for hoi in IMAGE["hois"]]}
+    scenes = scenes_of(lines([odd]), load("hico"), scored=False)
+    assert total_of(scenes.hashes) == totals([IMAGE])
+    several: list[Any] = [3, [3], [[[]]], [["ride"]], [[{}, "x"]]]
+    for labels in several:
+        named_images(lines([{**IMAGE, "image_hois": labels}]), truth=True)
+
+
+def test_other_labels_of_the_images_have_another_signature(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Known Object's numbers are of the image-level labels, recall's of the subjects' labels."""
+
+    def signature(record: Record) -> str:
+        gt, preds = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
+        gt.write_text(json.dumps(record) + "\n")
+        hois = [{**hoi, "score": 0.5} for hoi in IMAGE["hois"]]
+        preds.write_text(json.dumps({key: IMAGE[key] for key in ("image_id", "boxes", "labels")} | {"hois": hois}))
+        result = hoicli("eval", "--gt", gt, "--protocol", "hico-ko", "--format", "jsonl", preds)
+        assert result.code == 0
+        found: str = json.loads(result.out.splitlines()[0])["signature"]
+        return found
+
+    assert len({signature(each) for each in (IMAGE, edited(IMAGE, "image_hois", [["ride", "bicycle"]]))}) == 2
+
+
+Call = Callable[[Path], tuple[object, ...]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda gt: ("eval", "--gt", gt, gt),
+        lambda gt: ("recall", "--gt", gt, gt),
+        lambda gt: ("validate", gt),
+    ],
+    ids=["eval", "recall", "validate"],
+)
+def test_triplets_beside_an_empty_list_of_labels_are_a_fault(hoicli: Hoicli, tmp_path: Path, call: Call) -> None:
+    gt = tmp_path / "gt.jsonl"
+    gt.write_text(json.dumps({**IMAGE, "image_hois": []}) + "\n")
+    result = hoicli(*call(gt))
+    assert result.code == 1
+    assert "gt.jsonl:1: image_hois: empty, but the image has triplets" in result.out + result.err
+
+
+def test_an_image_in_which_nothing_happens_may_say_so(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt = tmp_path / "gt.jsonl"
+    gt.write_text("".join(json.dumps(record) + "\n" for record in (IMAGE, {**OTHER, "image_hois": []})))
+    assert hoicli("validate", gt).code == 0

@@ -1,0 +1,384 @@
+"""The two roads to a record agree: what the fast columns refuse, the careful check can name, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+import math
+from functools import partial
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.errors import DataError
+from hoicli.io.streams import Line
+from hoicli.records.columns import attempt
+from hoicli.records.image import problems, truth_problems
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.reading import concatenate, read_scenes, scenes_of
+from hoicli.vocabulary.datasets import load
+
+HICO = load("hico")
+GOOD: dict[str, Any] = {
+    "image_id": "a",
+    "width": 64,
+    "height": 48,
+    "boxes": [[0, 0, 9.5, 9], [20, 20, 39, 39]],
+    "labels": ["person", "kite"],
+    "hois": [{"subject": 0, "object": 1, "verb": "fly", "score": 0.5}],
+    "image_hois": [["fly", "kite"]],
+    "caveats": ["derived_labels"],
+}
+
+
+def line(record: Any, number: int = 1) -> Line:
+    return Line("p.jsonl", number, orjson.dumps(record))
+
+
+def first_error(*records: Any, scored: bool = True) -> str:
+    lines = [item if isinstance(item, Line) else line(item, number) for number, item in enumerate(records, start=1)]
+    with pytest.raises(DataError) as raised:
+        list(read_scenes(lines, HICO, scored=scored, policy=ErrorPolicy()))
+    return str(raised.value)
+
+
+def with_(**changes: Any) -> dict[str, Any]:
+    return {**copy.deepcopy(GOOD), **changes}
+
+
+def with_hoi(**changes: Any) -> dict[str, Any]:
+    return with_(hois=[{**GOOD["hois"][0], **changes}])
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (with_hoi(object=9), "hois[0].object: index 9, but the line has 2 boxes; indices are 0-based"),
+        (with_hoi(subject=-1), "hois[0].subject: index -1, but the line has 2 boxes; indices are 0-based"),
+        (with_hoi(subject=True), "hois[0].subject: true is no index; it must be the integer index of a box"),
+        (
+            with_hoi(object=None),
+            "hois[0].object: null is no index; it must be the integer index of a box; "
+            "the dataset has no action without an object (V-COCO records? --dataset vcoco)",
+        ),
+        (
+            with_(labels=[None, "kite"]),
+            "labels[0]: null is no name; labels are strings (V-COCO records? --dataset vcoco)",
+        ),
+        (
+            with_hoi(verb="work_on_computer"),
+            "hois[0].verb: unknown verb 'work_on_computer'; V-COCO records? --dataset vcoco",
+        ),
+        (
+            with_hoi(verb="riding"),
+            "hois[0].verb: unknown verb 'riding'; SWIG-HOI records? --dataset swig (or did you mean 'ride'?)",
+        ),
+        (with_hoi(verb="flyy"), "hois[0].verb: unknown verb 'flyy'; did you mean 'fly'?"),
+        (
+            with_hoi(verb="qqqq"),
+            "hois[0].verb: unknown verb 'qqqq'; `hoicli vocab` lists the known ones; own classes? hoicli vocab --from "
+            "GT.jsonl -o FILE.json",
+        ),
+        (with_hoi(verb=3), "hois[0].verb: 3 is no name; verbs are strings"),
+        (with_hoi(score="0.5"), 'hois[0].score: "0.5" is no score; give a finite number'),
+        (with_(labels=["person", "Kite"]), "labels[1]: unknown object 'Kite'; did you mean 'kite'?"),
+        (with_(labels=["person"]), "labels: 1 labels for 2 boxes; give one label a box"),
+        (
+            with_(boxes=[[0, 0, 9], [1, 2, 3, 4]]),
+            "boxes[0]: [0, 0, 9] is no box; give four finite numbers [x1, y1, x2, y2]",
+        ),
+        (with_(boxes={"a": 1}), "boxes: an object; it must be an array"),
+        (with_(image_id=1.5), "image_id: a number; it must be a string or an integer"),
+        (with_(image_id=""), "image_id: empty; give the image's file name without its extension, or its number"),
+        (with_(image_id=" \t"), "image_id: empty; give the image's file name without its extension, or its number"),
+        (with_(hois=[[0, 1]]), "hois[0]: an array; it must be an object with subject, object and verb"),
+        (with_(image_hois=[["fly"]]), 'image_hois[0]: ["fly"] is no image label; give [verb, object]'),
+        (
+            with_(caveats=["last_pixel"]),
+            'caveats[0]: "last_pixel" is none of derived_labels, pairs_only, unmarked_people, last_pixels, '
+            "unmarked_ambiguous, whole_image, token_scores; leave it as convert wrote it",
+        ),
+        (with_(caveats="pairs_only"), "caveats: a string; it must be an array of names, as convert writes it"),
+        (
+            [1],
+            "an array, not an object; a foreign dump goes through `hoicli convert` first (a list of records: jq -c "
+            "'.[]')",
+        ),
+    ],
+)
+def test_messages_name_the_field_and_the_mend(record: Any, message: str) -> None:
+    assert first_error(record) == f"p.jsonl:1: {message}"
+
+
+@pytest.mark.parametrize("key", ["image_id", "boxes", "labels", "hois"])
+def test_a_missing_key_is_named(key: str) -> None:
+    record = {name: value for name, value in GOOD.items() if name != key}
+    assert first_error(GOOD | {"image_id": "b"}, record).startswith(f"p.jsonl:2: {key}: missing; every image line ")
+
+
+def test_a_missing_score_asks_whether_this_is_ground_truth() -> None:
+    record = with_()
+    del record["hois"][0]["score"]
+    assert first_error(record) == (
+        "p.jsonl:1: hois[0].score: missing; every predicted interaction has a score (is this the ground truth?)"
+    )
+    assert list(read_scenes([line(record)], HICO, scored=False, policy=ErrorPolicy()))
+
+
+def test_a_score_in_the_ground_truth_says_that_these_are_predictions() -> None:
+    """With them as ground truth every detector finds itself: mAP 100, in silence."""
+    assert first_error(with_(), scored=False) == (
+        "p.jsonl:1: hois[0].score: ground truth has no scores, so these are predictions; give the ground truth with "
+        "--gt (swapped?)"
+    )
+
+
+def test_nan_is_named_by_its_place() -> None:
+    data = orjson.dumps(GOOD).replace(b'"score":0.5', b'"score":NaN')
+    assert first_error(Line("p.jsonl", 1, data)) == (
+        "p.jsonl:1: hois[0].score: nan: numbers must be finite; correct what wrote it, or drop the item"
+    )
+
+
+def test_a_number_too_large_is_not_finite() -> None:
+    data = orjson.dumps(GOOD).replace(b"9.5", b"1e999")
+    assert "p.jsonl:1: " in first_error(Line("p.jsonl", 1, data))
+
+
+def test_a_truncated_line_is_said_to_be_cut_off() -> None:
+    data = orjson.dumps(GOOD)[:-20]
+    assert first_error(Line("p.jsonl", 1, data)) == (
+        "p.jsonl:1: the line is cut off (no closing bracket); write the file again, or pass --on-error skip"
+    )
+
+
+def test_an_image_twice_names_both_lines() -> None:
+    message = "p.jsonl:3: image_id: image 'a' is at p.jsonl:1 already; keep one line an image"
+    assert first_error(GOOD, with_(image_id="b"), GOOD) == message
+    # across batches too
+    lines = [line(with_(image_id=str(number)), number) for number in range(1, 8)] + [line(with_(image_id=3), 9)]
+    with pytest.raises(DataError, match=r"p\.jsonl:9: image_id: image '3' is at p\.jsonl:3 already"):
+        list(read_scenes(lines, HICO, scored=True, policy=ErrorPolicy(), batch=2))
+
+
+@pytest.mark.parametrize(
+    ("image_id", "known", "meant"),
+    [
+        ("HICO_test2015_00000001.jpg", "HICO_test2015_00000001", True),
+        ("test2015/HICO_test2015_00000001.jpg", "HICO_test2015_00000001", True),
+        (1, "HICO_test2015_00000001", True),
+        ("COCO_val2014_000000000001", "1", True),
+        ("000000000001.jpg", "1", True),
+        ("mine", "mine.png", True),
+        ("HICO_train2015_00000001", "HICO_test2015_00000001", False),
+        ("2", "HICO_test2015_00000001", False),
+    ],
+)
+def test_an_image_that_is_called_otherwise_is_guessed(image_id: str | int, known: str, meant: bool) -> None:
+    with pytest.raises(DataError) as raised:
+        list(read_scenes([line(with_(image_id=image_id))], HICO, scored=True, policy=ErrorPolicy(), known={known, "z"}))
+    mend = f"did you mean {known!r}? name images as the ground truth does"
+    other = "give the set it belongs to, or pass --on-error skip"
+    problem = f"{str(image_id)!r} is not in the ground truth; {mend if meant else other}"
+    assert (raised.value.field, raised.value.problem) == ("image_id", problem)
+
+
+def test_two_images_of_one_number_are_not_guessed() -> None:
+    with pytest.raises(DataError, match="give the set it belongs to"):
+        list(read_scenes([line(with_(image_id=1))], HICO, scored=True, policy=ErrorPolicy(), known={"a_1", "b_1"}))
+
+
+def test_skipping_drops_counts_and_keeps_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    policy = ErrorPolicy(skip=True)
+    records = [GOOD, with_hoi(object=9) | {"image_id": "b"}, GOOD, with_(image_id="c")]
+    batches = read_scenes(
+        [line(item, n) for n, item in enumerate(records, 1)], HICO, scored=True, policy=policy, batch=2
+    )
+    assert concatenate(batches, HICO).image_ids == ["a", "c"]
+    policy.report()
+    assert capsys.readouterr().err == (
+        "hoicli: skipped 2 lines; the first: p.jsonl:2: hois[0].object: index 9, but the line has 2 boxes; "
+        "indices are 0-based\n"
+    )
+
+
+def test_unknown_keys_are_no_problem() -> None:
+    record = with_(camera={"make": None}, hois=[{**GOOD["hois"][0], "note": [1]}])
+    assert list(read_scenes([line(record)], HICO, scored=True, policy=ErrorPolicy()))
+
+
+junk = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=3),
+    st.sampled_from(["person", "kite", "fly"]), st.lists(st.integers(0, 2), max_size=5), st.builds(dict),
+    st.builds(lambda: [[]]),
+)  # fmt: skip
+
+
+@st.composite
+def broken_records(draw: st.DrawFn) -> dict[str, Any]:
+    """A good record with up to three of its parts replaced by junk, or taken away."""
+    record = copy.deepcopy(GOOD)
+    for _ in range(draw(st.integers(0, 3))):
+        node: Any = record
+        path = draw(
+            st.sampled_from(
+                [
+                    ("image_id",), ("boxes",), ("boxes", 0), ("boxes", 1, 2), ("labels",), ("labels", 1), ("hois",),
+                    ("hois", 0), ("hois", 0, "subject"), ("hois", 0, "object"), ("hois", 0, "verb"),
+                    ("hois", 0, "score"), ("image_hois",), ("image_hois", 0), ("image_hois", 0, 1),
+                    ("caveats",), ("caveats", 0),
+                ]
+            )
+        )  # fmt: skip
+        try:
+            for key in path[:-1]:
+                node = node[key]
+            last: Any = path[-1]
+            if not isinstance(node, list if isinstance(last, int) else dict):
+                continue
+            if draw(st.booleans()):
+                node[last] = draw(junk)
+            else:
+                del node[last]
+        except (KeyError, IndexError, TypeError):
+            continue
+    return record
+
+
+def without_scores(record: dict[str, Any], *, bare: bool) -> None:
+    """The record as ground truth has it, if it is to be `bare`."""
+    hois = record.get("hois")
+    for hoi in hois if bare and isinstance(hois, list) else ():
+        if isinstance(hoi, dict):
+            hoi.pop("score", None)
+
+
+@settings(max_examples=600)
+@given(broken_records(), st.booleans(), st.booleans())
+def test_the_fast_and_the_careful_check_agree(record: dict[str, Any], scored: bool, bare: bool) -> None:
+    without_scores(record, bare=bare)
+    columns = attempt(partial(scenes_of, vocabulary=HICO, scored=scored), [line(record)])
+    found = list(problems(record, HICO, scored=True) if scored else truth_problems(record, HICO))
+    assert (columns is None) == bool(found), found
+    if columns is not None:
+        assert columns.image_ids == [str(record["image_id"])]
+        assert columns.boxes.tolist() == [[float(x) for x in box] for box in record["boxes"]]
+        assert all(math.isnan(score) for score in columns.score) or scored
+
+
+VCOCO = load("vcoco")
+GOOD_ROLES: dict[str, Any] = {
+    "image_id": 7,
+    "boxes": [[0, 0, 9.5, 9], [20, 20, 39, 39], [1, 1, 2, 2]],
+    "labels": ["person", "kite", None],
+    "annotated": [True, False, True],
+    "unstated": {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]},
+    "left_out": [{"subject": 0, "verb": "eat", "role": "instr"}, {"subject": 1, "verb": "stand"}],
+    "hois": [
+        {"subject": 0, "object": 1, "verb": "hit", "role": "obj", "score": 0.5},
+        {"subject": 0, "object": None, "verb": "hit", "role": "instr", "score": 0.5},
+        {"subject": 1, "object": None, "verb": "walk", "score": 0.5},
+    ],
+}
+
+
+def without_(*path: Any) -> dict[str, Any]:
+    """GOOD_ROLES with the last of `path` put in place of what the rest of it leads to."""
+    record = copy.deepcopy(GOOD_ROLES)
+    node: Any = record
+    *keys, last, value = path
+    for key in keys:
+        node = node[key]
+    node[last] = value
+    return record
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (without_("hois", 0, "role", "instrument"), 'hois[0].role: "instrument" is no role of it; hit has instr, obj'),
+        (without_("hois", 2, "role", "obj"), 'hois[2].role: "obj" is no role of it; walk has none'),
+        (without_("hois", 0, "role", ["obj"]), 'hois[0].role: ["obj"] is no role of it; hit has instr, obj'),
+        (
+            without_("hois", 0, "role", None),
+            "hois[0].role: missing; say which role the object has (hit has instr, obj), or make it null for the action "
+            "alone",
+        ),
+        (without_("annotated", [True]), "annotated: 1 flags for 3 boxes; give one flag a box"),
+        (without_("annotated", [1, 0, 1]), "annotated: must be an array of true and false, one a box"),
+        (
+            without_("unstated", "score", "0"),
+            "unstated: must be an object with a score and an object box, as convert writes it",
+        ),
+        (
+            without_("left_out", 0, "role", "obj_"),
+            "left_out[0]: must say the subject, the verb and the role of a statement, as convert writes it",
+        ),
+        (without_("labels", 0, 3), "labels[0]: 3 is no name; labels are strings"),
+        (without_("hois", 1, "object", 3), "hois[1].object: index 3, but the line has 3 boxes; indices are 0-based"),
+        (
+            without_("hois", 1, "subject", None),
+            "hois[1].subject: null is no index; it must be the integer index of a box",
+        ),
+    ],
+)  # fmt: skip
+def test_messages_about_roles(record: Any, message: str) -> None:
+    with pytest.raises(DataError) as raised:
+        list(read_scenes([line(record)], VCOCO, scored=True, policy=ErrorPolicy()))
+    assert str(raised.value) == f"p.jsonl:1: {message}"
+
+
+@st.composite
+def broken_roles(draw: st.DrawFn) -> dict[str, Any]:
+    """As `broken_records`, of GOOD_ROLES."""
+    record = copy.deepcopy(GOOD_ROLES)
+    for _ in range(draw(st.integers(0, 3))):
+        node: Any = record
+        path = draw(
+            st.sampled_from(
+                [
+                    ("boxes",), ("boxes", 2), ("labels",), ("labels", 0), ("labels", 2), ("annotated",),
+                    ("annotated", 1), ("unstated",), ("unstated", "score"), ("unstated", "object"),
+                    ("unstated", "object", 2), ("hois", 0), ("hois", 0, "subject"), ("hois", 0, "object"),
+                    ("hois", 0, "verb"), ("hois", 0, "role"), ("hois", 1, "role"), ("hois", 1, "score"),
+                    ("hois", 2, "role"), ("hois", 2, "object"), ("hois", 2, "verb"), ("image_hois",),
+                    ("left_out",), ("left_out", 0), ("left_out", 0, "subject"), ("left_out", 0, "verb"),
+                    ("left_out", 0, "role"),
+                ]
+            )
+        )  # fmt: skip
+        try:
+            for key in path[:-1]:
+                node = node[key]
+            if isinstance(node, dict) != isinstance(path[-1], str):
+                continue  # junk from an earlier turn: no key that JSON could hold
+            if draw(st.booleans()):
+                node[path[-1]] = draw(st.one_of(junk, st.sampled_from(["obj", "instr", "hit", "walk", "hold"])))
+            else:
+                del node[path[-1]]
+        except (KeyError, IndexError, TypeError):
+            continue
+    return record
+
+
+@settings(max_examples=600)
+@given(broken_roles(), st.booleans(), st.booleans())
+def test_the_fast_and_the_careful_check_agree_about_roles(record: dict[str, Any], scored: bool, bare: bool) -> None:
+    without_scores(record, bare=bare)
+    columns = attempt(partial(scenes_of, vocabulary=VCOCO, scored=scored), [line(record)])
+    found = list(problems(record, VCOCO, scored=True) if scored else truth_problems(record, VCOCO))
+    assert (columns is None) == bool(found), found
+
+
+def test_what_eval_does_not_read_does_not_cost_a_line_its_place() -> None:
+    """A wrong `scores` or width is validate's affair: whether a neighbour is bad must not decide about the line."""
+    odd = with_(scores=["x"], width=-1, hois=[{**GOOD["hois"][0], "verb_score": None}])
+    for neighbours in ([], [with_(image_id="b", labels=[])]):
+        records = [line(record, number) for number, record in enumerate([odd, *neighbours], start=1)]
+        policy = ErrorPolicy(skip=True)
+        batches = read_scenes(records, HICO, scored=True, policy=policy)
+        assert concatenate(batches, HICO).image_ids == ["a"]
+        assert policy.skipped == len(neighbours)
+    assert {problem.field for problem in problems(odd, HICO, scored=True)} == {"width", "scores", "hois[0].verb_score"}

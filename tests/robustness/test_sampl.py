@@ -1,0 +1,655 @@
+"""`mask` and `curriculum`: rectangles against rasterised masks, levels worked by hand, what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.errors import DataError
+from hoicli.io.streams import Line
+from hoicli.robustness.curriculum import EPSILON, Epoch, decisions, read_epochs
+from hoicli.robustness.mask_levels import LEVELS, RATIOS
+from hoicli.robustness.masks import (
+    Masking,
+    black_out,
+    box_edges,
+    chances,
+    chosen_boxes,
+    mask_rectangle,
+    masked_record,
+    visible_shares,
+)
+from hoicli.robustness.pixelation import Pixelation, pixelate
+from hoicli.robustness.segments import segment_edges, unpacked
+from tests.support.project import FIXTURES, Hoicli
+
+Record = dict[str, Any]
+Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+IMAGES = FIXTURES / "robust" / "images"
+SCENES = FIXTURES / "robust" / "ground_truth.jsonl"
+STILL = (0.0, 0.0, 0.0, 0.0)
+
+RECORD: Record = {
+    "image_id": "a",
+    "width": 100,
+    "height": 80,
+    "boxes": [[10, 20, 29, 59], [50, 20, 69, 39], [0, 70, 9, 79]],
+    "labels": ["person", "cup", "dog"],
+    "hois": [{"subject": 0, "object": 1, "verb": "hold"}, {"subject": 0, "object": 2, "verb": "no_interaction"}],
+}
+
+
+def masking(ratio: float = 0.5, **changes: Any) -> Masking:
+    """No chance and no dilation unless asked for."""
+    return Masking(ratio, **{"dilate": 0.0, "expand": 0.0, **changes})
+
+
+# Rectangles
+
+
+def test_a_rectangle_by_hand() -> None:
+    # 20 by 40 pixels at ratio 0.5 about the centre (20, 40): 10 by 20
+    assert mask_rectangle((10, 20, 30, 60), ratio=0.5, dilate=0, outwards=STILL, size=None) == (15, 30, 24, 49)
+    # dilated by 5: 30 by 50, so 15 by 25: 12.5 .. 27.5 and 27.5 .. 52.5, halves rounded up
+    assert mask_rectangle((10, 20, 30, 60), ratio=0.5, dilate=5, outwards=STILL, size=None) == (13, 28, 27, 52)
+    # the left edge a fifth of 20 outwards: 6 .. 30, centre 18, 12 wide
+    assert mask_rectangle((10, 20, 30, 60), ratio=0.5, dilate=0, outwards=(0.2, 0, 0, 0), size=None) == (12, 30, 23, 49)
+    assert mask_rectangle((10, 20, 30, 60), ratio=0.5, dilate=0, outwards=(0, 0, 0, 0.1), size=None) == (15, 31, 24, 52)
+    # cut to the image
+    assert mask_rectangle((90, 0, 110, 10), ratio=1, dilate=0, outwards=STILL, size=(100, 80)) == (90, 0, 99, 9)
+    assert mask_rectangle((-20, -20, 2, 2), ratio=1, dilate=0, outwards=STILL, size=(100, 80)) == (0, 0, 1, 1)
+    assert mask_rectangle((200, 0, 210, 10), ratio=1, dilate=0, outwards=STILL, size=(100, 80)) is None
+    assert mask_rectangle((-20, 0, -10, 10), ratio=1, dilate=0, outwards=STILL, size=None) is None
+    # never nothing
+    assert mask_rectangle((3, 3, 4, 4), ratio=0.4, dilate=0, outwards=STILL, size=None) == (3, 3, 3, 3)
+
+
+edges = st.tuples(st.floats(0, 80), st.floats(0, 60), st.floats(1, 40), st.floats(1, 40)).map(
+    lambda box: (box[0], box[1], box[0] + box[2], box[1] + box[3])
+)
+
+
+@given(edges, st.sampled_from([0.4, 0.5, 0.6]), st.tuples(*[st.floats(0, 0.3)] * 4))
+def test_a_rectangle_has_the_cover_ratio_and_stays_within_its_instance(
+    box: tuple[float, float, float, float], ratio: float, outwards: tuple[float, float, float, float]
+) -> None:
+    found = mask_rectangle(box, ratio=ratio, dilate=0, outwards=STILL, size=None)
+    assert found is not None
+    for low, high, first, last in ((box[0], box[2], found[0], found[2]), (box[1], box[3], found[1], found[3])):
+        assert abs((last + 1 - first) - ratio * (high - low)) <= 1
+        assert first >= low - 1
+        assert last <= high + 1
+    moved = mask_rectangle(box, ratio=ratio, dilate=0, outwards=outwards, size=None)
+    assert moved is not None
+    wide = (box[2] - box[0]) * (1 + outwards[0] + outwards[2])
+    assert abs((moved[2] + 1 - moved[0]) - ratio * wide) <= 1
+
+
+shapes = st.integers(0, 2**31).map(lambda seed: np.random.default_rng(seed))
+
+
+def some_mask(rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """[60, 90] a few blobs, well inside."""
+    mask = np.zeros((60, 90), dtype=bool)
+    for _ in range(rng.integers(1, 4)):
+        y, x = rng.integers(15, 40), rng.integers(15, 70)
+        mask[y : y + rng.integers(1, 6), x : x + rng.integers(1, 6)] = rng.random() < 0.9
+    return mask
+
+
+def run_lengths(mask: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
+    """COCO's: by columns, background first."""
+    flat = mask.T.reshape(-1)
+    counts, value, run = [], False, 0
+    for pixel in flat.tolist():
+        if pixel != value:
+            counts.append(run)
+            value, run = pixel, 0
+        run += 1
+    return [*counts, run]
+
+
+def packed(counts: Sequence[int]) -> str:
+    """COCO's text, from the description in maskApi.c."""
+    text = ""
+    for number, count in enumerate(counts):
+        value = count - counts[number - 2] if number > 2 else count
+        while True:
+            low = value & 31
+            value >>= 5
+            done = value == (-1 if low & 16 else 0)
+            text += chr(48 + (low if done else low | 32))
+            if done:
+                break
+    return text
+
+
+@given(shapes)
+def test_run_lengths_give_the_rectangle_around_the_pixels(rng: np.random.Generator) -> None:
+    mask = some_mask(rng)
+    counts = run_lengths(mask)
+    assert unpacked(packed(counts)) == counts
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    expected = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1) if mask.any() else None
+    for given_counts in (counts, packed(counts)):
+        assert segment_edges({"size": [60, 90], "counts": given_counts}) == expected
+
+
+@given(shapes, st.integers(0, 6))
+def test_dilating_the_rectangle_is_dilating_the_mask(rng: np.random.Generator, pixels: int) -> None:
+    """The paper dilates the mask and takes the rectangle around it; here the rectangle is dilated."""
+    cv2 = pytest.importorskip("cv2")
+    mask = some_mask(rng)
+    if not mask.any():
+        return
+    dilated = cv2.dilate(mask.astype(np.uint8), np.ones((2 * pixels + 1, 2 * pixels + 1), np.uint8))
+    x, y, wide, high = cv2.boundingRect(dilated)
+    found = segment_edges({"size": [60, 90], "counts": run_lengths(mask)})
+    assert found is not None
+    assert mask_rectangle(found, ratio=1, dilate=pixels, outwards=STILL, size=(90, 60)) == (
+        x, y, x + wide - 1, y + high - 1,
+    )  # fmt: skip
+
+
+def test_polygons() -> None:
+    assert segment_edges([[3, 4, 10, 4, 10, 9], [1, 5, 2, 5, 2, 20]]) == (1, 4, 10, 20)
+    assert segment_edges([]) is None
+    assert segment_edges({"size": [2, 2], "counts": [4]}) is None
+
+
+boxes = st.lists(st.tuples(*[st.integers(-5, 40)] * 4), max_size=5)
+
+
+@given(st.tuples(*[st.integers(-5, 40)] * 4), boxes)
+def test_visibility_is_that_of_painted_pixels(
+    box: tuple[int, int, int, int], covers: list[tuple[int, int, int, int]]
+) -> None:
+    around = box_edges(box)
+    rectangles = [(min(a, c), min(b, d), max(a, c), max(b, d)) for a, b, c, d in covers]
+    seen = np.zeros((30, 36), dtype=int)
+    left, top, right, bottom = (max(0, int(edge)) for edge in around)
+    seen[top:bottom, left:right] = 1
+    total = int(seen.sum())
+    for x1, y1, x2, y2 in rectangles:
+        seen[max(y1, 0) : max(y2 + 1, 0), max(x1, 0) : max(x2 + 1, 0)] = 0
+    expected = seen.sum() / total if total else 0.0
+    assert visible_shares([around], rectangles, (36, 30)) == pytest.approx([expected])
+
+
+# Records
+
+
+def test_a_masked_record_by_hand() -> None:
+    record = masked_record(RECORD, masking())
+    assert record["masks"] == [[15, 30, 24, 49], [55, 25, 64, 34]]
+    assert record["visibility"] == [0.75, 0.75, 1.0]
+    assert {key: record[key] for key in RECORD} == RECORD
+    assert RECORD.keys() == {"image_id", "width", "height", "boxes", "labels", "hois"}  # the input is left alone
+    twice = masked_record({**RECORD, "visibility": [0.5, 1.0, 0.0]}, masking())
+    assert twice["visibility"] == [0.375, 0.75, 0.0]
+
+
+def test_which_boxes() -> None:
+    assert chosen_boxes(RECORD, masking()) == [0, 1]  # no_interaction is none
+    assert chosen_boxes(RECORD, masking(all_boxes=True)) == [0, 1, 2]
+    alone = {**RECORD, "hois": [{"subject": 2, "object": None, "verb": "walk"}]}
+    assert chosen_boxes(alone, masking()) == [2]
+
+
+def test_an_instance_is_masked_once() -> None:
+    """As HICO-DET has it: the same person drawn for two verbs, and another person beside."""
+    boxes = [[10, 10, 49, 69], [12, 11, 50, 69], [40, 10, 79, 69], [10, 10, 49, 69]]
+    record = {
+        **RECORD,
+        "boxes": boxes,
+        "labels": ["person", "person", "person", "horse"],
+        "hois": [{"subject": number, "object": 3, "verb": "ride"} for number in range(3)],
+    }
+    assert chosen_boxes(record, masking()) == [0, 2, 3]
+    assert len(masked_record(record, masking())["masks"]) == 3
+
+
+def test_a_mask_is_used_where_there_is_one() -> None:
+    segments = [{"size": [80, 100], "counts": [80 * 10 + 20, 10, 80 * 90 - 30]}, None, None]
+    record = masked_record({**RECORD, "segmentations": segments}, masking(1.0))
+    assert record["masks"] == [[10, 20, 10, 29], [50, 20, 69, 39]]  # a column of 10 pixels; the box
+    empty = masked_record({**RECORD, "segmentations": [[], None, None]}, masking(1.0))
+    assert empty["masks"] == [[50, 20, 69, 39]]
+
+
+def test_clean_leaves_everything() -> None:
+    record = masked_record(RECORD, masking(RATIOS["clean"], dilate=5))
+    assert (record["masks"], record["visibility"]) == ([], [1.0, 1.0, 1.0])
+
+
+def test_chance_is_of_the_box_alone() -> None:
+    draws = [chances(seed, image, box) for seed in range(2) for image in ("a", "b") for box in range(2)]
+    assert len(set(draws)) == 8
+    assert all(0 <= draw < 1 for four in draws for draw in four)
+    # written down: no machine and no version may change what a seed means
+    assert chances(0, "a", 0) == pytest.approx((0.8929795, 0.3911382, 0.5193158, 0.8311400), abs=1e-7)
+    mean = np.mean([chances(7, str(image), 0) for image in range(2000)])
+    assert mean == pytest.approx(0.5, abs=0.02)
+
+
+@given(st.randoms())
+def test_what_is_around_an_image_changes_nothing(shuffle: random.Random) -> None:
+    lines = SCENES.read_bytes().splitlines()
+    strong = Masking(0.5, seed=3)
+    expected = {line: masked_record(orjson.loads(line), strong)["masks"] for line in lines}
+    shuffle.shuffle(lines)
+    assert {line: masked_record(orjson.loads(line), strong)["masks"] for line in lines} == expected
+
+
+def test_black_out() -> None:
+    pixels = np.full((4, 5, 3), 9, np.uint8)
+    painted = black_out(pixels, [[1, 2, 3, 3]])
+    assert painted.sum() == 9 * 3 * (20 - 6)
+    assert painted[2:4, 1:4].sum() == 0
+    assert pixels.min() == 9
+
+
+# The command
+
+
+def run(hoicli: Hoicli, *arguments: object) -> list[Record]:
+    result = hoicli("mask", *arguments)
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+def test_masked_images(hoicli: Hoicli, tmp_path: Path) -> None:
+    cv2 = pytest.importorskip("cv2")
+    out = tmp_path / "out"
+    out.mkdir()
+    records = run(hoicli, "--ratio", "high", "--images", IMAGES, "--save-images", out, SCENES)
+    assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in IMAGES.iterdir())
+    for record in records:
+        before, after = (cv2.imread(str(folder / record["file_name"])) for folder in (IMAGES, out))
+        expected = black_out(before, record["masks"])
+        assert np.array_equal(after, expected)
+        assert not np.array_equal(after, before)
+        for box, share in zip(record["boxes"], record["visibility"], strict=True):
+            x1, y1, x2, y2 = box
+            untouched = np.ones(before.shape[:2], bool)
+            for a, b, c, d in record["masks"]:
+                untouched[b : d + 1, a : c + 1] = False
+            assert share == pytest.approx(untouched[y1 : y2 + 1, x1 : x2 + 1].mean())
+    first = {path.name: path.read_bytes() for path in out.iterdir()}
+    run(hoicli, "--ratio", "high", "--images", IMAGES, "--save-images", out, SCENES)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == first
+    other = run(hoicli, "--ratio", "high", "--seed", "1", SCENES)
+    assert [record["masks"] for record in other] != [record["masks"] for record in records]
+    run(hoicli, "--ratio", "clean", "--images", IMAGES, "--save-images", out, SCENES)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == {
+        path.name: path.read_bytes() for path in IMAGES.iterdir()
+    }
+
+
+def test_rectangles_need_no_image(hoicli: Hoicli) -> None:
+    records = run(hoicli, "--ratio", "low", SCENES)
+    small = run(hoicli, "--ratio", "low", "--rectangles", SCENES)
+    assert small == [{"image_id": record["image_id"], "masks": record["masks"]} for record in records]
+    named, number = (run(hoicli, "--ratio", ratio, SCENES) for ratio in ("middle", "0.5"))
+    assert named == number
+    assert all(sum(record["visibility"]) > 0 for record in named)
+
+
+def test_an_image_tells_the_size_that_a_record_lacks(hoicli: Hoicli, tmp_path: Path) -> None:
+    pytest.importorskip("cv2")
+    record = json.loads(SCENES.read_text().splitlines()[0])
+    del record["width"], record["height"]
+    record["boxes"][0] = [300, 200, 400, 300]
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps(record))
+    (masked,) = run(hoicli, "--ratio", "1", "--images", IMAGES, "--save-images", tmp_path, path)
+    assert masked["masks"][0][2:] == [319, 239]
+    assert (masked["width"], masked["height"]) == (320, 240)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"file_name": "../scene_01.png"}, "file_name: '../scene_01.png' leads out of the folder;"),
+        ({"file_name": "/etc/passwd"}, "file_name: '/etc/passwd' leads out of the folder;"),
+        ({"file_name": "..\\x.png"}, "file_name: '..\\\\x.png' leads out of the folder;"),
+        ({"file_name": "a\0.png"}, "file_name: 'a\\x00.png' leads out of the folder;"),
+        ({"file_name": "none.png"}, "file_name: none.png: No such file or directory; is --images its folder?"),
+        ({"file_name": 3}, "file_name: missing; it names the image"),
+        ({"file_name": "text.png"}, "file_name: text.png is no image that can be read"),
+        ({"width": 321}, "width: 321, but scene_01.png is 320 x 240; the boxes are of another image"),
+        ({"boxes": [[0, 0, 1e300, 1]] * 3}, "boxes[0]: is no place in an image"),
+        ({"boxes": [[0, 0, 1]] * 3}, "boxes[0]: [0, 0, 1] is no box;"),
+        ({"visibility": [2, 1, 1]}, "visibility: must be an array of numbers from 0 to 1, one a box"),
+        ({"segmentations": [None]}, "segmentations: must be an array, a mask or null for each box"),
+        ({"segmentations": ["x", None, None]}, "segmentations[0]: neither polygons nor run lengths;"),
+        ({"segmentations": [[[1, 2, 3]], None, None]}, "segmentations[0]: a polygon is [x1, y1,"),
+        ({"segmentations": [[[1, 2, 3, 4, 5, 1e300]], None, None]}, "segmentations[0]: a polygon is [x1, y1,"),
+        ({"segmentations": [{"counts": [4]}, None, None]}, "segmentations[0]: run lengths need their size"),
+        ({"segmentations": [{"size": [2, 2], "counts": [3]}, None, None]}, "segmentations[0]: the run lengths cover 3"),
+        ({"segmentations": [{"size": [2, 2], "counts": [-1, 5]}, None, None]}, "segmentations[0]: counts must be run"),
+        ({"segmentations": [{"size": [2, 2], "counts": "P"}, None, None]}, "segmentations[0]: the packed run"),
+        ({"segmentations": [{"size": [2, 2], "counts": "\u00e9"}, None, None]}, "segmentations[0]: '\u00e9' is no"),
+    ],
+)  # fmt: skip
+def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, change: Record, message: str) -> None:
+    pytest.importorskip("cv2")
+    images, out = tmp_path / "images", tmp_path / "out"
+    images.mkdir()
+    out.mkdir()
+    for name in ("scene_01.png", "good.png"):
+        (images / name).write_bytes((IMAGES / "scene_01.png").read_bytes())
+    (images / "text.png").write_text("no image")
+    record = json.loads(SCENES.read_text().splitlines()[0])
+    path = tmp_path / "r.jsonl"
+    lines = [{**record, "image_id": "bad", **change}, {**record, "file_name": "good.png"}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = hoicli("mask", "--images", images, "--save-images", out, path)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.count("\n") == 1
+    assert result.err.startswith(f"{path}:1: {message}")
+    assert list(out.iterdir()) == []
+    skipped = hoicli("mask", "--images", images, "--save-images", out, "--on-error", "skip", path)
+    assert (skipped.code, skipped.out.count("\n")) == (0, 1)
+    assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:1: ")
+    assert [file.name for file in out.iterdir()] == ["good.png"]
+
+
+def test_what_vcoco_leaves_open(hoicli: Hoicli, tmp_path: Path) -> None:
+    record = {**RECORD, "labels": ["person", None, "dog"], "hois": [{"subject": 0, "object": None, "verb": "walk"}]}
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps(record))
+    (masked,) = run(hoicli, "--expand", "0", "--dilate", "0", path)
+    assert masked["masks"] == [[15, 30, 24, 49]]
+    path.write_text(json.dumps({**record, "hois": [{"subject": None, "object": None, "verb": "walk"}]}))
+    assert f"{path}:1: hois[0].subject: null is no index" in hoicli("mask", path).err
+
+
+def test_an_image_twice(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(2 * (SCENES.read_text().splitlines()[0] + "\n"))
+    assert f"{path}:2: image_id: image 'scene_01' is at {path}:1 already" in hoicli("mask", path).err
+
+
+def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The second would be painted over the first: told before anything is written, or left out."""
+    pytest.importorskip("cv2")
+    out = tmp_path / "out"
+    out.mkdir()
+    record = json.loads(SCENES.read_text().splitlines()[0])
+    path = tmp_path / "r.jsonl"
+    again = {**record, "image_id": "b", "file_name": "./scene_01.png", "boxes": [[0, 0, 9, 9]] * len(record["boxes"])}
+    path.write_text(json.dumps(record) + "\n" + json.dumps(again) + "\n")
+    result = hoicli("mask", "--images", IMAGES, "--save-images", out, path)
+    assert (result.code, result.out, list(out.iterdir())) == (1, "", [])
+    assert result.err.startswith(
+        f"{path}:2: file_name: image 'scene_01.png' is at {path}:1 already; keep one line a file"
+    )
+    skipped = hoicli("mask", "--images", IMAGES, "--save-images", out, "--on-error", "skip", path)
+    assert (skipped.code, skipped.out.count("\n")) == (0, 1)
+    assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:2: file_name: ")
+    painted = (out / "scene_01.png").read_bytes()
+    path.write_text(json.dumps(record) + "\n")
+    assert hoicli("mask", "--images", IMAGES, "--save-images", out, path).out == skipped.out
+    assert (out / "scene_01.png").read_bytes() == painted
+    # one that cannot be painted does not stand in the way of the other
+    path.write_text(json.dumps({**again, "width": 1}) + "\n" + json.dumps(record) + "\n")
+    assert hoicli("mask", "--images", IMAGES, "--save-images", out, "--on-error", "skip", path).out == skipped.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--ratio", "heavy"), "--ratio heavy: choose clean, low, middle, high, or a number from 0 to 1\n"),
+        (("--ratio", "1.5"), "--ratio 1.5: choose"),
+        (("--ratio", "nan"), "--ratio nan: choose"),
+        (("--dilate", "-1"), "--dilate -1: give a finite number of at least 0\n"),
+        (("--expand", "inf"), "--expand inf: give a finite number"),
+        (("--images", "fixtures"), "--images and --save-images go together: "),
+        (("--save-images", "fixtures"), "--images and --save-images go together: "),
+        (("--images", "/nowhere", "--save-images", "."), "--images /nowhere: there is no such folder\n"),
+        (
+            ("--images", ".", "--save-images", "/nowhere"),
+            "--save-images /nowhere: there is no such folder; make it first\n",
+        ),
+        (("--images", ".", "--save-images", "./."), "--save-images ./.: is the folder of the images; give another"),
+        (("--on-error", "x"), "--on-error x: choose stop or skip\n"),
+        (("--pixelate", "1.5"), "--pixelate 1.5: give a probability from 0 to 1; SAMPL's baseline has 0.5\n"),
+        (("--pixelate", "nan"), "--pixelate nan: give a probability"),
+        (("--pixelate", "1", "--block", "1"), "--block 1: give a whole number from 2 to 10,000\n"),
+        (("--block", "4"), "--block 4: is the side of a pixelated block; give --pixelate F, too\n"),
+        (("--pixelate", "1", "--ratio", "low"), "--pixelate takes the place of masks: leave out --ratio, "),
+        (("--pixelate", "1", "--all-boxes"), "--pixelate takes the place of masks: leave out --ratio, "),
+    ],
+)
+def test_a_wrong_call(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
+    if "--images" in arguments and "--save-images" in arguments:
+        pytest.importorskip("cv2")
+    result = hoicli("mask", *arguments, SCENES)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"hoicli: {message}")
+    assert result.err.count("\n") == 1
+
+
+# Random pixelation
+
+
+def slow_pixelate(pixels: Pixels, block: int) -> Pixels:
+    """Block by block, with exact fractions."""
+    found = pixels.copy()
+    for y in range(0, pixels.shape[0], block):
+        for x in range(0, pixels.shape[1], block):
+            part = pixels[y : y + block, x : x + block]
+            for channel in range(pixels.shape[2]):
+                values = part[..., channel].ravel().tolist()
+                mean = Fraction(sum(values), len(values))
+                found[y : y + block, x : x + block, channel] = math.floor(mean + Fraction(1, 2))
+    return found
+
+
+@given(shapes, st.integers(1, 20), st.integers(1, 20), st.sampled_from([1, 3]), st.integers(2, 25))
+def test_pixelation_is_that_of_a_slow_painter(
+    rng: np.random.Generator, high: int, wide: int, channels: int, block: int
+) -> None:
+    pixels = rng.integers(0, 256, (high, wide, channels), dtype=np.uint8)
+    before = pixels.copy()
+    found = pixelate(pixels, block)
+    assert found.dtype == np.uint8
+    assert np.array_equal(found, slow_pixelate(pixels, block))
+    assert np.array_equal(pixelate(found, block), found)
+    assert np.array_equal(pixels, before)
+    assert np.array_equal(pixelate(pixels, 10**9), pixelate(pixels, max(high, wide, 2)))
+
+
+def test_who_is_pixelated_depends_on_seed_and_image_alone() -> None:
+    def chosen(probability: float, seed: int = 0) -> list[bool]:
+        change = Pixelation(probability, 4, seed)
+        return [change.record({"image_id": str(number)})["pixelated"] == 4 for number in range(2000)]
+
+    assert not any(chosen(0))
+    assert all(chosen(1))
+    half, more = chosen(0.5), chosen(0.7)
+    assert np.mean(half) == pytest.approx(0.5, abs=0.03)
+    assert all(later for before, later in zip(half, more, strict=True) if before)  # the same draws
+    assert np.mean(np.equal(half, chosen(0.5, seed=1))) == pytest.approx(0.5, abs=0.04)
+    # written down: no machine and no version may change what a seed means
+    assert "".join(str(int(one)) for one in half[:24]) == "011010101001010110110001"
+
+
+def test_pixelated_images(hoicli: Hoicli, tmp_path: Path) -> None:
+    cv2 = pytest.importorskip("cv2")
+    out = tmp_path / "out"
+    out.mkdir()
+    options = ("--pixelate", "0.5", "--seed", "3", "--block", "5")
+    records = run(hoicli, *options, "--images", IMAGES, "--save-images", out, SCENES)
+    given = [json.loads(line) for line in SCENES.read_text().splitlines()]
+    assert [{key: value for key, value in record.items() if key != "pixelated"} for record in records] == given
+    assert {record["pixelated"] for record in records} == {0, 5}
+    for record in records:
+        before, after = (cv2.imread(str(folder / record["file_name"])) for folder in (IMAGES, out))
+        if record["pixelated"]:
+            assert np.array_equal(after, pixelate(before, 5))
+            assert not np.array_equal(after, before)
+        else:
+            assert (out / record["file_name"]).read_bytes() == (IMAGES / record["file_name"]).read_bytes()
+    assert run(hoicli, *options, SCENES) == records  # no image is needed, and none changes what is chosen
+    small = run(hoicli, *options, "--rectangles", SCENES)
+    assert small == [{"image_id": record["image_id"], "pixelated": record["pixelated"]} for record in records]
+    assert {record["pixelated"] for record in run(hoicli, "--pixelate", "1", SCENES)} == {8}
+
+
+# The curriculum
+
+
+def history(*epochs: tuple[int, float]) -> list[Epoch]:
+    return [Epoch(number, level, score) for number, (level, score) in enumerate(epochs)]
+
+
+def test_a_curriculum_by_hand() -> None:
+    made = decisions(history((0, 10), (0, 20), (0, 25), (0, 25.5), (1, 26), (1, 25.74)), threshold=0.1)
+    assert [decision.epoch for decision in made] == [0, 1, 2, 3, 4, 5, 6]
+    assert [decision.change for decision in made][:2] == [None, None]
+    changes = [decision.change for decision in made[2:]]
+    assert changes == pytest.approx([1.0, 0.25, 0.02, 0.5 / 25.5, -0.01])
+    # the largest change so far is 1, so a level is unlocked when the change is below 0.1: after the fourth epoch, ...
+    assert [decision.threshold for decision in made[2:]] == pytest.approx([0.1 * (1 + EPSILON)] * 5)
+    assert [decision.upgrade for decision in made] == [False, False, False, False, True, True, True]
+    assert [LEVELS[decision.unlocked] for decision in made[3:]] == ["clean", "low", "middle", "high"]
+    # ... and a new level, of which nothing is known, is tried first; of two new ones the lower
+    assert [LEVELS[decision.level] for decision in made] == ["clean"] * 4 + ["low", "middle", "middle"]
+    last = made[-1]
+    assert last.memory == (4, 2, 0, 0)
+    assert last.scores == pytest.approx((25.5 / 5, 25.74 / 3, 25.74, 25.74))
+
+
+def test_clean_takes_its_turn() -> None:
+    """Of levels that do equally well, the one that was used least is next; at par the lower."""
+    used = history((0, 10.0), (1, 10.0), (2, 10.0), (3, 10.0))
+    assert [LEVELS[decision.level] for decision in decisions(used)][-1] == "clean"
+    assert LEVELS[decisions([*used, Epoch(4, 0, 10.0)])[-1].level] == "low"
+    assert LEVELS[decisions([*used, Epoch(4, 0, 10.0), Epoch(5, 1, 9.0)])[-1].level] == "middle"
+    # a level that does better keeps its turn longer: 30 / 3 against 9 / 2 of the others
+    better = history((0, 9.0), (1, 9.0), (2, 30.0), (2, 30.0), (3, 9.0))
+    assert LEVELS[decisions(better)[-1].level] == "middle"
+
+
+def test_a_stand_still_unlocks_and_high_is_the_end() -> None:
+    made = decisions(history(*[(0, 20.0)] * 6))
+    assert [decision.unlocked for decision in made] == [0, 0, 1, 2, 3, 3, 3]
+    assert [decision.upgrade for decision in made] == [False, False, True, True, True, False, False]
+
+
+def test_a_wild_score_unlocks_nothing() -> None:
+    made = decisions(history((0, 10), (0, 20), (0, 10), (0, 20), (0, 9)))
+    assert {decision.unlocked for decision in made} == {0}
+    assert {decision.level for decision in made} == {0}
+
+
+def test_a_score_of_zero_says_nothing_about_the_next() -> None:
+    made = decisions(history((0, 0.0), (0, 5.0), (0, 10.0), (0, 10.5)))
+    assert [decision.change for decision in made] == [None, None, None, 1.0, pytest.approx(0.05)]
+    assert made[-1].upgrade
+
+
+def test_what_was_trained_is_unlocked() -> None:
+    made = decisions(history((2, 10.0)))
+    assert made[-1].unlocked == 2
+    assert made[-1].scores == (10.0, 10.0, 5.0)  # nothing known of clean and low but the present score
+    assert LEVELS[made[-1].level] == "clean"
+
+
+scores = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 100)), max_size=12)
+
+
+@given(scores, st.randoms(), st.floats(0.01, 2))
+def test_neither_order_nor_scale_decides(pairs: list[tuple[int, float]], shuffle: random.Random, factor: float) -> None:
+    epochs = history(*pairs)
+    lines = [
+        Line("e", number, orjson.dumps({"epoch": epoch.epoch, "severity": epoch.level, "score": epoch.score}))
+        for number, epoch in enumerate(epochs, start=1)
+    ]
+    shuffle.shuffle(lines)
+    assert read_epochs(lines) == epochs
+    made = decisions(epochs)
+    for decision in made:
+        assert decision.level <= decision.unlocked <= 3
+        assert sum(decision.memory) == decision.epoch
+    unlocked = [decision.unlocked for decision in made]
+    assert unlocked == sorted(unlocked)
+    doubled = decisions([Epoch(epoch.epoch, epoch.level, 2 * epoch.score) for epoch in epochs])  # exact in binary
+    assert [decision.level for decision in doubled] == [decision.level for decision in made]
+
+
+def test_the_filter(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "epochs.jsonl"
+    path.write_text("")
+    start = hoicli("curriculum", path)
+    assert json.loads(start.out)["severity"] == "clean"
+    assert json.loads(start.out)["epoch"] == 0
+    lines = ['{"epoch": 3, "severity": "clean", "score": 10}', '{"epoch": 4, "severity": 0, "score": 20}']
+    path.write_text("\n".join([*lines, '{"epoch": 5, "severity": "clean", "score": 20.1}']))
+    (line,) = hoicli("curriculum", path).out.splitlines()
+    assert json.loads(line) == {
+        "epoch": 6,
+        "severity": "low",
+        "ratio": 0.4,
+        "relative_change": pytest.approx(0.005),
+        "largest_change": 1.0,
+        "threshold": pytest.approx(0.1),
+        "upgrade": True,
+        "unlocked": "low",
+        "memory": {"clean": 3, "low": 0, "middle": 0, "high": 0},
+        "scores": {"clean": 20.1 / 4, "low": 20.1},
+    }
+    every = hoicli("curriculum", "--every", path).out.splitlines()
+    assert [json.loads(each)["epoch"] for each in every] == [3, 4, 5, 6]
+    assert every[-1] == line
+    calmer = json.loads(hoicli("curriculum", "--threshold", "0.004", path).out)
+    assert (calmer["severity"], calmer["upgrade"]) == ("clean", False)
+    assert hoicli("curriculum", "--threshold", "0", path).err == "hoicli: --threshold 0: give a number above 0\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            '{"epoch": 1, "severity": "clean", "score": 3}',
+            "epoch: epoch 1 is at {path}:1 already; keep one line an epoch",
+        ),
+        (
+            '{"epoch": 3, "severity": "clean", "score": 3}',
+            "epoch: there is no epoch 2; changes are between consecutive",
+        ),
+        ('{"epoch": -1, "severity": "clean", "score": 3}', "epoch: missing or no whole number of at least 0"),
+        ('{"epoch": true, "severity": "clean", "score": 3}', "epoch: missing or no whole number"),
+        ('{"epoch": 2, "severity": "extreme", "score": 3}', "severity: choose clean, low, middle, high, or 0 to 3"),
+        ('{"epoch": 2, "severity": 4, "score": 3}', "severity: choose clean"),
+        ('{"epoch": 2, "score": 3}', "severity: choose clean"),
+        ('{"epoch": 2, "severity": "low", "score": -1}', "score: missing or no finite number of at least 0"),
+        ('{"epoch": 2, "severity": "low", "score": NaN}', "score: nan: numbers must be finite"),
+        ('{"epoch": 2, "severity": "low"}', "score: missing"),
+        ("[]", "an array, not an object"),
+    ],
+)
+def test_a_bad_epoch_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "epochs.jsonl"
+    path.write_text('{"epoch": 1, "severity": "clean", "score": 10}\n' + line + "\n")
+    result = hoicli("curriculum", path)
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert result.err.startswith(f"{path}:2: {message.format(path=path)}")
+
+
+def test_reading_epochs_says_where() -> None:
+    with pytest.raises(DataError, match=r"^e:1: epoch: missing"):
+        read_epochs([Line("e", 1, b"{}")])

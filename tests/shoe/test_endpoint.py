@@ -1,0 +1,393 @@
+"""The key of an endpoint: checked before it is used, and seen nowhere, whatever a server sends back."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.errors import DataError, UsageError
+from hoicli.shoe import client
+from hoicli.shoe.answers import AnswerCache
+from hoicli.shoe.endpoint import IN_ITS_PLACE, WITHHELD, Endpoint
+from hoicli.shoe.interview import Interview
+from hoicli.shoe.questions import Question
+from tests.support.llm_stub import Response, rate, said, serving
+from tests.support.project import Hoicli
+
+KEY = "sk-Proj/4f9a+Zq2=LmX7c0"
+URL = "http://127.0.0.1:9/v1"
+QUESTION = Question("v", "clean.v.01", "wash.v.03", "one thing", "another")
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(client, "RETRIES", 2)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"pos": "v", "a": "clean.v.01", "b": "wash.v.03"}\n')
+    return path
+
+
+def ask(url: str, pairs: Path, *more: object) -> list[object]:
+    return ["shoe-sim", "--backend", "llm", "--base-url", url, "--pairs", pairs, "--model", "m", *more]
+
+
+def without_punctuation(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).lower()
+
+
+DISGUISES: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "in capitals": str.upper,
+    "spaced out": " ".join,
+    "on two lines": lambda key: key[:11] + "\r\n  " + key[11:],
+    "a character an item": lambda key: json.dumps(list(key)),
+    "its first two thirds": lambda key: key[: 2 * len(key) // 3],
+    "its end": lambda key: key[-16:],
+    "JSON escapes": lambda key: "".join(f"\\u{ord(letter):04x}" for letter in key),
+    "JSON escapes here and there": lambda key: key.replace("P", "\\u0050").replace("/", "\\/").replace("Z", "\\u005A"),
+    "JSON in JSON": lambda key: json.dumps("".join(f"\\u{ord(letter):04x}" for letter in key)),
+    "Python escapes": lambda key: "".join(f"\\x{ord(letter):02x}" for letter in key),
+    "percent": lambda key: quote(key, safe=""),
+    "percent, all of it": lambda key: "".join(f"%{ord(letter):02X}" for letter in key),
+    "percent twice": lambda key: quote(quote(key, safe=""), safe=""),
+    "HTML": lambda key: "".join(f"&#{ord(letter)};" for letter in key),
+    "base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "base64 of the header": lambda key: base64.b64encode(f"Bearer {key}".encode()).decode(),
+    "base64 of more": lambda key: base64.b64encode(f"user:{key}, and more".encode()).decode(),
+    "base64 of a header for URLs": lambda key: base64.urlsafe_b64encode(f"Xy {key}\n".encode()).decode().rstrip("="),
+    "hexadecimal": lambda key: key.encode().hex(),
+    "hexadecimal, in pairs": lambda key: key.encode().hex(":").upper(),
+    "two bytes a letter": lambda key: key.encode("utf-16-le").decode(),
+}
+
+
+def betrays(text: str, disguise: Callable[[str], str]) -> bool:
+    """Whether a text has the key, or what the disguise made of it."""
+    return any(
+        without_punctuation(form) in without_punctuation(text)
+        for form in (KEY, disguise(KEY), repr(disguise(KEY))[1:-1])
+    )
+
+
+@pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
+def test_a_server_that_sends_the_key_back(
+    hoicli: Hoicli, tmp_path: Path, pairs: Path, disguise: Callable[[str], str]
+) -> None:
+    """In an error of every form, in a header, and as the answer itself: not printed, and not in the cache."""
+    cache = tmp_path / "answers.jsonl"
+    echo = disguise(KEY)
+    header = "".join(letter for letter in echo if letter.isprintable())
+    responses = [
+        Response(401, json.dumps({"error": {"message": f"Incorrect API key provided: {echo}. See the manual."}})),
+        Response(400, f"<html>Authorization: Bearer {echo}</html>"),
+        Response(403, json.dumps({"error": {"headers": {"Authorization": f"Bearer {echo}"}}})),
+        Response(503, " " * 40 + "x" * 60 + f"Bearer {echo}"),  # where the line is cut
+        Response(302, Location=f"http://127.0.0.1:9/?key={header}"),
+        said(f"I was asked with {echo}"),
+        said("x" * 1990 + echo),  # where the kept text is cut
+        said(echo * 500),
+    ]
+    for response in responses:
+        with serving(lambda *_, response=response: response) as stub:
+            result = hoicli(*ask(stub.url, pairs, "--cache", cache))
+            assert result.code == 1
+            skipped = hoicli(*ask(stub.url, pairs, "--cache", cache, "--on-error", "skip"))
+        for text in (result.out + result.err, skipped.out + skipped.err, cache.read_text()):
+            assert not betrays(text, disguise), text
+    assert cache.read_text().count('"rating":null') == 3 * 3 * 2
+
+
+def test_what_is_shown_instead(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> None:
+    endpoint = Endpoint(URL, KEY)
+    assert endpoint.shown(f"no such key: {KEY}, sorry") == f"no such key: {IN_ITS_PLACE}, sorry"
+    assert endpoint.shown(f"no such key: {KEY.upper()}") == WITHHELD
+    assert endpoint.shown("the model is not known") == "the model is not known"
+    assert endpoint.shown("sk-Proj-***c0") == "sk-Proj-***c0"  # as servers name a key that they do not print
+    assert Endpoint(URL).shown(KEY) == KEY
+    with serving(lambda *_: Response(401, json.dumps({"error": {"message": f"bad key {KEY}"}}))) as stub:
+        result = hoicli(*ask(stub.url, pairs))
+    assert "HTTP 401 (bad key [key]): put a valid key into OPENAI_API_KEY, or name its variable" in result.err
+
+
+@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=5), st.text(max_size=30))
+def test_a_short_key_hides_itself_and_no_other_word(key: str, text: str) -> None:
+    """Servers on one's own machine want any key: `x`, `none`. They are in many words, not only in disguise."""
+    assert Endpoint(URL, key).shown(text) == text.replace(key, IN_ITS_PLACE)
+
+
+@given(
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=200),
+    st.binary(max_size=7),
+    st.binary(max_size=7),
+)
+def test_any_key_in_base64_is_found(key: str, before: bytes, after: bytes) -> None:
+    endpoint = Endpoint(URL, key)
+    if len(without_punctuation(key)) >= 6:
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            assert endpoint.shown(encode(before + key.encode() + after).decode()) == WITHHELD
+
+
+def test_a_rating_beside_the_key_counts(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> None:
+    cache = tmp_path / "answers.jsonl"
+    with serving(lambda *_: said(f'{KEY}: {{"rating": 3}}')) as stub:
+        result = hoicli(*ask(stub.url, pairs, "--cache", cache))
+    assert json.loads(result.out)["similarity"] == 0.75
+    assert KEY not in result.out + result.err + cache.read_text()
+
+
+@contextmanager
+def speaking(line: bytes) -> Iterator[str]:
+    """The URL of a server that answers everything with these bytes."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                while b"}" not in connection.recv(1 << 16):  # what is not read resets the connection
+                    pass
+                connection.sendall(line)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+        thread.join()
+
+
+def test_a_status_line_that_is_the_key(hoicli: Hoicli, pairs: Path) -> None:
+    for line in (f"Bearer {KEY}\r\n\r\n", f"HTTP/1.1 {KEY} no\r\n\r\n", f"HTTP/1.1 400 {KEY}\r\nX: {KEY}\r\n\r\n{KEY}"):
+        with speaking(line.encode()) as url:
+            result = hoicli(*ask(url, pairs))
+        assert (result.code, result.err.count("\n")) == (1, 2)
+        assert KEY not in result.err
+        assert IN_ITS_PLACE in result.err
+
+
+def test_a_redirect_gets_nothing(hoicli: Hoicli, pairs: Path) -> None:
+    with serving() as other, serving(lambda *_: Response(307, Location=f"{other.url}/chat/completions")) as stub:
+        assert hoicli(*ask(stub.url, pairs)).code == 1
+        assert stub.headers[0]["Authorization"] == f"Bearer {KEY}"
+        assert other.headers == []
+
+
+# Before anything is asked
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-one\nsk-two",
+        "sk-one\r\nX-Other: 1",
+        "sk one",
+        "sk\tone",
+        "sk-\x00",
+        "sk-\x7f",
+        "sk-\u20ac",
+        "sk-\xe9",
+        "sk\xa0one",
+    ],
+)
+def test_a_key_that_is_none_is_not_quoted(
+    hoicli: Hoicli, tmp_path: Path, pairs: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setattr(os, "environ", {**os.environ, "MY_KEY": key})  # NUL: the system itself would refuse it
+    cache = tmp_path / "answers.jsonl"
+    with serving() as stub:
+        result = hoicli(*ask(stub.url, pairs, "--key-env", "MY_KEY", "--cache", cache))
+        assert stub.requests == []
+    assert (result.code, result.out, cache.exists()) == (2, "", False)
+    assert result.err == (
+        "hoicli: MY_KEY: its key holds a line break, a space, a control character or one beyond ASCII (not shown "
+        "here); put the key alone into the variable\n"
+    )
+
+
+def test_a_line_end_behind_the_key_is_none_of_it(hoicli: Hoicli, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", f" {KEY}\r\n")
+    with serving() as stub:
+        assert hoicli(*ask(stub.url, pairs)).code == 0
+        assert stub.headers[0]["Authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("url", "what"),
+    [
+        ("http://user:hunter2@127.0.0.1:{port}/v1", "a user or password (@)"),
+        ("http://hunter2@127.0.0.1:{port}/v1", "a user or password (@)"),
+        ("http://user:hunter2/4@127.0.0.1:{port}/v1", "a user or password (@)"),
+        ("user:hunter2@127.0.0.1:{port}/v1", "a user or password (@)"),
+        ("http://127.0.0.1:{port}/v1?api-key=hunter2", "a query (?)"),
+        ("http://127.0.0.1:{port}/v1#hunter2", "a fragment (#)"),
+    ],
+)
+def test_secrets_in_the_url_are_refused_and_not_quoted(
+    hoicli: Hoicli, tmp_path: Path, pairs: Path, url: str, what: str
+) -> None:
+    with serving() as stub:
+        url = url.format(port=stub.url.split(":")[-1].removesuffix("/v1"))
+        for more in ((), ("--dry-run",)):
+            result = hoicli(*ask(url, pairs, *more))
+            assert (result.code, result.out) == (2, "")
+            assert result.err == (
+                f"hoicli: --base-url: holds {what}, which is not shown here; give http://HOST[:PORT]/v1 and put the "
+                "key into a variable (--key-env)\n"
+            )
+        assert stub.requests == []
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1/v1", "http://host:port/v1", "http://host/v 1", "http://h\xf6st/v1", "http://:80"]
+)
+def test_urls_that_are_none(url: str) -> None:
+    with pytest.raises(UsageError, match=r"--base-url .*: give http://HOST\[:PORT\]/v1 or https://HOST/v1"):
+        Endpoint(url)
+
+
+def test_the_key_in_the_wrong_option_is_not_quoted(hoicli: Hoicli, pairs: Path) -> None:
+    result = hoicli(*ask(URL, pairs, "--key-env", "sk-4f9aZq2LmX7c0"))
+    assert result.code == 2
+    assert result.err == (
+        "hoicli: --key-env: there is no such environment variable, or it is empty; give the name of the variable, not "
+        "the key\n"
+    )
+    for arguments in (ask(f"{URL}/{KEY} ", pairs), ask(URL, pairs, "--body", f'{{"key": "{KEY}"')):
+        result = hoicli(*arguments)
+        assert result.code == 2
+        assert KEY not in result.err
+        assert IN_ITS_PLACE in result.err
+
+
+def test_no_traceback_has_the_key(pairs: Path) -> None:
+    """Not even where hoicli shows tracebacks, of every failure above that has one."""
+    with serving(lambda *_: Response(401, f"no {KEY}")) as stub:
+        for url, key in ((stub.url, KEY), (stub.url, f"{KEY}\nmore"), (f"http://u:{KEY}@h/v1", KEY)):
+            process = subprocess.run(
+                [sys.executable, "-m", "hoicli", *map(str, ask(url, pairs))],
+                env={**os.environ, "OPENAI_API_KEY": key, "HOICLI_DEBUG": "1"},
+                capture_output=True,
+                text=True,
+            )
+            assert process.returncode in (1, 2)
+            assert KEY not in process.stdout + process.stderr
+            assert "Traceback" not in process.stderr
+
+
+def test_a_proxy_s_password_is_not_quoted(hoicli: Hoicli, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_PROXY")
+    for proxy in ("http://user:hunter2@127.0.0.1:9", "http://user:hunter2/4@127.0.0.1:9", "http:/user:hunter2@h"):
+        for name in ("http_proxy", "HTTP_PROXY"):
+            monkeypatch.setenv(name, proxy)
+        result = hoicli(*ask("http://hoicli.invalid/v1", pairs))
+        assert (result.code, result.err.count("\n")) == (1, 2)
+        assert "hunter2" not in result.err
+        assert "internal error" not in result.err
+
+
+def test_the_library_keeps_it_too(tmp_path: Path) -> None:
+    endpoint = Endpoint(URL, KEY)
+    assert KEY not in repr(endpoint) + str(endpoint)
+    with serving(lambda *_: Response(400, KEY)) as stub, pytest.raises(DataError) as caught:
+        Interview(Endpoint(stub.url, KEY), AnswerCache(None), jobs=1).ratings([QUESTION], ["m"])
+    assert KEY not in str(caught.value) + caught.value.problem + caught.value.place
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert rate("m", "a", "b") in range(5)
+
+
+# The cache is no output
+
+
+def test_the_cache_is_never_replaced_by_the_output(
+    hoicli: Hoicli, tmp_path: Path, pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with serving() as stub:
+        assert hoicli(*ask(stub.url, pairs, "--cache", "paid.jsonl")).code == 0
+        paid = Path("paid.jsonl").read_bytes()
+        Path("link.jsonl").symlink_to("paid.jsonl")
+        Path("hard.jsonl").hardlink_to("paid.jsonl")
+        Path("dangling.jsonl").symlink_to("new.jsonl")
+        Path("x").mkdir()
+        stub.requests.clear()
+        for cache, output in (
+            ("paid.jsonl", "paid.jsonl"),
+            ("paid.jsonl", "./paid.jsonl"),
+            (tmp_path / "paid.jsonl", "paid.jsonl"),
+            ("paid.jsonl", "link.jsonl"),
+            ("link.jsonl", "paid.jsonl"),
+            ("paid.jsonl", "hard.jsonl"),
+            ("new.jsonl", "new.jsonl"),
+            ("new.jsonl", tmp_path / "x" / ".." / "new.jsonl"),
+            ("new.jsonl", "dangling.jsonl"),
+        ):
+            for more in (("--model", "other"), ("--dry-run",)):
+                result = hoicli(*ask(stub.url, pairs, "--cache", cache, "-o", output, *more))
+                assert (result.code, result.out) == (2, "")
+                assert result.err == f"hoicli: --cache {cache}: is the output of -o already; give another file\n"
+        assert stub.requests == []
+        assert Path("paid.jsonl").read_bytes() == paid
+        assert not Path("new.jsonl").exists()
+        assert hoicli(*ask(stub.url, pairs, "--cache", "paid.jsonl", "-o", "other.jsonl")).code == 0
+
+
+# A server that is down
+
+
+def test_a_server_that_is_down(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> None:
+    with serving() as stub:
+        url = stub.url
+    result = hoicli(*ask(url, pairs))
+    first, second = result.err.splitlines()
+    assert first == "hoicli: without --cache FILE a run that ends early loses its answers"
+    assert second.startswith(f"{url}/chat/completions: no connection (")
+    assert second.endswith(", 2 times; nothing was answered")
+    cached = hoicli(*ask(url, pairs, "--cache", tmp_path / "answers.jsonl"))
+    assert cached.err.count("\n") == 1
+    assert cached.err.endswith(", 2 times; nothing was answered\n")
+    assert "kept" not in result.err + cached.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(("--timeout", value) for value in ("inf", "nan", "0", "-1", "1e300")),
+        *(("--jobs", value) for value in ("100000", "0", "-1")),
+        *(("--body", value) for value in ('{"a":' * 100_000, '{"a": NaN}', '{"a": 1e999}', "[]", "{", "9" * 5000)),
+        ("--body", "[" * 900 + "]" * 900),
+        *(("--model", value) for value in ("a\x1b[2J", "\udcff", "")),
+    ],
+    ids=lambda options: " ".join(options)[:20],
+)
+def test_options_are_checked_before_work(hoicli: Hoicli, pairs: Path, options: tuple[str, str]) -> None:
+    with serving() as stub:
+        result = hoicli(*ask(stub.url, pairs), *options)
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+        assert len(result.err) < 1100
+        assert options[0] in result.err
+        assert not stub.asked

@@ -1,0 +1,586 @@
+"""Language models as raters, against a server on this machine: nothing is lost, and nothing is asked twice."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import note
+from hoicli.shoe import answers, client
+from hoicli.shoe.answers import Answer, AnswerCache
+from hoicli.shoe.endpoint import Endpoint
+from hoicli.shoe.interview import Interview
+from hoicli.shoe.questions import Question, parse_rating
+from tests.support.llm_stub import Asked, Fault, Response, Stub, rate, said, serving
+
+QUESTIONS = [Question("v", f"a{number:03}.v.01", f"b{number:03}.v.01", "one thing", "another") for number in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "FIRST_WAIT", 0.001)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[AnswerCache]:
+    found = AnswerCache(str(tmp_path / "answers.jsonl"))
+    yield found
+    found.close()
+
+
+def interview(stub: Stub, cache: AnswerCache, *, skip: bool = False, timeout: float = 300, jobs: int = 8) -> Interview:
+    return Interview(Endpoint(stub.url, timeout=timeout), cache, jobs=jobs, skip=skip)
+
+
+def expected(*models: str) -> list[dict[str, int]]:
+    return [{model: rate(model, question.a, question.b) for model in models} for question in QUESTIONS]
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        ('{"rating": 3}', 3),
+        ("{'rating': '4'}", 4),
+        ('{"rating": 2.0}', 2),
+        ('```json\n{"rating": 0, "why": "no"}\n```', 0),
+        ('Both are gentle. {"rating": 1}', 1),
+        ('<think>{"rating": 4}? No.</think>\n{"rating": 1}', 1),
+        ('{"rating": 1} or rather {"rating": 1}', 1),
+        (" 3\n", 3),
+        ('{"rating": 1} or rather {"rating": 2}', None),
+        ('<think>maybe {"rating": 1}', None),
+        ('{"rating": 5}', None),
+        ('{"rating": 2.5}', None),
+        ('{"rating": -1}', None),
+        ('{"rating": 25}', None),
+        ("3 of 4", None),
+        ("", None),
+    ],
+)
+def test_what_counts_as_a_rating(text: str, rating: int | None) -> None:
+    assert parse_rating(text) == rating
+
+
+def test_a_question_shows_both_glosses_and_the_scale() -> None:
+    system, task = Question("n", "cup.n.01", "mug.n.04", "small open container", "with handle").messages()
+    assert (system["role"], task["role"]) == ("system", "user")
+    for words in ("objects", "A. cup.n.01 -- small open container", "B. mug.n.04 -- with handle", '{"rating": N}'):
+        assert words in task["content"]
+
+
+# Asking
+
+
+def test_every_question_is_asked_once_of_every_model(cache: AnswerCache) -> None:
+    with serving() as stub:
+        asked = interview(stub, cache, jobs=4)
+        assert asked.ratings(QUESTIONS, ["m1", "m2"]) == expected("m1", "m2")
+        assert asked.failures == []
+        assert set(stub.asked.values()) == {1}
+        assert len(stub.asked) == 80
+        assert (asked.usage.answers, asked.usage.prompt, asked.usage.completion) == (80, 16000, 560)
+        assert 1 < stub.most_at_once <= 4
+        body = stub.requests[0]
+        assert body["temperature"] == 0
+        assert body.keys() == {"model", "messages", "temperature"}
+        assert stub.headers[0]["path"] == "/v1/chat/completions"
+        assert "Authorization" not in stub.headers[0]
+        again = interview(stub, cache)
+        assert again.ratings(QUESTIONS, ["m1", "m2"]) == expected("m1", "m2")
+        assert again.usage.answers == 0
+        assert sum(stub.asked.values()) == 80
+
+
+def test_a_new_wording_or_other_fields_are_new_questions(cache: AnswerCache) -> None:
+    with serving() as stub:
+        interview(stub, cache).ratings(QUESTIONS[:2], ["m"])
+        other = Interview(Endpoint(f"{stub.url}/chat/completions", body={"max_tokens": 9}), cache)
+        other.ratings(QUESTIONS[:2], ["m"])
+        assert set(stub.asked.values()) == {2}
+        assert stub.requests[-1]["max_tokens"] == 9
+
+
+FAULTS = {
+    "rate limit": Response(429, '{"error": {"message": "slow down"}}', Retry_After="0"),
+    "rate limit, a date": Response(429, Retry_After="Thu, 01 Jan 1970 00:00:00 GMT"),
+    "rate limit, no word when": Response(429),
+    "overloaded": Response(503, "<html>busy</html>", Retry_After="nonsense"),
+    "broken": Response(500, b"\xff\xfe"),
+    "connection cut": Response(0),
+    "no JSON": Response(200, "hello"),
+    "no completion": Response(200, '{"choices": []}'),
+    "nested without end": Response(200, "[" * 100_000),
+    "no text": said(""),
+    "no rating": said("They are alike."),
+    "a number too high": said('{"rating": 7}'),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_what_goes_wrong_once_is_asked_again(cache: AnswerCache, fault: Response) -> None:
+    def first_time(_: Stub, __: Asked, times: int) -> Response | None:
+        return fault if times == 1 else None
+
+    with serving(first_time) as stub:
+        asked = interview(stub, cache)
+        assert asked.ratings(QUESTIONS, ["m"]) == expected("m")
+        assert asked.failures == []
+        assert set(stub.answered.values()) == {1}
+        assert set(stub.asked.values()) == {2}
+
+
+def test_a_server_that_does_not_answer_in_time_is_asked_again(cache: AnswerCache) -> None:
+    def slow(_: Stub, __: Asked, times: int) -> Response | None:
+        return Response(200, "late", wait=600) if times == 1 else None
+
+    with serving(slow) as stub:
+        assert interview(stub, cache, timeout=1).ratings(QUESTIONS[:4], ["m"]) == expected("m")[:4]
+        assert min(stub.asked.values()) >= 2
+
+
+ENDLESS = {
+    "a body of no length": (b"HTTP/1.1 200 OK\r\n\r\n", b" "),
+    "an answer, then more": (b"HTTP/1.1 200 OK\r\n\r\n" + said('{"rating": 1}').body, b" "),
+    "an error's text": (b"HTTP/1.1 500 no\r\nContent-Length: 8000\r\n\r\n", b"a"),
+}
+"""What a server sends at first, and then again and again."""
+
+
+@contextmanager
+def dripping(first: bytes, again: bytes) -> Iterator[str]:
+    """The URL of a server that never comes to an end."""
+
+    def speak(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(first)
+            while not over.wait(0.03):
+                connection.sendall(again)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=speak, args=[server.accept()[0]], daemon=True).start()
+
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        over.set()
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("sent", ENDLESS.values(), ids=ENDLESS)
+def test_a_timeout_covers_a_body_that_does_not_end(
+    cache: AnswerCache, sent: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a part of it alone this would never end."""
+    monkeypatch.setattr(client, "RETRIES", 2)
+    words = r"(no answer within 0.4 s|HTTP 500.*), 2 times"
+    with dripping(*sent) as url, pytest.raises(DataError, match=words):
+        Interview(Endpoint(url, timeout=0.4), cache, jobs=1).ratings(QUESTIONS[:1], ["m"])
+
+
+def test_waiting_is_told_once(
+    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(client, "TOLD", 0.02)
+    monkeypatch.setattr(client, "LONGEST_RETRY_AFTER", 0.03)
+    asks, refuses = Response(429, Retry_After="3600"), Response(429)
+    for busy, words in ((asks, "waiting for 0 s, as it asks (Retry-After)"), (refuses, "trying again")):
+        monkeypatch.setattr(client, "FIRST_WAIT", 0.001 if busy is asks else 0.03)
+
+        def once(_: Stub, __: Asked, times: int, busy: Response = busy) -> Response | None:
+            return busy if times == 1 else None
+
+        with serving(once) as stub:
+            interview(stub, cache, jobs=1).ratings(QUESTIONS[:3], [words])
+            (line,) = capsys.readouterr().err.splitlines()
+            assert line.startswith(f"hoicli: {stub.url}/chat/completions: HTTP 429; {words}")
+
+
+def test_a_server_is_not_waited_for_without_end(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "LONGEST_IN_ALL", 0.1)
+    monkeypatch.setattr(client, "LONGEST_RETRY_AFTER", 0.08)
+    with serving(lambda *_: Response(503, Retry_After="900")) as stub:
+        with pytest.raises(DataError, match=r"HTTP 503, \d times; it asks for 0 s more, which is too long"):
+            interview(stub, cache, jobs=1).ratings(QUESTIONS[:1], ["m"])
+        assert sum(stub.asked.values()) < 4
+
+
+def test_half_a_character_is_a_bad_answer(cache: AnswerCache) -> None:
+    content = '{"choices": [{"message": {"content": "{\\"rating\\": 3} \\ud800"}}]}'
+    with serving(lambda _, __, times: Response(200, content) if times == 1 else None) as stub:
+        assert interview(stub, cache).ratings(QUESTIONS[:3], ["m"]) == [
+            {"m": rate("m", question.a, question.b)} for question in QUESTIONS[:3]
+        ]
+        assert set(stub.asked.values()) == {2}
+
+
+def test_retry_after_is_waited_for_by_all(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    moments: list[float] = []
+    asked: list[float] = []
+    monkeypatch.setattr(client, "LONGEST_RETRY_AFTER", 0.05)
+    pause = client.Client._pause_until
+
+    def noted(asking: client.Client, moment: float) -> None:
+        moments.append(asking._not_before)
+        pause(asking, moment)
+
+    monkeypatch.setattr(client.Client, "_pause_until", noted)
+
+    def busy(stub: Stub, _: Asked, __: int) -> Response | None:
+        asked.append(time.monotonic())
+        return Response(429, Retry_After="3600") if sum(stub.asked.values()) == 1 else None
+
+    with serving(busy) as stub:
+        assert interview(stub, cache, jobs=1).ratings(QUESTIONS[:3], ["m"]) == expected("m")[:3]
+    assert len(asked) == 4
+    assert asked[0] < max(moments) <= asked[1]
+
+
+def test_screening_saves_the_other_models_what_is_unrelated(cache: AnswerCache) -> None:
+    with serving() as stub:
+        found = interview(stub, cache).ratings(QUESTIONS, ["m1", "s", "m2"], "s")
+        for question, scores in zip(QUESTIONS, found, strict=True):
+            screened = rate("s", question.a, question.b)
+            assert scores["s"] == screened
+            assert scores.keys() == ({"s"} if screened == 0 else {"s", "m1", "m2"})
+            assert stub.asked["m1", question.a, question.b] == (0 if screened == 0 else 1)
+        # what a run without screening has asked before does not change the screened table
+        interview(stub, cache).ratings(QUESTIONS, ["m1", "m2"])
+        assert interview(stub, cache).ratings(QUESTIONS, ["m1", "m2"], "s") == found
+
+
+# Failing
+
+
+def never(asked: Asked) -> Fault:
+    """Nothing usable about one question, whatever is asked."""
+    return lambda _, what, __: said("I'd rather not") if what == asked else None
+
+
+def test_a_bad_answer_is_asked_again_then_told_and_the_others_are_kept(cache: AnswerCache, tmp_path: Path) -> None:
+    stubborn = ("m", QUESTIONS[7].a, QUESTIONS[7].b)
+    with serving(never(stubborn)) as stub:
+        asked = interview(stub, cache)
+        found = asked.ratings(QUESTIONS, ["m"])
+        assert [str(failure) for failure in asked.failures] == ['m on a007.v.01 and b007.v.01 (said "I\'d rather not")']
+        assert found == [*expected("m")[:7], {}, *expected("m")[8:]]
+        assert stub.asked[stubborn] == 3
+        reminded = next(body for body in stub.requests if len(body["messages"]) == 4)["messages"]
+        assert reminded[2] == {"role": "assistant", "content": "I'd rather not"}
+        assert reminded[3]["content"].startswith("That was not the format.")
+    lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    assert len(lines) == 39 + 3
+    assert [line["answer"] for line in lines if line["rating"] is None] == ["I'd rather not"] * 3
+    with serving() as stub:  # it has thought better of it
+        assert interview(stub, cache).ratings(QUESTIONS, ["m"]) == expected("m")
+        assert stub.asked == {stubborn: 1}
+
+
+def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(
+    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "RETRIES", 3)
+
+    def closes(stub: Stub, _: Asked, __: int) -> Response | None:
+        return Response(503, "gone") if sum(stub.answered.values()) >= 10 else None
+
+    with serving(closes) as stub:
+        with pytest.raises(DataError, match=r"HTTP 503 \(gone\), 3 times; what was answered is kept, run again"):
+            interview(stub, cache, jobs=2).ratings(QUESTIONS, ["m"])
+        answered = dict(stub.answered)
+        assert len(answered) == 10
+        stub.fault = None
+        assert interview(stub, cache).ratings(QUESTIONS, ["m"]) == expected("m")
+        assert set(stub.answered.values()) == {1}
+        stub.fault = lambda *_: Response(503, "gone")
+        skipping = interview(stub, cache, skip=True)
+        assert skipping.ratings(QUESTIONS[:2], ["other"]) == [{}, {}]
+        assert [failure.reason for failure in skipping.failures] == ["HTTP 503 (gone), 3 times"] * 2
+
+
+def test_what_became_of_the_answers_is_true(
+    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(client, "RETRIES", 2)
+
+    def closes(stub: Stub, _: Asked, __: int) -> Response | None:
+        return Response(400, "{}") if sum(stub.answered.values()) >= limit else None
+
+    for file, limit, words in (
+        (str(tmp_path / "some.jsonl"), 3, "what was answered is kept, run again to go on"),
+        (None, 3, "the answers so far (3) are lost, run again with --cache FILE"),
+        (str(tmp_path / "none.jsonl"), 0, "nothing was answered"),
+        (None, 0, "nothing was answered"),
+    ):
+        kept = AnswerCache(file)
+        with serving(closes) as stub, pytest.raises(DataError) as caught:
+            interview(stub, kept, jobs=1).ratings(QUESTIONS, ["m"])
+        assert str(caught.value).endswith(f"; {words}")
+        kept.close()
+        assert file is None or Path(file).read_bytes().count(b"\n") == limit
+
+
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [
+        (Response(401, '{"error": {"message": "no such key"}}'), "HTTP 401 (no such key): put a valid key into MY_KEY"),
+        (Response(404, '{"error": "what?"}'), "HTTP 404 (what?): check --base-url (usually it ends in /v1)"),
+        (Response(400, "{}"), "HTTP 400 ({}): the server does not take the request; check --model m and --body"),
+        (Response(302, Location="http://127.0.0.1:9/"), "it redirects to http://127.0.0.1:9/; give the final address"),
+    ],
+)
+def test_a_refusal_ends_the_run_at_once(cache: AnswerCache, response: Response, words: str) -> None:
+    with serving(lambda *_: response) as stub:
+        asked = Interview(Endpoint(stub.url, "secret", "MY_KEY"), cache, jobs=1)
+        with pytest.raises(DataError) as caught:
+            asked.ratings(QUESTIONS, ["m"])
+        assert words in str(caught.value)
+        assert str(caught.value).startswith(f"{stub.url}/chat/completions: ")
+        assert "secret" not in str(caught.value)
+        assert "secret" not in repr(Endpoint(stub.url, "secret"))
+        assert sum(stub.asked.values()) == 1
+        assert stub.headers[0]["Authorization"] == "Bearer secret"
+
+
+def test_answers_without_measure_are_refused(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "RETRIES", 2)
+    with serving(lambda *_: Response(200, b"x" * (client.LONGEST_ANSWER + 1))) as stub:
+        with pytest.raises(DataError, match="more than 1,048,576 bytes"):
+            interview(stub, cache, jobs=1).ratings(QUESTIONS[:1], ["m"])
+        assert sum(stub.asked.values()) == 2
+
+
+def test_nobody_there(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "RETRIES", 2)
+    with serving() as stub:
+        url = stub.url
+    with pytest.raises(DataError, match=r"no connection .*, 2 times"):
+        Interview(Endpoint(url), cache).ratings(QUESTIONS, ["m"])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "file:///etc/passwd",
+            "localhost:8000",
+            "http://",
+            "ftp://host/v1",
+            "http://host:0/v1",
+            "http://host:65536/v1",
+        ),
+        *("http://a..b/v1", f"http://{'a' * 64}.b/v1", "http://%00/v1", "http://[::1/v1", "http://h\u00f6st/v1"),
+        *("http://a b/v1", "http://host:x/v1", "http://:80/v1"),
+    ],
+)
+def test_only_http(url: str) -> None:
+    with pytest.raises(UsageError, match="--base-url"):
+        Endpoint(url)
+
+
+# Counting
+
+
+def test_the_plan_counts_what_is_left_to_ask(cache: AnswerCache) -> None:
+    with serving() as stub:
+        asked = interview(stub, cache)
+        asked.ratings(QUESTIONS[:10], ["s"])
+        rows = list(asked.plan(QUESTIONS, ["m"], "s"))
+    characters = len("".join(message["content"] for message in QUESTIONS[0].messages()))  # all of one length
+    zeros = sum(rate("s", question.a, question.b) == 0 for question in QUESTIONS[:10])
+    assert 0 < zeros < 10
+    names = ("model", "pairs", "questions", "prompt_tokens", "completion_tokens")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("s", 40, 30, -(-30 * characters // 4), 240),
+        ("m", 40, 40 - zeros, -(-(40 - zeros) * characters // 4), 8 * (40 - zeros)),
+    ]
+
+
+# The cache
+
+
+def answer(number: int, rating: int | None = 2, model: str = "m") -> Answer:
+    return Answer(model, "setup", "v", f"a{number}.v.01", f"b{number}.v.01", rating)
+
+
+def written(path: Path, *given: Answer) -> bytes:
+    cache = AnswerCache(str(path))
+    for one in given:
+        cache.add(one)
+    cache.close()
+    return path.read_bytes()
+
+
+def test_a_last_line_that_is_cut_anywhere_is_passed_over(tmp_path: Path) -> None:
+    unusable = replace(answer(2, None), answer='as {"so": {}} and {} ')
+    for last in (answer(2, 4), unusable):  # the latter has a } in many places
+        whole = written(tmp_path / f"{last.rating}.jsonl", answer(1), last)
+        first = whole.index(b"\n") + 1
+        path = tmp_path / "cut.jsonl"
+        for end in range(first, len(whole) + 1):
+            path.write_bytes(whole[:end])
+            cache = AnswerCache(str(path))
+            complete = end >= len(whole) - 1
+            assert cache.rating(answer(1).key) == 2
+            assert cache.rating(answer(2).key) == (last.rating if complete else None)
+            assert cache.cut == (not complete and end > first)
+            assert path.read_bytes() == whole[:end]
+            cache.add(answer(3))
+            cache.close()
+            assert path.read_bytes() == whole[:end] + b"\n" * (first < end < len(whole)) + answer(3).line()
+            again = AnswerCache(str(path))
+            assert [again.rating(answer(number).key) for number in (1, 3)] == [2, 2]
+            assert again.cut == cache.cut
+            again.close()
+
+
+def test_a_line_that_another_process_has_cut_off_takes_nothing_along(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    cache = AnswerCache(str(path))
+    cache.add(answer(1))
+    with path.open("ab") as file:
+        file.write(answer(2).line()[:30])
+    cache.add(answer(3))
+    cache.close()
+    assert path.read_bytes() == answer(1).line() + answer(2).line()[:30] + b"\n" + answer(3).line()
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/zero", "/dev/null"])
+def test_a_device_is_no_cache(device: str) -> None:
+    with pytest.raises(UsageError, match=f"--cache {device}: no regular file"):
+        AnswerCache(device)
+
+
+def test_a_pipe_is_no_cache(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match=r"--cache .*pipe: "):
+        AnswerCache(str(tmp_path / "pipe"))
+
+
+def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: a part of the line is written, then nothing."""
+    path = tmp_path / "answers.jsonl"
+    whole = written(path, answer(1))
+    cache = AnswerCache(str(path))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, limits[1]))
+    try:
+        for number in (2, 3):
+            with pytest.raises(DataError, match=r"answers.jsonl: cannot be written \(File too large\); make room"):
+                cache.add(answer(number))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    cache.add(answer(4))
+    cache.close()
+    assert path.read_bytes() == whole + answer(2).line()[:20] + b"\n" + answer(4).line()
+
+
+def test_a_lock_of_another_is_waited_for_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The other lets go once it is said."""
+    monkeypatch.setattr(answers, "PATIENCE", 0.05)
+    path = tmp_path / "answers.jsonl"
+    with path.open("ab") as other:
+
+        def noted(message: str) -> None:
+            note(message)
+            fcntl.flock(other, fcntl.LOCK_UN)
+
+        monkeypatch.setattr(answers, "note", noted)
+        fcntl.flock(other, fcntl.LOCK_EX)
+        cache = AnswerCache(str(path))
+    cache.add(answer(1))
+    cache.close()
+    assert capfd.readouterr().err == f"hoicli: {path}: locked by another process; waiting for it\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"image_id": 1}\n',
+        b'{"image_id": 1}',
+        b"precious",
+        b'{"model":"m","setup":"s","pos":"v","a":"a","b":"b","rating":5}\n',
+        b'{"model":"m","setup":"s","pos":"v","a":"a","b":1,"rating":3}\n',
+        b"[]\n",
+    ],
+)
+def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "precious.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"precious.jsonl:1: no answer of a model .*is this the file for --cache"):
+        AnswerCache(str(path))
+    assert path.read_bytes() == content
+
+
+def test_a_folder_is_no_cache(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--cache"):
+        AnswerCache(str(tmp_path))
+
+
+def test_the_first_of_two_answers_counts(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    written(path, answer(1, None), answer(1, 3), answer(1, 0))
+    assert AnswerCache(str(path)).rating(answer(1).key) == 3
+
+
+def _add_many(path: str, model: str) -> None:
+    cache = AnswerCache(path)
+
+    def add(start: int) -> None:
+        for number in range(start, start + 50):
+            cache.add(answer(number, 1, model))
+
+    threads = [threading.Thread(target=add, args=(start,)) for start in (0, 50, 100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cache.close()
+
+
+def test_two_processes_with_many_threads_share_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=_add_many, args=(str(path), model)) for model in ("m1", "m2")]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert sorted(lines) == sorted(answer(n, 1, model).line() for model in ("m1", "m2") for n in range(150))
+
+
+def test_a_process_learns_what_another_has_added(tmp_path: Path) -> None:
+    path = str(tmp_path / "answers.jsonl")
+    first, second = AnswerCache(path), AnswerCache(path)
+    first.add(answer(1, 4))
+    assert second.rating(answer(1).key) is None
+    second.add(answer(2, 1))
+    assert second.rating(answer(1).key) == 4
+    first.close()
+    second.close()

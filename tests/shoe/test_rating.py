@@ -1,0 +1,665 @@
+"""`hoicli shoe-sim`: the pairs it rates are those that are looked up, whoever rates them; and no answer is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.evaluation.predictions import Predictions
+from hoicli.io.streams import Stream
+from hoicli.records.intake import ErrorPolicy
+from hoicli.shoe.labels import normalised
+from hoicli.shoe.merge import Tables, combined
+from hoicli.shoe.rules import MEASURES, RULES
+from hoicli.shoe.run import Evaluation, ShoeOptions
+from hoicli.vocabulary.datasets import load
+from hoicli.wordnet.senses import candidates, ground_truth_sense
+from tests.support.llm_stub import Asked, Response, Stub, rate, said, serving
+from tests.support.project import FIXTURES, PATIENCE, Hoicli
+
+VLM = FIXTURES / "vlm"
+TRUTH = VLM / "ground_truth.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+@pytest.fixture
+def predictions(hoicli: Hoicli, tmp_path: Path) -> Path:
+    path = tmp_path / "predictions.jsonl"
+    assert hoicli("convert", "--from", "vlm", "--coords", "1000", "-o", path, VLM / "answers.jsonl").code == 0
+    return path
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def keys(text: str) -> list[tuple[str, str, str]]:
+    return [(line["pos"], line["a"], line["b"]) for line in lines_of(text)]
+
+
+def looked_up(truth: Path, predicted: Path, *, all_pairs: bool = False) -> set[tuple[str, str, str]]:
+    """The pairs by plain loops: each ground-truth sense with every candidate of every predicted label of its image,
+    but where the words are the same or the sense is among the candidates."""
+    found = set()
+    images: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        (one, other)
+        for one, other in product(lines_of(truth.read_text()), lines_of(predicted.read_text()))
+        if all_pairs or one["image_id"] == other["image_id"]
+    ]
+    for one, other in images:
+        for hoi, guess in product(one["hois"], other["hois"]):
+            names = hoi["verb"], one["labels"][hoi["object"]]
+            guesses = guess["verb"], other["labels"][guess["object"]]
+            for pos, name, sense, word in zip("vn", names, ground_truth_sense("hico", *names), guesses, strict=True):
+                pool = candidates(word, pos)
+                if sense is not None and sense not in pool and normalised(word) != normalised(name):
+                    found |= {(pos, *sorted((sense, other_sense))) for other_sense in pool}
+    return found  # type: ignore[return-value]
+
+
+# Which pairs
+
+
+@pytest.mark.parametrize("options", [(), ("--all-pairs",)])
+def test_the_pairs_are_those_of_plain_loops(hoicli: Hoicli, predictions: Path, options: tuple[str, ...]) -> None:
+    for truth, predicted in ((TRUTH, predictions), (FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")):
+        result = hoicli("shoe-sim", "--backend", "wordnet:path", "--gt", truth, predicted, *options)
+        assert result.code == 0, result.err
+        found = keys(result.out)
+        assert set(found) == looked_up(truth, predicted, all_pairs=bool(options))
+        assert found == sorted(set(found))
+        assert all(a < b for _, a, b in found)
+
+
+@pytest.mark.parametrize("against", ["image", "dataset"])
+def test_an_evaluation_misses_no_pair(hoicli: Hoicli, tmp_path: Path, predictions: Path, against: str) -> None:
+    for truth, predicted in ((TRUTH, predictions), (FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")):
+        table = tmp_path / "sim.jsonl"
+        more = ["--all-pairs"] if against == "dataset" else []
+        assert hoicli("shoe-sim", "--backend", "wordnet:wup", "--gt", truth, predicted, "-o", table, *more).code == 0
+        options = ShoeOptions.of(delta="0", against=against)
+        streams = Stream([str(truth)], "ground truth"), Stream([str(table)], "sim")
+        done = Evaluation(*streams, options, ErrorPolicy(), dataset="hico").run(Predictions([str(predicted)]))
+        assert done.shoe.verbs.missing == []
+        assert done.shoe.objects.missing == []
+        assert done.shoe.verbs.asked
+
+
+def test_order_and_sharding_change_no_byte(hoicli: Hoicli, tmp_path: Path, predictions: Path) -> None:
+    command = ("shoe-sim", "--backend", "wordnet:lin", "--gt")
+    whole = hoicli(*command, TRUTH, predictions).out
+    assert whole
+    lines = predictions.read_text().splitlines(keepends=True)
+    truth = TRUTH.read_text().splitlines(keepends=True)
+    random.Random(2).shuffle(lines)
+    random.Random(3).shuffle(truth)
+    other = tmp_path / "truth.jsonl"
+    other.write_text("".join(truth))
+    shards = [tmp_path / f"{number}.jsonl" for number in range(3)]
+    for number, shard in enumerate(shards):
+        shard.write_text("".join(lines[number::3]))
+    assert hoicli(*command, other, *shards).out == whole
+    tables = [tmp_path / f"sim-{number}.jsonl" for number in range(3)]
+    for shard, table in zip(shards, tables, strict=True):
+        assert hoicli(*command, TRUTH, shard, "-o", table).code == 0
+    assert hoicli("shoe-sim", "--merge", "mean", *tables).out == whole
+
+
+def test_the_classes_of_a_dataset(hoicli: Hoicli) -> None:
+    result = hoicli("shoe-sim", "--backend", "wordnet:wup", "--dataset", "hico")
+    found = keys(result.out)
+    own: dict[str, set[str]] = {"v": set(), "n": set()}
+    for interaction in load("hico").interactions:
+        for pos, sense in zip("vn", ground_truth_sense("hico", *interaction), strict=True):
+            own[pos] |= {sense} if sense is not None else set()
+    assert found == sorted((pos, a, b) for pos, senses in own.items() for a in senses for b in senses if a < b)
+    assert result.err == (
+        "hoicli: no WordNet sense for 1 label (no_interaction): similarity 1 to the same spelling, else 0\n"
+    )
+    wide = set(keys(hoicli("shoe-sim", "--backend", "wordnet:wup", "--dataset", "hico", "--all-pairs").out))
+    assert set(found) < wide
+    pool = set(candidates("hold", "v"))
+    curated, _ = ground_truth_sense("hico", "carry", "cup")
+    assert {("v", *sorted((str(curated), sense))) for sense in pool - {curated}} <= wide
+
+
+def test_senses_named_in_the_records_are_taken(hoicli: Hoicli, tmp_path: Path) -> None:
+    record: dict[str, Any] = {"image_id": "a", "boxes": [[0, 0, 9, 9]] * 2, "labels": ["person", "thing"],
+              "synsets": [None, "kite.n.03"],
+              "hois": [{"subject": 0, "object": 1, "verb": "do", "verb_synset": "fly.v.03"}]}  # fmt: skip
+    other = {**record, "synsets": [None, "kite.n.04"], "hois": [{**record["hois"][0], "verb_synset": "pull.v.01"}]}
+    paths = [tmp_path / name for name in ("gt.jsonl", "predictions.jsonl")]
+    for path, one in zip(paths, (record, other), strict=True):
+        path.write_text(json.dumps(one) + "\n")
+    result = hoicli("shoe-sim", "--backend", "wordnet:path", "--gt", *paths)
+    assert keys(result.out) == [("n", "kite.n.03", "kite.n.04"), ("v", "fly.v.03", "pull.v.01")]
+    paths[1].write_text(json.dumps(other).replace("pull.v.01", "pull.v.99") + "\n")
+    result = hoicli("shoe-sim", "--backend", "wordnet:path", "--gt", *paths)
+    assert (result.code, result.out) == (1, "")
+    assert result.err == "hoicli: 'pull.v.99' is no sense of WordNet 3.0; name one like pet.v.01\n"
+
+
+# Given lines
+
+
+def test_lines_come_back_in_their_order_with_a_similarity(hoicli: Hoicli, tmp_path: Path) -> None:
+    asked = [
+        {"pos": "v", "a": "ride", "b": "drive", "id": 7},
+        {"pos": "n", "a": "car", "b": "automobile"},
+        {"pos": "n", "a": "zzyzx", "b": "car"},
+        {"pos": "n", "a": "zzyzx", "b": "Zzyzx"},
+        {"pos": "v", "a": "pet.v.01", "b": "touch.v.01"},
+        {"pos": "v", "a": "touching", "b": "pet.v.01"},
+        {"pos": "n", "a": "motorcar.n.01", "b": "car.n.01"},
+    ]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in asked))
+    result = hoicli("shoe-sim", "--backend", "wordnet:path", "--pairs", path)
+    found = lines_of(result.out)
+    assert [{key: line[key] for key in line if key != "similarity"} for line in found] == asked
+    similarity = [line["similarity"] for line in found]
+    assert [similarity[at] for at in (1, 2, 3, 6)] == [1.0, None, 1.0, 1.0]
+    assert similarity[5] >= similarity[4] > 0
+    assert result.err == (f"hoicli: no WordNet sense for 1 word: similarity null (the first: 'zzyzx', {path}:3)\n")
+    best = max(
+        line["similarity"]
+        for line in lines_of(
+            _rated(hoicli, tmp_path, [("v", a, b) for a in candidates("ride", "v") for b in candidates("drive", "v")])
+        )
+    )
+    assert similarity[0] == best
+
+
+def _rated(hoicli: Hoicli, folder: Path, pairs: list[tuple[str, str, str]], backend: str = "wordnet:path") -> str:
+    path = folder / "senses.jsonl"
+    path.write_text("".join(json.dumps(dict(zip(("pos", "a", "b"), pair, strict=True))) + "\n" for pair in pairs))
+    return hoicli("shoe-sim", "--backend", backend, "--pairs", path).out
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_measure_is_within_0_and_1_and_asked_in_the_order_given(
+    hoicli: Hoicli, tmp_path: Path, measure: str
+) -> None:
+    """All are symmetric but wup, which nltk makes depend on who is asked; a table has the first by name ask."""
+    from hoicli.wordnet.measures import raw_similarities
+    from hoicli.wordnet.selection import open_wordnet
+
+    wordnet = open_wordnet()
+    senses = ["pet.v.01", "touch.v.01", "wash.v.03", "clean.v.01", "fly.v.03", "be.v.01"]
+    pairs = [("v", a, b) for a in senses for b in senses]
+    found = {(line["a"], line["b"]): line for line in lines_of(_rated(hoicli, tmp_path, pairs, f"wordnet:{measure}"))}
+    values = {pair: line["similarity"] for pair, line in found.items()}
+    assert all(0 <= value <= 1 for value in values.values())
+    assert all(values[a, b] == values[b, a] for a, b in values) == (measure != "wup")
+    for (a, b), line in found.items():
+        if a != b:
+            numbers = np.array([[wordnet.index(a), wordnet.index(b)]])
+            assert line.get("raw", line["similarity"]) == raw_similarities(wordnet.graph, measure, numbers)[0]
+    assert all(("raw" in line) == (measure in ("lch", "res", "jcn")) for (a, b), line in found.items() if a != b)
+    assert all(values[sense, sense] == 1 for sense in senses)
+    assert max(value for (a, b), value in values.items() if a != b) > 0
+
+
+def test_a_satellite_is_compared_as_an_adjective(hoicli: Hoicli, tmp_path: Path) -> None:
+    (found,) = lines_of(_rated(hoicli, tmp_path, [("a", "good.s.06", "able.a.01")], "lexical"))
+    assert 0 < found["similarity"] < 1
+
+
+def test_lexical_rates_words_as_words(hoicli: Hoicli, tmp_path: Path) -> None:
+    from hoicli.wordnet.lexical import word_similarities
+    from hoicli.wordnet.selection import open_wordnet
+
+    pairs = [("n", "cup", "mug"), ("v", "wash", "clean"), ("a", "old", "new"), ("n", "cup.n.01", "mug.n.04")]
+    found = [line["similarity"] for line in lines_of(_rated(hoicli, tmp_path, pairs, "lexical"))]
+    for (pos, a, b), value in list(zip(pairs, found, strict=True))[:3]:
+        senses = {word: open_wordnet().word_senses(word, pos) for word in (a, b)}
+        assert value == word_similarities(open_wordnet().graph, [(a, b)], senses)[0]
+    assert found[3] > found[0]  # senses are compared as such
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"a": "x", "b": "y"}', "pos: neither n nor v; say what part of speech the words are"),
+        ('{"pos": "a", "a": "x", "b": "y"}', "pos: neither n nor v"),
+        ('{"pos": "n", "a": "x"}', "b: missing, or no word; give a word or a sense like pet.v.01"),
+        ('{"pos": "n", "a": " ", "b": "y"}', "a: missing, or no word"),
+        ('{"pos": "n", "a": "pet.v.01", "b": "cup"}', "'pet.v.01' is no sense of a noun"),
+        ('{"pos": "v", "a": "pet.v.77", "b": "hug"}', "'pet.v.77' is no sense of WordNet 3.0"),
+        ("[]", "an array, not an object"),
+        ("pet, hug", "not JSON"),
+    ],
+)
+def test_bad_lines_are_named_or_skipped(hoicli: Hoicli, tmp_path: Path, line: str, words: str) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(f'{{"pos": "n", "a": "cup", "b": "cup"}}\n{line}\n')
+    result = hoicli("shoe-sim", "--backend", "wordnet:wup", "--pairs", path)
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert result.err.startswith(f"{path}:2: ")
+    assert words in result.err
+    result = hoicli("shoe-sim", "--backend", "wordnet:wup", "--pairs", path, "--on-error", "skip")
+    assert [line["similarity"] for line in lines_of(result.out)] == [1.0]
+    assert f"skipped 1 line; the first: {path}:2: " in result.err
+
+
+# Tables
+
+
+def line_of(a: str, b: str, **more: Any) -> str:
+    return json.dumps({"pos": "v", "a": a, "b": b, **more}) + "\n"
+
+
+def test_tables_are_joined_by_model(hoicli: Hoicli, tmp_path: Path) -> None:
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    first.write_text(
+        line_of("pet.v.01", "touch.v.01", scores={"qwen3-32b": 2}, similarity=0.5)
+        + line_of("b.v.01", "a.v.01", scores={"m": 4, "l": 4}, similarity=1.0)
+    )
+    second.write_text(
+        line_of("pet.v.01", "touch.v.01", scores={"deepseek-v3": 3}, similarity=0.75)
+        + line_of("pet.v.01", "touch.v.01", scores={"deepseek-v3": 3, "yi": 3}, similarity=0.75)
+        + line_of("x.v.01", "x.v.01", similarity=1.0)
+        + line_of("a.v.01", "b.v.01", scores={"k": 1}, similarity=0.25)
+    )
+    result = hoicli("shoe-sim", "--merge", "mean", first, second)
+    assert result.out.splitlines() == [
+        '{"pos":"v","a":"a.v.01","b":"b.v.01","scores":{"k":1,"l":4,"m":4},"similarity":0.75}',
+        '{"pos":"v","a":"pet.v.01","b":"touch.v.01","scores":{"deepseek-v3":3,"qwen3-32b":2,"yi":3},'
+        '"similarity":0.6666666666666666}',
+    ]
+    assert hoicli("shoe-sim", "--backend", "table", second, first).out == result.out
+    values = {
+        rule: [line["similarity"] for line in lines_of(hoicli("shoe-sim", "--merge", rule, first, second).out)]
+        for rule in RULES
+    }
+    assert values == {"mean": [0.75, 2 / 3], "median": [1.0, 0.75], "majority": [1.0, 0.75]}
+
+
+def test_a_vote_s_ties_go_to_the_model_first_by_name_and_the_table_says_so(hoicli: Hoicli, tmp_path: Path) -> None:
+    parts = [tmp_path / f"{name}.jsonl" for name in ("qwen", "gemini", "nobody")]
+    parts[0].write_text(line_of("a.v.01", "b.v.01", scores={"qwen": 4}, similarity=1.0))
+    parts[1].write_text(line_of("a.v.01", "b.v.01", scores={"gemini": 1}, similarity=0.25))
+    parts[2].write_text(line_of("a.v.01", "b.v.01", similarity=0.1) + line_of("a.v.01", "b.v.01", similarity=0.0))
+    vote = hoicli("shoe-sim", "--merge", "majority", *parts)
+    assert vote.out == (
+        '{"pos":"v","a":"a.v.01","b":"b.v.01","scores":{"gemini":1,"qwen":4},"similarity":0.25,"merge":"majority",'
+        '"measure":"unnamed"}\n'
+    )
+    assert hoicli("shoe-sim", "--merge", "majority", *parts[::-1]).out == vote.out
+    mixed = tmp_path / "mixed.jsonl"  # another rater than the models took part, and the line says so
+    mixed.write_text(hoicli("shoe-sim", "--merge", "mean", *parts).out)
+    assert hoicli("shoe-sim", "--merge", "mean", mixed).code == 0
+    parts[1].write_text(line_of("a.v.01", "b.v.01", scores={"gemini": 1}, similarity=1.0))
+    refused = hoicli("shoe-sim", "--merge", "mean", *parts)
+    assert (refused.code, refused.err.startswith(f"{parts[1]}:1: similarity: 1, but its scores give 0.25 by mean")) == (
+        1, True
+    )  # fmt: skip
+    parts[1].write_text(line_of("a.v.01", "b.v.01", scores={"gemini": 1}, similarity=0.25))
+    assert lines_of(hoicli("shoe-sim", "--merge", "majority", parts[2]).out)[0]["similarity"] == 0.0
+    assert "merge" not in hoicli("shoe-sim", "--merge", "mean", *parts).out
+    # As a backend it says what it said, and is not averaged on the way
+    table, pair = tmp_path / "vote.jsonl", tmp_path / "pair.jsonl"
+    words = vote.out.replace("a.v.01", "pet.v.01").replace("b.v.01", "touch.v.01")
+    table.write_text(words)
+    pair.write_text(line_of("pet.v.01", "touch.v.01"))
+    again = hoicli("shoe-sim", "--backend", f"table:{table}", "--pairs", pair)
+    assert lines_of(again.out)[0]["similarity"] == 0.25
+    other = tmp_path / "median.jsonl"
+    other.write_text(words.replace("majority", "median").replace("touch.v.01", "stroke.v.01"))
+    both = tmp_path / "both.jsonl"
+    both.write_text(table.read_text() + other.read_text())
+    told = hoicli("shoe-sim", "--backend", f"table:{both}", "--pairs", pair)
+    assert told.code == 1
+    assert f"the tables were joined by majority at {both}:1 and by median at {both}:2; join them anew" in told.err
+
+
+def test_lines_without_ratings_are_raters_of_their_own(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(line_of("a.v.01", "b.v.01", similarity=0.2) + line_of("a.v.01", "b.v.01", similarity=0.6))
+    assert hoicli("shoe-sim", "--merge", "mean", path).out == '{"pos":"v","a":"a.v.01","b":"b.v.01","similarity":0.4}\n'
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=7), st.randoms())
+def test_rules(ratings: list[int], shuffle: random.Random) -> None:
+    ordered = sorted(ratings)
+    count = len(ordered)
+    often = max(map(ratings.count, ratings))
+    expected = {
+        "mean": sum(ratings) / count,
+        "median": (ordered[(count - 1) // 2] + ordered[count // 2]) / 2,
+        "majority": next(rating for rating in ratings if ratings.count(rating) == often),
+    }
+    for rule, value in expected.items():
+        assert combined(ratings, rule) == pytest.approx(value)
+    # Tables come in any order: the models' names decide
+    tables, lines = Tables(), list(enumerate(ratings))
+    shuffle.shuffle(lines)
+    for number, rating in lines:
+        tables.add({"pos": "v", "a": "a", "b": "b", "scores": {f"m{number}": rating}}, "x")
+    for rule, value in expected.items():
+        assert tables.merged(rule)["v", "a", "b"].similarity == pytest.approx(value / 4)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (line_of("a.v.01", "b.v.01", scores={"m": 3}), "scores: m rates a.v.01 and b.v.01 3 here and 2 at"),
+        (
+            line_of("a.v.01", "b.v.01", scores={"m": 5}),
+            'scores: must be an object of ratings 0 to 4 by model, {"MODEL": 3}',
+        ),
+        (line_of("a.v.01", "b.v.01", scores={}), "scores: must be an object of ratings"),
+        (line_of("a.v.01", "b.v.01", similarity=1.5), "similarity: no number from 0 to 1"),
+        (line_of("a.v.01", "b.v.01"), "similarity: no number from 0 to 1"),
+        (line_of("a.v.01", "b.v.01", scores={"m": 2}, merge="mode"), "merge: none of mean, median, majority"),
+        ('{"pos": "q"}\n', "pos: neither n nor v"),
+        ('{"pos": "v", "a": 3, "b": "x"}\n', "a: missing, or no name of a sense"),
+    ],
+)
+def test_bad_tables_are_named_or_skipped(hoicli: Hoicli, tmp_path: Path, line: str, words: str) -> None:
+    path = tmp_path / "table.jsonl"
+    path.write_text(line_of("a.v.01", "b.v.01", scores={"m": 2}) + line)
+    result = hoicli("shoe-sim", "--merge", "mean", path)
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert result.err.startswith(f"{path}:2: ")
+    assert words in result.err
+    result = hoicli("shoe-sim", "--merge", "mean", path, "--on-error", "skip")
+    assert [line["similarity"] for line in lines_of(result.out)] == [0.5]
+
+
+def test_a_table_is_a_backend(hoicli: Hoicli, tmp_path: Path, predictions: Path) -> None:
+    table = tmp_path / "sim.jsonl"
+    hoicli("shoe-sim", "--backend", "wordnet:lin", "--gt", TRUTH, predictions, "--all-pairs", "-o", table)
+    whole = hoicli("shoe-sim", "--backend", "wordnet:lin", "--gt", TRUTH, predictions).out
+    assert hoicli("shoe-sim", "--backend", f"table:{table}", "--gt", TRUTH, predictions).out == whole
+    table.write_text("".join(whole.splitlines(keepends=True)[1:]))
+    result = hoicli("shoe-sim", "--backend", f"table:{table}", "--gt", TRUTH, predictions)
+    assert (result.code, result.out) == (1, "")
+    assert f"table:{table}: 1 of {len(whole.splitlines())} pairs are not in it, the first " in result.err
+    result = hoicli("shoe-sim", "--backend", f"table:{table}", "--gt", TRUTH, predictions, "--on-error", "skip")
+    assert result.out == table.read_text()
+
+
+def test_a_table_is_asked_for_a_sense_by_any_of_its_words(hoicli: Hoicli, tmp_path: Path) -> None:
+    table = tmp_path / "sim.jsonl"
+    table.write_text(line_of("carry.v.01", "wear.v.01", similarity=0.25))
+    (found,) = lines_of(_rated(hoicli, tmp_path, [("v", "transport.v.02", "wear.v.01")], f"table:{table}"))
+    assert found["similarity"] == 0.25
+
+
+# Calls
+
+LLM = ("--backend", "llm", "--dataset", "hico")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "give a --backend (wordnet:wup, lexical, llm, ...), or --merge to join tables"),
+        (("--backend", "wordnet", "--dataset", "hico"), "--backend wordnet: choose from"),
+        (("--backend", "wordnet:hso", "--dataset", "hico"), "--backend wordnet:hso: choose from"),
+        (("--backend", "lexical"), "give the ground truth with --gt FILE, a --dataset, or lines of"),
+        (("--backend", "lexical", TRUTH), "give the ground truth with --gt FILE"),
+        (("--backend", "lexical", "--gt", TRUTH, "--pairs", TRUTH), "--pairs rates lines of its own"),
+        (("--backend", "lexical", "--dataset", "coco"), "unknown dataset 'coco'"),
+        (("--backend", "lexical", "--dataset", "coco", "--gt", TRUTH, TRUTH), "unknown dataset 'coco': choose"),
+        (("--backend", "lexical", "--dataset", "hico", "--model", "m"), "--backend lexical asks no model"),
+        (("--merge", "mode", TRUTH), "--merge mode: choose from mean, median, majority"),
+        (("--merge", "mean", "--gt", TRUTH, TRUTH), "--merge joins tables: give it the tables alone"),
+        (("--merge", "mean", "--backend", "lexical", TRUTH), "--merge joins tables"),
+        (("--merge", "majority", "--model", "m", TRUTH), "--merge joins tables: give it the tables alone"),
+        (LLM, "llm: name a --model to ask"),
+        ((*LLM, "--model", "m"), "llm: give the endpoint with --base-url"),
+        ((*LLM, "--model", "m", "--dry-run", "--body", "[]"), "--body []: give"),
+        ((*LLM, "--model", "m", "--dry-run", "--price", "1"), "--price 1: give"),
+        ((*LLM, "--model", "m", "--dry-run", "--price", "k=1,2"), "--price k=1,2:"),
+        ((*LLM, "--model", "m", "--base-url", "host/v1"), "--base-url host/v1:"),
+        ((*LLM, "--model", "m", "--base-url", "http://h/v1", "--key-env", "NO_KEY_X"),
+         "--key-env NO_KEY_X: there is no such environment variable, or it is empty"),
+        ((*LLM, "--model", "m", "--base-url", "http://h/v1", "--jobs", "0"), "--jobs 0"),
+    ],
+)  # fmt: skip
+def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], words: str) -> None:
+    result = hoicli("shoe-sim", *arguments)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert words in result.err
+
+
+# Language models
+
+PAIRS = [("v", "clean.v.01", f"wash.v.{number:02}") for number in range(1, 10)] + [
+    ("n", "cup.n.01", other)
+    for other in ("mug.n.04", "train.n.01", "kite.n.03", "giraffe.n.01", "cake.n.03", "dog.n.01")
+]
+
+
+@pytest.fixture
+def pairs_file(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(dict(zip(("pos", "a", "b"), pair, strict=True))) + "\n" for pair in PAIRS))
+    return path
+
+
+def mean_rating(pair: tuple[str, str, str], *models: str) -> float:
+    a, b = sorted(pair[1:])
+    return sum(rate(model, a, b) for model in models) / (4 * len(models))
+
+
+def ask(stub: Stub, path: Path, *more: object) -> list[object]:
+    return ["shoe-sim", "--backend", "llm", "--base-url", stub.url, "--pairs", path, "--model", "m1", *more]
+
+
+def test_models_rate_what_an_evaluation_needs(hoicli: Hoicli, tmp_path: Path, predictions: Path) -> None:
+    cache = tmp_path / "answers.jsonl"
+    with serving() as stub:
+        command = ("shoe-sim", "--backend", "llm", "--base-url", stub.url, "--model", "m1", "--model", "m2",
+                   "--cache", cache, "--gt", TRUTH, predictions)  # fmt: skip
+        result = hoicli(*command)
+        assert result.code == 0, result.err
+        assert set(keys(result.out)) == looked_up(TRUTH, predictions)
+        for line in lines_of(result.out):
+            assert line["scores"] == {model: rate(model, line["a"], line["b"]) for model in ("m1", "m2")}
+            assert line["similarity"] == sum(line["scores"].values()) / 8
+        count = len(lines_of(result.out))
+        assert f"{count} pairs, m1, m2; {2 * count} answers in this run: " in result.err
+        again = hoicli(*command)
+        assert again.out == result.out
+        assert "; 0 answers in this run" in again.err
+        assert sum(stub.asked.values()) == 2 * count
+        glosses = stub.requests[0]["messages"][1]["content"]
+        assert " -- " in glosses
+    # one model at a time, and merged
+    parts = []
+    with serving() as stub:
+        for model in ("m2", "m1"):
+            parts.append(tmp_path / f"{model}.jsonl")
+            hoicli("shoe-sim", "--backend", "llm", "--base-url", stub.url, "--model", model, "--gt", TRUTH, predictions,
+                   "-o", parts[-1])  # fmt: skip
+    assert hoicli("shoe-sim", "--merge", "mean", *parts).out == result.out
+
+
+def test_the_key_comes_from_the_environment(
+    hoicli: Hoicli, tmp_path: Path, pairs_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "answers.jsonl"
+    monkeypatch.setenv("OTHER_KEY", " sesame\n")
+    monkeypatch.setenv("OPENAI_API_KEY", "open")
+    with serving() as stub:
+        result = hoicli(*ask(stub, pairs_file, "--cache", cache, "--key-env", "OTHER_KEY"))
+        assert {headers["Authorization"] for headers in stub.headers} == {"Bearer sesame"}
+        hoicli(*ask(stub, pairs_file, "--body", '{"seed": 1}'))
+        assert stub.headers[-1]["Authorization"] == "Bearer open"
+        assert stub.requests[-1]["seed"] == 1
+    assert "sesame" not in result.out + result.err + cache.read_text()
+
+
+def test_without_a_cache_that_is_said(hoicli: Hoicli, pairs_file: Path) -> None:
+    with serving() as stub:
+        result = hoicli(*ask(stub, pairs_file))
+    assert [line["similarity"] for line in lines_of(result.out)] == [mean_rating(pair, "m1") for pair in PAIRS]
+    assert result.err.startswith("hoicli: without --cache FILE a run that ends early loses its answers\n")
+
+
+def test_what_no_model_rates_ends_in_a_list_and_loses_nothing(
+    hoicli: Hoicli, tmp_path: Path, pairs_file: Path, predictions: Path
+) -> None:
+    cache = tmp_path / "answers.jsonl"
+
+    def mute(_: Stub, asked: Asked, __: int) -> Response | None:
+        return said("Hm.") if asked[0] == "m1" and asked[2] in ("wash.v.03", "train.n.01", "mug.n.04") else None
+
+    with serving(mute) as stub:
+        command = ask(stub, pairs_file, "--cache", cache, "--model", "m2")
+        result = hoicli(*command)
+        assert result.code == 1
+        assert "3 questions got no usable answer: m1 on " in result.err
+        assert "m1 on clean.v.01 and wash.v.03 (said 'Hm.')" in result.err
+        assert "run again to ask them again, or pass --on-error skip" in result.err
+        target = tmp_path / "sim.jsonl"
+        assert hoicli(*command, "-o", target).code == 1
+        assert not target.exists()
+        skipped = hoicli(*command, "--on-error", "skip")
+        assert skipped.code == 0
+        values = {(line["pos"], line["a"], line["b"]): line["similarity"] for line in lines_of(skipped.out)}
+        assert values["v", "clean.v.01", "wash.v.03"] == mean_rating(("v", "clean.v.01", "wash.v.03"), "m2")
+        assert "left out what models did not rate: 3 questions" in skipped.err
+        # a table has the complete pairs only
+        table = hoicli("shoe-sim", "--backend", "llm", "--base-url", stub.url, "--model", "m1", "--cache", cache,
+                       "--gt", TRUTH, predictions)  # fmt: skip
+        assert all(line["scores"].keys() == {"m1"} for line in lines_of(table.out))
+        stub.fault = None
+        assert hoicli(*command).code == 0
+        assert set(stub.answered.values()) == {1}
+
+
+def test_a_dry_run_asks_nothing_and_counts(hoicli: Hoicli, tmp_path: Path, pairs_file: Path) -> None:
+    cache = tmp_path / "answers.jsonl"
+    with serving() as stub:
+        hoicli(*ask(stub, pairs_file, "--cache", cache))
+        asked = sum(stub.asked.values())
+        result = hoicli(
+            *ask(
+                stub,
+                pairs_file,
+                "--cache",
+                cache,
+                "--model",
+                "m2",
+                "--dry-run",
+                "--price",
+                "1,2",
+                "--price",
+                "m2=10,20",
+            )
+        )
+        assert sum(stub.asked.values()) == asked == len(PAIRS)
+    rows = lines_of(result.out)
+    assert [(row["model"], row["pairs"], row["questions"]) for row in rows] == [("m1", 15, 0), ("m2", 15, 15)]
+    assert rows[0]["cost"] == 0
+    assert rows[1]["completion_tokens"] == 15 * 8
+    assert rows[1]["cost"] == round((rows[1]["prompt_tokens"] * 10 + 120 * 20) / 1e6, 4) > 0
+    assert "asked nothing. Estimates: 4 characters a token, 8 tokens an answer" in result.err
+    offline = hoicli("shoe-sim", "--backend", "llm", "--model", "m2", "--pairs", pairs_file, "--dry-run")
+    assert lines_of(offline.out)[0]["prompt_tokens"] == rows[1]["prompt_tokens"]
+    assert "cost" not in lines_of(offline.out)[0]
+
+
+def until(condition: Any, seconds: float = PATIENCE) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def many_pairs(tmp_path: Path) -> tuple[Path, int]:
+    path = tmp_path / "many.jsonl"
+    senses = [*candidates("hold", "v"), *candidates("carry", "v")]
+    count = 0
+    with path.open("w") as file:
+        for at, a in enumerate(senses[:20]):
+            for b in senses[at + 1 : 20]:
+                file.write(json.dumps({"pos": "v", "a": a, "b": b}) + "\n")
+                count += 1
+    return path, count
+
+
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_killed_run_goes_on_and_asks_nothing_twice(
+    hoicli: Hoicli, tmp_path: Path, many_pairs: tuple[Path, int], way: signal.Signals
+) -> None:
+    path, count = many_pairs
+    cache = tmp_path / "answers.jsonl"
+
+    def holds(stub: Stub, _: Asked, __: int) -> Response | None:
+        """After 50 answers the server falls silent, so that what is under way at the kill has not been answered."""
+        with stub.lock:
+            if len(stub.answered) + held[0] < 50:
+                held[0] += 1
+                return None
+        released.wait(PATIENCE)
+        return Response(503)
+
+    held, released = [0], threading.Event()
+    with serving(holds) as stub:
+        command = [sys.executable, "-m", "hoicli", *map(str, ask(stub, path, "--cache", cache, "--jobs", "6"))]
+        # A shell's background job ignores Ctrl-C, and so would its children.
+        handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ), bufsize=0
+            )
+        finally:
+            signal.signal(signal.SIGINT, handler)
+        until(lambda: cache.exists() and cache.read_bytes().count(b"\n") >= sum(stub.answered.values()) > 20)
+        until(lambda: stub.at_once == 6)
+        process.send_signal(way)
+        assert process.stderr is not None
+        stopping = b"" if way == signal.SIGKILL else next(line for line in process.stderr if b"stopping" in line)
+        released.set()
+        out, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == (130 if way == signal.SIGINT else -way)
+        assert out == b""
+        if way != signal.SIGKILL:
+            assert b"stopping; waiting for 6 answers under way (Ctrl-C again leaves them)" in stopping
+            assert err.endswith(b"hoicli: interrupted\n" if way == signal.SIGINT else b"hoicli: ended by SIGTERM\n")
+        before = dict(stub.answered)
+        assert cache.read_bytes().count(b"\n") == len(before)
+        cache.write_bytes(
+            cache.read_bytes() + b'{"model":"m1","setup":"'
+        )  # what a kill in the middle of a write leaves
+        stub.fault = None
+        result = hoicli(*ask(stub, path, "--cache", cache, "--jobs", "6"))
+        assert result.code == 0, result.err
+        assert "lines that were cut off: 1; their questions are asked again" in result.err
+        assert len(stub.answered) == count
+        assert set(stub.answered.values()) == {1}
+        for line in lines_of(result.out):
+            assert line["similarity"] == mean_rating(("v", line["a"], line["b"]), "m1")
+
+
+def test_help_imports_no_numpy() -> None:
+    code = (
+        "import sys; from hoicli.cli import run; run(['shoe-sim', '--help']); run(['prompts', '--help']); "
+        "sys.exit(any(name in sys.modules for name in ('numpy', 'scipy', 'nltk', 'urllib.request')))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

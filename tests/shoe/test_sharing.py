@@ -1,0 +1,171 @@
+"""Tables that are shared: who rated, what they were asked, when; and what a table lacks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from hoicli.errors import DataError
+from hoicli.records.intake import ErrorPolicy
+from hoicli.shoe.answers import Answer, AnswerCache
+from hoicli.shoe.merge import read_tables
+from hoicli.shoe.pairs import all_of, days_of
+from hoicli.shoe.table import SimilarityTable
+from tests.support.llm_stub import rate, serving
+from tests.support.project import Hoicli
+from tests.support.shoe import SHOE, as_lines
+
+RATES_NOTHING = "--check rates nothing: give it --gt and predictions, or a --dataset, alone"
+PAIR = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}
+TRUTH = ("--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl")
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_several_become_one() -> None:
+    assert all_of(["b", None, "c+a", "b"]) == "a+b+c"
+    assert all_of([None]) is None
+    assert days_of(["2026-02-02", "2025-12-31/2026-01-31", None]) == "2025-12-31/2026-02-02"
+    assert (days_of(["2026-01-01", "2026-01-01"]), days_of([None])) == ("2026-01-01", None)
+
+
+def test_a_models_line_says_what_it_was_asked_and_when(hoicli: Hoicli, tmp_path: Path) -> None:
+    """And a run that asks nothing anew writes the same bytes."""
+    cache, table = tmp_path / "answers.jsonl", tmp_path / "sim.jsonl"
+    with serving() as stub:
+        given = ("shoe-sim", "--backend", "llm", "--base-url", stub.url, "--cache", cache)
+        assert hoicli(*given, "--model", "m", *TRUTH, "-o", table).code == 0
+        answers = lines_of(cache.read_text())
+        days = {answer["date"] for answer in answers}
+        # a year ago, but for one
+        aged = [{**answer, "date": "2025-11-22"} for answer in answers[1:]]
+        cache.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in [answers[0], *aged]))
+        again = lines_of(hoicli(*given, "--model", "m", *TRUTH).out)
+        both = lines_of(hoicli(*given, "--model", "m", "--model", "n", *TRUTH).out)
+        missing = tmp_path / "missing.jsonl"
+        missing.write_bytes(orjson.dumps({"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}))
+        (named,) = lines_of(hoicli(*given, "--model", "m", "--pairs", missing).out)
+    assert len(days) == 1
+    line = lines_of(table.read_text())[0]
+    assert (line["scores"], line["date"]) == ({"m": rate("m", line["a"], line["b"])}, min(days))
+    assert line["prompt"] == answers[0]["setup"]
+    assert {line["date"] for line in again} == {f"2025-11-22/{min(days)}"}
+    assert {line["date"] for line in both} == {f"2025-11-22/{min(days)}"}
+    assert list(both[0]["scores"]) == ["m", "n"]
+    # of two senses, a line of --pairs is a line of a table
+    assert (named["scores"], named["prompt"]) == ({"m": rate("m", "pet.v.01", "touch.v.01")}, line["prompt"])
+
+
+def test_answers_of_before_there_were_dates(tmp_path: Path) -> None:
+    old = Answer("m", "s", "v", "a.v.01", "b.v.01", 3)
+    (tmp_path / "cache").write_bytes(old.line())
+    cache = AnswerCache(str(tmp_path / "cache"))
+    assert (cache.rating(old.key), cache.days("m", "s")) == (3, set())
+    cache.add(Answer("m", "s", "v", "a.v.01", "c.v.01", 1, date="2026-01-01"))
+    cache.close()
+    again = AnswerCache(str(tmp_path / "cache"))
+    assert again.days("m", "s") == {"2026-01-01"}
+    again.close()
+    (tmp_path / "cache").write_bytes(b'{"model":"m","setup":"s","pos":"v","a":"a","b":"b","rating":1,"date":"May"}\n')
+    with pytest.raises(DataError, match="no answer of a model"):
+        AnswerCache(str(tmp_path / "cache"))
+
+
+def test_joined_tables_say_where_all_of_it_is_from() -> None:
+    lines = [
+        {**PAIR, "scores": {"m": 4}, "similarity": 1, "prompt": "aa", "date": "2026-01-02"},
+        {**PAIR, "scores": {"n": 2}, "similarity": 0.5, "prompt": "bb", "date": "2026-01-01"},
+        {**PAIR, "similarity": 0.25, "measure": "lexical"},
+    ]
+    (rated,) = read_tables(as_lines(lines), ErrorPolicy()).merged("mean").values()
+    assert rated.similarity == pytest.approx((1 + 0.5 + 0.25) / 3)
+    assert rated.scores == {"m": 4, "n": 2}
+    assert rated.source() == {"measure": "lexical", "prompt": "aa+bb", "date": "2026-01-01/2026-01-02"}
+
+
+def test_who_rated_a_table() -> None:
+    lines = [
+        {**PAIR, "scores": {"m": 4, "n": 1}, "similarity": 0.625, "prompt": "aa", "merge": "median"},
+        {**PAIR, "b": "feed.v.01", "similarity": 0.5, "measure": "lexical+wordnet:wup", "prompt": "aa+bb"},
+    ]
+    table = SimilarityTable.read(as_lines(lines), ErrorPolicy())
+    assert table.signature() == {
+        "sim": table.digest(),
+        "raters": "lexical+m+n+wordnet:wup",
+        "prompt": "aa+bb",
+        "merge": "mean+median",
+    }
+    bare = SimilarityTable.read(as_lines([{**PAIR, "similarity": 0.625}, {**lines[1]}]), ErrorPolicy())
+    assert bare.digest() == table.digest()  # it is of the content
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scores": [3]}, "scores: [3]; it is an object of ratings 0 to 4 by model, or left out"),
+        ({"scores": {"m": 9}}, 'scores: {"m": 9}; it is an object of ratings 0 to 4 by model, or left out'),
+        ({"scores": {"m": True}}, 'scores: {"m": true}; it is an object of ratings 0 to 4 by model, or left out'),
+        ({"measure": 7}, "measure: 7 is no name; hoicli shoe-sim writes it, or leave it out"),
+        ({"prompt": ""}, 'prompt: "" is no name; hoicli shoe-sim writes it, or leave it out'),
+        ({"date": "22.11.2026"}, 'date: "22.11.2026" is no date; write 2026-01-31, or 2026-01-31/2026-02-02'),
+        ({"date": "2026-01-31/"}, 'date: "2026-01-31/" is no date; write 2026-01-31, or 2026-01-31/2026-02-02'),
+    ],
+)
+def test_a_bad_source(change: dict[str, Any], message: str) -> None:
+    line = as_lines([{**PAIR, "similarity": 0.5, **change}], "sim.jsonl")
+    with pytest.raises(DataError) as caught:
+        SimilarityTable.read(line, ErrorPolicy())
+    assert str(caught.value) == f"sim.jsonl:1: {message}"
+    if "scores" not in change:
+        with pytest.raises(DataError) as caught:
+            read_tables(line, ErrorPolicy())
+        assert str(caught.value) == f"sim.jsonl:1: {message}"
+
+
+def test_what_a_table_lacks_is_written_to_be_rated(hoicli: Hoicli, tmp_path: Path) -> None:
+    table, part, rest = (tmp_path / f"{name}.jsonl" for name in ("table", "part", "rest"))
+    assert hoicli("shoe-sim", "--backend", "wordnet:path", *TRUTH, "-o", table).code == 0
+    complete = hoicli("shoe-sim", "--check", table, *TRUTH)
+    assert (complete.code, complete.out) == (0, "")
+    assert complete.err.startswith(f"hoicli: {table}: ")
+    assert "raters wordnet:path" in complete.err
+    lines = table.read_text().splitlines(keepends=True)
+    part.write_text("".join(lines[::3]))
+    lacking = hoicli("shoe-sim", "--check", part, *TRUTH, "-o", rest)
+    lost = [{key: line[key] for key in PAIR} for at, line in enumerate(lines_of("".join(lines))) if at % 3]
+    assert lines_of(rest.read_text()) == lost
+    verbs = sum(line["pos"] == "v" for line in lost)
+    assert lacking.code == 1
+    assert lacking.err.splitlines()[-1] == (
+        f"{part}: {len(lost):,} of {len(lines):,} pairs of senses are not in it ({verbs:,} of verbs, "
+        f"{len(lost) - verbs:,} of objects); rate them with hoicli shoe-sim --pairs, and add the lines"
+    )
+    rated = hoicli("shoe-sim", "--backend", "wordnet:path", "--pairs", rest)
+    part.write_text(part.read_text() + rated.out)
+    assert hoicli("shoe-sim", "--check", part, *TRUTH).code == 0
+    evaluated = [hoicli("shoe-eval", "--sim", path, *TRUTH).out for path in (table, part)]
+    assert evaluated[0] == evaluated[1]  # the same digest
+    assert hoicli("shoe-sim", "--check", part, "--dataset", "vcoco").code == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            ["--backend", "lexical", *TRUTH],
+            RATES_NOTHING,
+        ),
+        (["--model", "m", *TRUTH], RATES_NOTHING),
+        (["--merge", "mean", "t"], "--merge joins tables: give it the tables alone"),
+        ([], "give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs FILE"),
+    ],
+)
+def test_checks_that_cannot_be(hoicli: Hoicli, given: list[Any], message: str) -> None:
+    result = hoicli("shoe-sim", "--check", SHOE / "sim.jsonl", *given)
+    assert (result.code, result.err) == (2, f"hoicli: {message}\n")

@@ -1,0 +1,108 @@
+"""The table of similarities: symmetric, checked line by line, known by its content."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hoicli.errors import DataError
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy
+from hoicli.shoe.table import SimilarityTable
+from tests.support.shoe import (
+    Record,
+    as_lines,
+    table_of,
+)
+
+
+def test_the_table_is_symmetric_and_knows_itself() -> None:
+    table = table_of({("pet.v.01", "touch.v.01"): 0.55, ("pet.n.01", "dog.n.01"): 1})
+    found = table.values(
+        ["pet.v.01", "touch.v.01", "pet.n.01", "new.v.01"], ["touch.v.01", "pet.v.01", "x.n.01", "new.v.01"]
+    )
+    np.testing.assert_array_equal(found, [0.55, 0.55, np.nan, 1.0])
+    assert len(table) == 2
+    assert len(SimilarityTable.read([], ErrorPolicy())) == 0
+    empty = SimilarityTable.read([], ErrorPolicy()).values(["a.v.01"], ["b.v.01"])
+    np.testing.assert_array_equal(empty, [np.nan])
+
+
+def test_the_digest_names_the_content() -> None:
+    rows = [{"pos": "v", "a": f"a{n}.v.01", "b": f"b{n % 3}.v.01", "similarity": n / 10} for n in range(9)]
+    turned = [{**row, "a": row["b"], "b": row["a"]} for row in reversed(rows)]
+    one, other = (SimilarityTable.read(as_lines(side), ErrorPolicy()).digest() for side in (rows, [*turned, rows[3]]))
+    assert one == other
+    rows[0]["similarity"] = 0.05
+    assert SimilarityTable.read(as_lines(rows), ErrorPolicy()).digest() != one
+
+
+GOOD = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pos": "x"}, 'sim.jsonl:2: pos: "x"; it is v (verbs) or n (objects); hoicli shoe-sim writes it'),
+        ({"pos": ["v"]}, 'sim.jsonl:2: pos: ["v"]; it is v (verbs) or n (objects); hoicli shoe-sim writes it'),
+        ({"a": 3}, "sim.jsonl:2: a: 3 is no sense; name one as WordNet does, for example pet.v.01"),
+        ({"b": "touch"}, 'sim.jsonl:2: b: "touch" is no sense; name one as WordNet does, for example pet.v.01'),
+        (
+            {"b": "dog.n.01"},
+            "sim.jsonl:2: b: dog.n.01 is a noun, but pos says verb; compare senses of one part of speech",
+        ),
+        ({"similarity": 1.5}, "sim.jsonl:2: similarity: 1.5 is no similarity; give a number from 0 to 1"),
+        ({"similarity": True}, "sim.jsonl:2: similarity: true is no similarity; give a number from 0 to 1"),
+        ({"similarity": None}, "sim.jsonl:2: similarity: null is no similarity; give a number from 0 to 1"),
+        ({"b": "pet.v.01"}, "sim.jsonl:2: similarity: 0.5 of a sense with itself; that is 1, leave the line out"),
+        ({"scores": {"m": 0}}, "sim.jsonl:2: similarity: 0.5, but its scores give 0 by mean; correct one of the two"),
+        (
+            {"scores": {"m": 4, "n": 0, "o": 4}, "merge": "median"},
+            "sim.jsonl:2: similarity: 0.5, but its scores give 1 by median; correct one of the two",
+        ),
+        (
+            {"scores": {"m": 4, "n": 0}, "merge": "majority"},
+            "sim.jsonl:2: similarity: 0.5, but its scores give 1 or 0 by majority; correct one of the two",
+        ),
+        ({"merge": ["x"]}, 'sim.jsonl:2: merge: ["x"] is none of mean, median, majority; hoicli shoe-sim writes it'),
+        (
+            {"a": "touch.v.01", "b": "pet.v.01", "similarity": 0.25},
+            "sim.jsonl:2: similarity: touch.v.01 and pet.v.01 are 0.25 here and 0.5 at sim.jsonl:1; "
+            "keep one line a pair (hoicli shoe-sim --merge joins tables)",
+        ),
+    ],
+)
+def test_a_bad_line_of_the_table(change: Record, message: str) -> None:
+    lines = as_lines([GOOD, {**GOOD, **change}], "sim.jsonl")
+    with pytest.raises(DataError) as caught:
+        SimilarityTable.read(lines, ErrorPolicy())
+    assert str(caught.value) == message
+    policy = ErrorPolicy(skip=True)
+    kept = SimilarityTable.read(lines, policy)
+    assert policy.skipped == 1
+    # a pair that lines disagree about is not in the table at all: which line came first must not decide
+    assert len(kept) == (0 if "shoe-sim --merge" in message else 1)
+
+
+def test_a_field_of_the_table_that_is_not_there() -> None:
+    for key in ("pos", "a", "b", "similarity"):
+        line = as_lines([{name: value for name, value in GOOD.items() if name != key}])
+        with pytest.raises(DataError, match=f"p.jsonl:1: {key}: missing"):
+            SimilarityTable.read(line, ErrorPolicy())
+    with pytest.raises(DataError, match=r"p\.jsonl:1: an array, not an object"):
+        SimilarityTable.read([Line("p.jsonl", 1, b"[1]")], ErrorPolicy())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scores": {"m": 2}},
+        {"scores": {"m": 1, "n": 2, "o": 2}, "similarity": 0.42},  # written with two digits
+        {"scores": {"m": 4, "n": 0}, "similarity": 0.0, "merge": "majority"},  # who was listed first is not known
+        {"scores": {"m": 0}, "measure": "lexical"},  # another rater stands beside it
+        {"scores": {"m": 3}, "a": "touch.v.01", "b": "touch.v.01", "similarity": 1},
+        {"scores": {}},
+    ],
+)
+def test_a_similarity_that_follows_from_its_scores(change: Record) -> None:
+    assert len(SimilarityTable.read(as_lines([{**GOOD, **change}]), ErrorPolicy())) == 1

@@ -1,0 +1,277 @@
+"""Grounding: the released scripts' figures, cases that follow by hand, records as answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hoicli.converters.containers.source import Source
+from hoicli.records.intake import ErrorPolicy
+from hoicli.vlm.grounding import MATCHES, THRESHOLDS, grounded
+from hoicli.vlm.results import read_grounding
+from tests.support.project import FIXTURES, Hoicli
+from tests.support.questions import Json, grounding
+
+GOLDEN = json.loads((Path(__file__).parent / "golden/grounding.json").read_text())["figures"]
+ROWS = FIXTURES / "choice/grounded.json"
+
+
+def written(folder: Path, rows: Any) -> Path:
+    path = folder / "results.json"
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def values(path: Path, match: str, *, released: bool = False) -> dict[str, float | None]:
+    recalls = grounded(read_grounding([Source(str(path))], ErrorPolicy()), match, released=released).scores()
+    return {" ".join(key): recall.value for key, recall in recalls.items()}
+
+
+@pytest.mark.parametrize("case", GOLDEN)
+def test_the_released_figures(case: str, tmp_path: Path) -> None:
+    match, seed = case.split()
+    found = values(written(tmp_path, grounding(int(seed))), match, released=True)
+    assert {name: found[name] for name in GOLDEN[case]} == pytest.approx(GOLDEN[case], rel=1e-13)
+
+
+PERSON, OBJECT = [0, 0, 100, 100], [200, 0, 300, 100]
+
+
+def pair(person: list[int] = PERSON, other: list[int] = OBJECT) -> Json:
+    return {"person_bbox": person, "object_bbox": other}
+
+
+@pytest.mark.parametrize(
+    ("found", "mean", "both"),
+    [
+        ([pair()], 1.0, 1.0),
+        ([], 0.0, 0.0),
+        ([pair(other=[0, 0, 1, 1])], 0.1, 0.0),  # a mean of 0.5: the person alone is enough
+        ([pair(other=[200, 0, 250, 100])], 0.6, 0.1),  # 0.75 reaches six thresholds, 0.5 one
+        ([pair([0, 0, 1, 1]), pair()], 1.0, 1.0),
+    ],
+)
+def test_by_hand(found: list[Json], mean: float, both: float, tmp_path: Path) -> None:
+    path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
+    assert [values(path, match)["AR full"] for match in MATCHES] == pytest.approx([mean, both])
+    assert values(path, "both")["AR small"] is None  # there is no small object
+
+
+def test_the_released_thresholds_are_a_little_more(tmp_path: Path) -> None:
+    """Of one IoU of 1 and one of 1/2 the mean is 0.75, which is enough at 0.75, and not at 0.7500000000000002."""
+    found = [pair(other=[200, 0, 250, 100])]
+    path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
+    given = [values(path, "mean", released=released) for released in (False, True)]
+    assert [each["AR full"] for each in given] == pytest.approx([0.6, 0.5])
+    assert [each["AR@0.75 full"] for each in given] == [1.0, 1.0]
+
+
+def test_order_matters_to_mean_alone(tmp_path: Path) -> None:
+    """In order, the loose prediction takes the pair that is the exact one's; best first, both are found."""
+    truth = [pair(), pair(other=[200, 0, 300, 76])]
+    loose, exact = pair(other=[200, 0, 300, 88]), pair()  # IoU of objects: 0.88 and 0.864; 1 and 0.76
+
+    def found(match: str, threshold: float, *predicted: Json) -> int:
+        path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": truth, "predicted_pairs": predicted}])
+        column = 2 + int(np.flatnonzero(threshold == THRESHOLDS)[0])
+        return int(grounded(read_grounding([Source(str(path))], ErrorPolicy()), match).hits[:, column].sum())
+
+    assert found("mean", 0.9, loose, exact) == 1
+    assert found("mean", 0.9, exact, loose) == 2
+    assert found("both", 0.85, loose, exact) == found("both", 0.85, exact, loose) == 2
+    assert found("both", 0.9, loose, exact) == 1
+
+
+def test_every_spelling_of_the_keys(tmp_path: Path) -> None:
+    live = {"image_id": "a.jpg", "ground_truth_pairs": [{"person_box": PERSON, "object_box": OBJECT}],
+            "predicted_pairs": [{"person_box": PERSON, "object_box": OBJECT, "pair_id": 1}]}  # fmt: skip
+    assert values(written(tmp_path, {"results": [live]}), "mean")["AR full"] == 1.0
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text(json.dumps(live) + "\n" + json.dumps({**live, "predicted_pairs": []}) + "\n")
+    assert values(lines, "mean")["AR full"] == 0.5
+
+
+def test_order_of_rows_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = grounding(7)
+    printed = [
+        hoicli("vlm-eval", "--bootstrap", 20, written(tmp_path, order)).out
+        for order in (rows, Random(0).sample(rows, len(rows)))
+    ]
+    assert printed[0] == printed[1] != ""
+
+
+def test_what_is_odd_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = [
+        {
+            "image_path": "a.jpg",
+            "gt_pairs": [pair()],
+            "predicted_pairs": [{"person_bbox": PERSON}, pair([-5, 0, 100, 100])],
+        },
+        {"image_path": "b.jpg", "gt_pairs": [], "predicted_pairs": [pair()], "status": "error"},
+    ]
+    result = hoicli("vlm-eval", written(tmp_path, rows))
+    assert result.code == 0
+    told = ["without one of the boxes", "outside the picture", "requests that failed", "without a pair to find"]
+    assert all(text in line for text, line in zip(told, result.err.splitlines(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"predicted_pairs": []}, "gt_pairs: missing"),
+        ({"gt_pairs": [pair([1, 2, 3])]}, "gt_pairs[0].person_bbox: [1, 2, 3] is no box"),
+        ({"gt_pairs": [{"person_bbox": PERSON}]}, "gt_pairs[0]: has no person_bbox or no object_bbox"),
+        ({"gt_pairs": [pair()], "predicted_pairs": [3]}, "predicted_pairs[0]: 3 is no pair"),
+        ({"gt_pairs": [pair()], "predicted_pairs": [], "image_path": None}, "names no image"),
+        ({"gt_pairs": [pair()], "detections": [pair()]}, "predicted_pairs: missing"),
+        ({"gt_pairs": [pair()], "detections": [pair()], "status": "success"}, "predicted_pairs: missing"),
+    ],
+)
+def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: Json, problem: str) -> None:
+    path = written(tmp_path, [{"image_path": "a.jpg", **row}])
+    result = hoicli("vlm-eval", "--task", "ground", path)
+    assert (result.code, result.out) == (1, "")
+    assert f"{path}: [0]: {problem}" in result.err
+
+
+def test_records_are_questions(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The questions of ground truth as a result file, and the predictions as the pairs found: the same rows."""
+    truth, found = (
+        [json.loads(line) for line in (FIXTURES / name).read_text().splitlines()]
+        for name in ("gt.jsonl", "predictions.jsonl")
+    )
+    answered = {record["image_id"]: record for record in found}
+    rows: dict[tuple[str, str, str], Json] = {}
+    for record in truth:
+        for hoi in record["hois"]:
+            key = (record["image_id"], hoi["verb"], record["labels"][hoi["object"]])
+            row = rows.setdefault(key, {"image_path": key[0], "gt_pairs": [], "predicted_pairs": []})
+            row["gt_pairs"].append(pair(record["boxes"][hoi["subject"]], record["boxes"][hoi["object"]]))
+    for (image, verb, name), row in rows.items():
+        record = answered.get(image, {"hois": []})
+        best = sorted(record["hois"], key=lambda hoi: -hoi["score"])
+        row["predicted_pairs"] = [
+            pair(record["boxes"][hoi["subject"]], record["boxes"][hoi["object"]])
+            for hoi in best
+            if (hoi["verb"], record["labels"][hoi["object"]]) == (verb, name)
+        ]
+    printed = [
+        hoicli("vlm-eval", "--top-k", 2, *given).out
+        for given in (
+            (written(tmp_path, list(rows.values())),),
+            ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"),
+        )
+    ]
+    numbers = [
+        [(row["metric"], row["subset"], row["value"], row["n"]) for row in map(json.loads, text.splitlines())]
+        for text in printed
+    ]
+    assert numbers[0] == numbers[1]
+
+
+def test_answers_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in (FIXTURES / "gt.jsonl").read_text().splitlines()]
+    path = tmp_path / "answers.jsonl"
+    path.write_text(
+        "".join(json.dumps({k: line[k] for k in ("image_id", "boxes", "labels", "hois")}) + "\n" for line in lines)
+    )
+    result = hoicli("vlm-eval", "--gt", FIXTURES / "gt.jsonl", path)
+    assert {row["value"] for row in map(json.loads, result.out.splitlines())} <= {100.0, None}
+
+
+def test_scores_decide_the_order_and_are_signed(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The first pair of a question counts: the one with the highest score, wherever it stands, and those without a
+    score after it. Where scores are from, the signature says."""
+    boxes = [[0, 0, 100, 100], [200, 0, 300, 100], [500, 0, 600, 100]]
+    base = {"image_id": "a", "width": 600, "height": 99, "boxes": boxes, "labels": ["person", "cup", "cup"]}
+    truth, path = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
+    truth.write_text(json.dumps({**base, "hois": [{"subject": 0, "object": 1, "verb": "hold"}]}) + "\n")
+
+    def ask(right: float | None, wrong: float | None) -> tuple[float, str, str]:
+        hois = [
+            {"subject": 0, "object": other, "verb": "Hold", **({} if score is None else {"score": score})}
+            for other, score in ((2, wrong), (1, right), (1, right))
+        ]
+        path.write_text(json.dumps({**base, "hois": hois, "caveats": ["token_scores"]}) + "\n")
+        result = hoicli("vlm-eval", "--match", "both", "--top-k", 1, "--gt", truth, path)
+        row = json.loads(result.out.splitlines()[0])
+        return row["value"], row["signature"], result.err
+
+    scores = ((0.9, 0.8), (0.7, 0.8), (-2, -3), (0.1, None), (None, None), (0.5, 0.5))
+    assert [ask(*each)[0] for each in scores] == [100, 0, 100, 100, 0, 0]
+    _, signature, told = ask(0.1, None)
+    assert "|scores:verb_and_object_tokens|" in signature
+    assert "1 of 3 predictions have no score: they come after those of a question that do" in told
+    assert f"predicted pairs with a box outside the picture: 3 (the first: {path}: image a)" in told
+
+
+# Numbers that cannot lie
+
+
+def test_what_failed_has_found_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
+    row = {"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": [pair()]}
+    result = hoicli("vlm-eval", written(tmp_path, [row, {**row, "status": "failed"}]))
+    first = json.loads(result.out.splitlines()[0])
+    assert (first["value"], first["n"]) == (50.0, 2)
+    assert "|failed:1|" in first["signature"]
+    assert "requests that failed, which count as answered with nothing: 1" in result.err
+
+
+def test_a_file_counts_once(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": []}])
+    copy = tmp_path / "copy.json"
+    copy.write_bytes(path.read_bytes())
+    for again in (path, copy):
+        result = hoicli("vlm-eval", path, again)
+        assert (result.code, result.out) == (1, "")
+        assert f"{again}: the same content as {path}; give each file once" in result.err
+
+
+@pytest.mark.parametrize(("scale", "told"), [(1000, "thousandths"), (1, "fractions"), (None, "")])
+def test_another_scale_is_noticed(hoicli: Hoicli, tmp_path: Path, scale: int | None, told: str) -> None:
+    rows = []
+    for width, height in ((640, 480), (480, 640), (500, 333)):
+        boxes = [[60, 90, 200, 300], [180, 220, 330, 320]]
+        sides = (width, height, width, height)
+        found = [[scale * v / side for v, side in zip(box, sides, strict=True)] for box in boxes] if scale else boxes
+        row = {"image_path": f"{width}.jpg", "gt_pairs": [pair(*boxes)]}
+        rows.append({**row, "predicted_pairs": [pair(*found)]})
+    wrong = {"image_path": "x.jpg", "gt_pairs": [pair()], "predicted_pairs": [pair([0, 0, 1, 1], [0, 0, 1, 1])]}
+    result = hoicli("vlm-eval", written(tmp_path, [*rows, wrong]))
+    assert result.code == 0
+    assert (f"the predicted boxes look like {told} of the picture" in result.err) == bool(told)
+    assert ("look like" in result.err) == bool(told)
+
+
+def test_a_pair_without_boxes_keeps_its_place(hoicli: Hoicli, tmp_path: Path) -> None:
+    found = [{"person_bbox": PERSON}, pair()]
+    path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
+    values = [json.loads(hoicli("vlm-eval", "--top-k", most, path).out.splitlines()[0])["value"] for most in (1, 2)]
+    assert values == [0.0, 100.0]
+
+
+def test_equal_pairs_count_as_often_as_they_are_there(hoicli: Hoicli, tmp_path: Path) -> None:
+    """In result files and in records, as in the released scripts: two equal true pairs need two predicted ones, and an
+    equal predicted pair uses a place of --top-k."""
+    boxes = [PERSON, OBJECT, [0, 200, 100, 300]]
+
+    def asked(truth: list[int], found: list[int], *options: object) -> list[float]:
+        record = {"image_id": "a", "boxes": boxes, "labels": ["person", "cup", "cup"]}
+        paths = []
+        for name, others in (("gt", truth), ("preds", found)):
+            hois = [{"subject": 0, "object": other, "verb": "hold"} for other in others]
+            paths.append(tmp_path / f"{name}.jsonl")
+            paths[-1].write_text(json.dumps({**record, "hois": hois}) + "\n")
+        sides = ([pair(boxes[0], boxes[other]) for other in others] for others in (truth, found))
+        row = dict(zip(("gt_pairs", "predicted_pairs"), sides, strict=True))
+        calls = ((written(tmp_path, [{"image_path": "a", **row}]),), ("--gt", *paths))
+        return [json.loads(hoicli("vlm-eval", *options, *call).out.splitlines()[0])["value"] for call in calls]
+
+    assert asked([1, 1], [1]) == [50.0, 50.0]
+    assert asked([1, 1], [1, 1]) == [100.0, 100.0]
+    assert asked([1, 2], [1, 1, 2], "--top-k", 2, "--match", "both") == [50.0, 50.0]

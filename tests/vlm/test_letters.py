@@ -1,0 +1,135 @@
+"""What an answer to a multiple-choice question chooses, and that everything else is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hoicli.errors import DataError
+from hoicli.vlm.letters import LONGEST, Choice, RefusedError, read_choice, released_choice
+
+LABELS = {
+    "A": "ride a/an elephant",
+    "B": "watch a/an elephant",
+    "C": "no_interaction with a/an elephant",
+    "D": "feed a/an elephant",
+}
+OPTIONS = list(LABELS.values())
+RESTATED = "".join(f"({letter}) {option}\n" for letter, option in LABELS.items())
+
+
+def chosen(choice: Choice) -> str:
+    """The letters of the chosen options, and behind a + what was not offered."""
+    letters = "".join(letter for letter, option in LABELS.items() if option in choice.options)
+    return letters + "".join(f"+{other}" for other in choice.others)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        # letters alone
+        ("A, C", "AC"), ("A,C.", "AC"), ("a, c", "AC"), ("(A) and (C)", "AC"), ("A", "A"), ("A.", "A"), ("BD", "BD"),
+        ("[A, B]", "AB"), ("**A**, **D**", "AD"), ("A, B and C", "ABC"), ("A\nC\n", "AC"), ("(A, B)", "AB"),
+        ("- A\n- C", "AC"), ("A,A,B", "AB"), ("C, A", "AC"), ("A, B, C, D", "ABCD"),
+        # none of them
+        ("none", ""), ("None of the above.", ""), ("none of the options", ""), ("[]", ""), ("N/A", ""),
+        ("none of A, B, C, D", ""),
+        # JSON
+        ('["A","C"]', "AC"), ('{"answer": ["A", "D"]}', "AD"), ('{"answer": "A, D"}', "AD"), ('{"answer": []}', ""),
+        ('{"reasoning": "B is not shown.", "answer": "A"}', "A"),
+        ('```json\n["B"]\n```', "B"), ('```\nA, B\n```', "AB"), ('<think>C</think>```json\n{"answer": "B"}\n```', "B"),
+        (["A", "D"], "AD"), (["ride a/an elephant"], "A"), ([], ""),
+        ({"choices": ["B"]}, "B"), ({"answer": "None"}, ""),
+        # the words of options
+        ("ride an elephant, watch a/an elephant", "AB"), ("Feed the elephant", "D"), ("feed elephant", "D"),
+        ("no interaction with the elephant", "C"), ("A) ride an elephant and C) no_interaction with elephant", "AC"),
+        ("A: ride an elephant\nD: feed an elephant", "AD"), ("A. ride elephant", "A"),
+        # a marked conclusion
+        ("The man rides; B looks wrong.\nAnswer: A, C", "AC"), ("Final answer: (A)", "A"), ("**Answer:** A", "A"),
+        (f"{RESTATED}Answer: A", "A"), ("Not B. \\boxed{A,B}", "AB"), ("so $\\boxed{A}$.", "A"), ("Answer: none", ""),
+        ("Reasoning: D?\n<answer>B</answer>", "B"), ("<answer>A</answer>\n<answer>A</answer>", "A"),
+        ("<think>Perhaps B or C.</think>\nA", "A"),
+        # not offered
+        ("E", "+E"), ("A, E", "A+E"), (["A", "swim"], "A+swim"),
+    ],
+)  # fmt: skip
+def test_what_is_chosen(answer: Any, expected: str) -> None:
+    assert chosen(read_choice(answer, LABELS, OPTIONS)) == expected
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        # what a reader of prose once read, some of it as its opposite
+        "A (80%), B (20%)", "A=1, B=0, C=0, D=0", "A ✓, B ✗", "✅ A\n❌ B", "A: Y, B: N", "A: 1, B: 0", "A to C", "A-C",
+        "I choose none, although A is close", f"{RESTATED}I choose A.", RESTATED,
+        "Options B, C, D can be excluded, leaving A", "Present: A. Absent: B, C, D.", "none of A, B", "A, none",
+        "Answer: B. Actually, wait, A.", "Answer: A\nAnswer: B", "**Answer:** A, C\nExplanation: B is not shown.",
+        "Hold a horse? No. Ride a horse? Yes.", "Ride an elephant? No.", "not A", "A or B", "A/B", "maybe D",
+        "The person is riding, so A and B are right.", "The answer is A.", "A and D; B is not shown.",
+        "A) watch an elephant", "Option A. They feed an elephant.", "No interaction", "All of the above",
+        "<answer>A</answer>\n<answer>B</answer>", "<answer>A</answer> Or rather B.", "<answer>not A</answer>",
+        "| option | present |\n|---|---|\n| A | no |", "A" * 9, "A, " * LONGEST,
+        # JSON of another shape
+        {"A": "yes", "B": "no"}, {"answer": "A", "present": False}, {"answer": {"A": True}}, [["A"]], {"a": 1},
+        {"answer": "A", "choice": "B"}, {"rejected": ["A"]}, {"answer": "A", "rejected": ["B"]}, '{"answer": NaN}',
+        '{"A": 1, "B": 0}', [{"A": 1}], [True], True, None,
+        # no answer
+        "", "I cannot help with that.", "A man on an elephant.", "1, 2", "riding", "<think>no end, B",
+    ],
+)  # fmt: skip
+def test_what_is_refused(answer: Any) -> None:
+    with pytest.raises(RefusedError):
+        read_choice(answer, LABELS, OPTIONS)
+
+
+def test_numbers_in_place_of_letters() -> None:
+    labels = {"1": "ride", "2": "feed", "10": "hug"}
+    for answer, options in (("1, 2", ("ride", "feed")), ("(10)", ("hug",)), (2, ("feed",))):
+        assert read_choice(answer, labels, list(labels.values())).options == options
+    for answer in ("2 people feed", "1: 1, 2: 0", "1 (80%)"):
+        with pytest.raises(RefusedError):
+            read_choice(answer, labels, list(labels.values()))
+
+
+@pytest.mark.parametrize("key", ["answer", "answers", "choice", "choices", "letters", "letter", "selected"])
+def test_the_keys_of_an_answer(key: str) -> None:
+    assert read_choice({"reason": "B", key: ["A"]}, LABELS, OPTIONS).options == (OPTIONS[0],)
+    assert read_choice({key.upper(): "A"}, LABELS, OPTIONS).options == (OPTIONS[0],)
+
+
+def test_items_are_options_in_any_spelling() -> None:
+    assert read_choice([OPTIONS[1], OPTIONS[0].upper()], LABELS, OPTIONS).options == tuple(OPTIONS[:2])
+    assert read_choice([OPTIONS[0].replace("_", " "), "B"], LABELS, OPTIONS).options == tuple(OPTIONS[:2])
+
+
+def test_letters_that_nobody_explained() -> None:
+    assert read_choice("ride an elephant", {}, OPTIONS).options == (OPTIONS[0],)
+    with pytest.raises(DataError, match="nothing says what they stand for"):
+        read_choice("A, B", {}, OPTIONS)
+
+
+def test_none_as_an_option() -> None:
+    """Where it only fills the list it says that none is right; three published questions have it as their own."""
+    assert read_choice("D", {"A": "x", "D": "None"}, ["x"]) == Choice()
+    assert read_choice("none", {"A": "x", "D": "None"}, ["x", "None"]).options == ("None",)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("A, c.", "AC"),
+        ("A and C", ""),
+        ("(A)", ""),
+        ("A, A, E", "AA"),
+        ("<answer>A, b</answer>", "AB"),
+        ("<think>C</think> B", "B"),
+    ],
+)
+def test_as_the_released_scripts_read(answer: str, expected: str) -> None:
+    assert released_choice(answer, LABELS) == [LABELS[letter] for letter in expected]
+
+
+def test_the_released_scripts_take_all_spaces_out_of_a_tagged_answer() -> None:
+    assert released_choice("<answer> A B, C </answer>", {**LABELS, "AB": "hug"}) == ["hug", LABELS["C"]]

@@ -1,0 +1,131 @@
+"""Referring: exact match, and the similarity of verbs by a measure or a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoicli.shoe.backends import Lexical, Measure
+from hoicli.vlm.measured import Score
+from hoicli.vlm.referring import Phrases, referred
+from hoicli.vlm.results import Referring
+from tests.support.project import FIXTURES, Hoicli
+
+ROWS = FIXTURES / "choice/referred.json"
+
+
+def values(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:
+    result = hoicli("vlm-eval", *arguments)
+    assert result.code == 0, result.err
+    return {row["metric"]: row for row in map(json.loads, result.out.splitlines())}
+
+
+def test_exact_match(hoicli: Hoicli) -> None:
+    """Equal but for case and spaces: 2 of 7, one of which has failed; as released, of 6."""
+    found = values(hoicli, ROWS)["exact_match"]
+    assert (found["value"], found["n"]) == (pytest.approx(200 / 7), 7)
+    found = values(hoicli, "--as-released", "hoi-benchmarks", ROWS)["exact_match"]
+    assert (found["value"], found["n"]) == (pytest.approx(200 / 6), 6)
+    assert "|released:hoi-benchmarks|" in found["signature"]
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "similarity"),
+    [
+        ("riding bicycle", "riding bicycle", 1.0),
+        ("riding bicycle", "riding a motorcycle", 1.0),  # the same verb; the object's box was given
+        ("riding bicycle", "Rides a bike.", 1.0),
+        ("hugging person", "embracing person", 1.0),  # one sense
+        ("riding bicycle", "", 0.0),
+        ("riding bicycle", "xqzt", 0.0),
+        ("sitting on bench", "sitting down", 1.0),
+        ("riding bicycle", "never riding a bicycle", 0.0),
+        ("riding bicycle", "isn't riding a bicycle", 0.0),
+        ("riding bicycle", "riding a bicycle? No.", 0.0),
+    ],
+)
+def test_similar_verbs(truth: str, found: str, similarity: float) -> None:
+    phrases = Phrases.of([Referring("a", truth, found)], "hico")
+    assert phrases.similarities(Measure("wup"))[truth, found] == pytest.approx(similarity)
+
+
+def test_near_verbs_are_between() -> None:
+    rows = [Referring("a", "washing airplane", text) for text in ("cleaning airplane", "boarding airplane")]
+    similar = Phrases.of(rows, "hico").similarities(Lexical())
+    near, far = (similar[row.truth, row.found] for row in rows)
+    assert 0 <= far < near < 1
+
+
+def test_a_table_is_the_measure_it_was_made_with(hoicli: Hoicli, tmp_path: Path) -> None:
+    """--needed, shoe-sim --pairs, --sim table: the way that answers of language models take."""
+    pairs, table = tmp_path / "pairs.jsonl", tmp_path / "sim.jsonl"
+    assert hoicli("vlm-eval", "--dataset", "hico", "--needed", ROWS, "-o", pairs).code == 0
+    assert hoicli("shoe-sim", "--backend", "lexical", "--pairs", pairs, "-o", table).code == 0
+    direct = values(hoicli, "--dataset", "hico", ROWS)["verb_similarity"]
+    by_table = values(hoicli, "--dataset", "hico", "--sim", f"table:{table}", ROWS)["verb_similarity"]
+    assert by_table["value"] == pytest.approx(direct["value"], rel=1e-12)
+    assert "|sim:lexical|" in direct["signature"]
+    assert "|sim:table-" in by_table["signature"]
+    shortened = tmp_path / "short.jsonl"
+    shortened.write_text("".join(table.read_text().splitlines(keepends=True)[:-3]))
+    told = hoicli("vlm-eval", "--dataset", "hico", "--sim", f"table:{shortened}", ROWS).err
+    assert "3 of " in told
+    assert "not in the table" in told
+
+
+def test_senses_of_a_dataset() -> None:
+    """HICO-DET's sense of `sit_on`, whatever the form of the verb; WordNet's first without a dataset."""
+    rows = [Referring("a", "sitting on bench", "lying on bench"), Referring("a", "running a marathon", "jogging")]
+    with_dataset, without = (Phrases.of(rows, name).needed() for name in ("hico", None))
+    assert with_dataset
+    assert without
+    toasting = [Referring("a", "toasting wine glass", "crisping wine glass")]
+    assert Phrases.of(toasting, "hico").needed() != Phrases.of(toasting, None).needed()
+
+
+def test_intervals_and_images(hoicli: Hoicli) -> None:
+    for row in values(hoicli, "--bootstrap", 50, ROWS).values():
+        assert row["ci_low"] < row["value"] < row["ci_high"]
+
+
+def test_no_rows_are_no_mean() -> None:
+    assert referred([Referring("a", "x", "", failed=True)], None, released=True).scores() == {
+        ("exact_match", "full"): Score(None, 0)
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"prediction": "x"}, "ground_truth: null is no phrase"),
+        ({"ground_truth": "x", "prediction": 3}, "prediction: 3 is no phrase"),
+    ],
+)
+def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, Any], problem: str) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([{"file_name": "a.jpg", **row}]))
+    result = hoicli("vlm-eval", "--task", "refer", path)
+    assert (result.code, result.out) == (1, "")
+    assert problem in result.err
+
+
+def test_what_failed_matches_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    row = {"file_name": "a.jpg", "ground_truth": "riding bicycle", "prediction": "riding bicycle"}
+    path.write_text(json.dumps([row, {**row, "status": "failed"}]))
+    for found in values(hoicli, path).values():
+        assert (found["value"], found["n"]) == (50.0, 2)
+        assert "|failed:1|" in found["signature"]
+    assert values(hoicli, "--as-released", "hoi-benchmarks", path)["exact_match"]["n"] == 1
+    refused = hoicli("vlm-eval", path, path)
+    assert (refused.code, refused.out) == (1, "")
+    assert "give each file once" in refused.err
+
+
+def test_models_are_asked_elsewhere(hoicli: Hoicli) -> None:
+    result = hoicli("vlm-eval", "--sim", "llm", ROWS)
+    assert result.code == 2
+    assert "shoe-sim" in result.err
