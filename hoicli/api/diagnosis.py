@@ -24,7 +24,7 @@ from hoicli.comparison.answers import answers
 from hoicli.comparison.run import compare as compared
 from hoicli.diagnosis.applied import progressive_order
 from hoicli.diagnosis.repairs import Reading as Repairing
-from hoicli.diagnosis.run import Model, diagnose_models, diagnosing
+from hoicli.diagnosis.run import diagnose_models, diagnosing
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
@@ -85,7 +85,7 @@ def diagnose(
         row = diagnosing(names_of(protocol), dataset, repairs)
         vocabulary = load(dataset or (row.dataset if row else "hico"))
         inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
-        model = Model(inputs.predictions(preds, "preds"), name or "preds", name is not None)
+        model = inputs.predictions(preds, "preds").of_model(name or "preds", tagged=name is not None)
         diagnosed = diagnose_models(
             [model],
             None if gt is None else inputs.stream(gt, "gt", "ground truth"),
@@ -156,7 +156,7 @@ def compare(
         named_so = names or names_of_files([os.fspath(path) for path in paths])
         inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
         models = [
-            Model(inputs.predictions(given, letter), name, tagged=True)
+            inputs.predictions(given, letter).of_model(name, tagged=True)
             for given, letter, name in zip(every, letters, named_so, strict=True)
         ]
         policy, own_tags = policy_of(on_error), checked_tags(tags, "model", "baseline", *VIEW_TAGS)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hoicli import corruption
 from hoicli.api.calling import called, typed_call
+from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES
 from hoicli.corruption.recipes import chosen_recipe
 from hoicli.errors import DataError, UsageError
-from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 from hoicli.records.foreign import as_array
 
 

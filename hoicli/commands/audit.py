@@ -80,7 +80,7 @@ def audit(
     class on one pair with confidence, and nothing of it is annotated there. Each row is a candidate, not an error.
     mAP is given as it is and with duplicates merged, contradicted triplets removed, missing ones added.
     """
-    from hoicli.diagnosis.run import Model
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocol_files import chosen_protocols
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import main_protocol
@@ -104,12 +104,12 @@ def audit(
         raise UsageError(f"--protocol {row.name}: has no boxes; name another, or give the ground truth alone")
     policy, tags = out.policy(), out.tags("model", "annotations")
     opening = dumps.opening(dataset, policy, within=vocabulary.path or vocabulary.name)
-    models = Model.named(paths, separated(name), opening.predictions) if paths else []
+    models = Predictions.named(paths, separated(name), opening.predictions) if paths else []
     for model in models:
-        model.stream.unmatched("audit")
+        model.unmatched("audit")
     filters, lines = filtering.filters(), Stream([gt], "ground truth", opening.truth)
     truth = read_truth(lines, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    audit = Audit(truth, row, rules, [(model.name, model.stream) for model in models], filters, policy)
+    audit = Audit(truth, row, rules, [(model.model, model) for model in models], filters, policy)
     made = AuditRows(audit, kinds, tags)
     found = list(made.candidates(most))
     policy.report()

@@ -126,17 +126,17 @@ def grid_corruptions() -> list[tuple[str, str]]:
 
 
 def _corruptions() -> list[tuple[str, str]]:
-    return list(table("records.corruptions:FAMILY_OF").items())
+    return list(table("corruption.catalogue:FAMILY_OF").items())
 
 
 def severities() -> list[Any]:
     """The severities of a corruption, and `all`."""
-    return ["all", *table("records.corruptions:SEVERITIES")]
+    return ["all", *table("corruption.catalogue:SEVERITIES")]
 
 
 def grid_severities() -> list[Any]:
     """What `robust --severity` takes."""
-    return ["auto", "seen", *table("records.corruptions:SEVERITIES")]
+    return ["auto", "seen", *table("corruption.catalogue:SEVERITIES")]
 
 
 def backends() -> list[str]:

@@ -102,7 +102,7 @@ def compare(
     detectors, by swapping their output at random (p) and by resampling (p_bootstrap).
     """
     from hoicli.comparison.run import compare as compared
-    from hoicli.diagnosis.run import Model
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.rows import Wanted
     from hoicli.evaluation.selection import main_protocol
@@ -134,7 +134,7 @@ def compare(
     wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
     tags, policy = out.tags("model", "baseline", *viewing.tags()), out.policy()
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
-    models = Model.named(paths, options.separated(name), opening.predictions, runs=True)
+    models = Predictions.named(paths, options.separated(name), opening.predictions, runs=True)
     truth = Stream([gt], "ground truth", opening.truth)
     with Job("compare", READING_TRUTH):
         rows = list(
@@ -166,7 +166,7 @@ def _shoe(
 ) -> list[Row]:  # fmt: skip
     """The rows of --metric."""
     from hoicli.comparison.shoe import compare_shoe
-    from hoicli.diagnosis.run import Model
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.shoe.names import METRICS
     from hoicli.shoe.run import Evaluation
 
@@ -175,10 +175,10 @@ def _shoe(
         raise UsageError(f"--metric {unknown[0]}: choose from {', '.join(METRICS)}")
     tables = similarities(sim, "compare --metric")
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    models = Model.named(paths, options.separated(name), opening.predictions)
+    models = Predictions.named(paths, options.separated(name), opening.predictions)
     truth = Stream([gt], "ground truth", opening.truth)
     evaluation = Evaluation(truth, tables, asked, policy, dataset=dataset or "hico")
-    named = [(model.name, model.stream) for model in models]
+    named = [(model.model, model) for model in models]
     rows = list(compare_shoe(named, evaluation, metrics, resampling, tags))
     policy.report()
     return rows

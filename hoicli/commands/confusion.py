@@ -52,7 +52,8 @@ def confusion(
     oracles of hoicli diagnose repair; costs overlap and do not add up.
     """
     from hoicli.diagnosis.confusion_run import confused_models
-    from hoicli.diagnosis.run import Model, diagnosing
+    from hoicli.diagnosis.run import diagnosing
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import protocol_of
     from hoicli.figures.confusion import Panel, plot_confusion
@@ -65,9 +66,9 @@ def confusion(
         dataset = dataset or row.dataset
     policy, filters = out.policy(), filtering.filters()
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    models = Model.named(options.inputs(predictions, "PREDS"), options.separated(name), opening.predictions)
+    models = Predictions.named(options.inputs(predictions, "PREDS"), options.separated(name), opening.predictions)
     tags = out.tags(*(["model"] if models[0].tagged else []), *viewing.tags())
-    vocabulary = load(dataset or models[0].stream.dataset or "hico")
+    vocabulary = load(dataset or models[0].dataset or "hico")
     views = viewing.views(vocabulary)
     truth = None
     if gt is not None:

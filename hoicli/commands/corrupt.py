@@ -12,13 +12,13 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import FOLDERS, READ, READ_FOLDER, READ_JSON
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
+from hoicli.corruption.catalogue import CORRUPTIONS, FAMILIES, FAMILY_OF, IMAGENET_C, RECIPE, SEVERITIES
 from hoicli.errors import DataError, UsageError
 from hoicli.io.inputs import readable
 from hoicli.io.messages import note
 from hoicli.io.outputs import open_output, saved_tree
 from hoicli.io.pool import processors
 from hoicli.io.streams import Stream
-from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, FAMILY_OF, IMAGENET_C, RECIPE, SEVERITIES
 
 if TYPE_CHECKING:
     from hoicli.converters.opening import Opening
@@ -84,7 +84,7 @@ def corrupt(
         RECIPE,
         "--recipe NAME|FILE.json",
         "The constants: hoicli-1, imagenet-c (the published ones, of the corruptions it has), or a file of your own.",
-        offer="records.corruptions:RECIPES",
+        offer="corruption.catalogue:RECIPES",
         mark=READ_JSON,
     ),
     boxes: str = option(

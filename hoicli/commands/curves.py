@@ -79,7 +79,7 @@ def curves(
     """
     from hoicli.diagnosis.curve_rows import Asked
     from hoicli.diagnosis.curve_run import curve_rows
-    from hoicli.diagnosis.run import Model
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import main_protocol
@@ -103,9 +103,9 @@ def curves(
     policy, filters = out.policy(), filtering.filters()
     of_named = rows_named[0].dataset if rows_named else None
     opening = dumps.opening(dataset, policy, within=dataset or of_named or "hico")
-    models = Model.named(options.inputs(predictions, "PREDS"), options.separated(name), opening.predictions)
+    models = Predictions.named(options.inputs(predictions, "PREDS"), options.separated(name), opening.predictions)
     tags = out.tags(*(["model"] if models[0].tagged else []), *viewing.tags())
-    vocabulary = load(dataset or of_named or models[0].stream.dataset or "hico")
+    vocabulary = load(dataset or of_named or models[0].dataset or "hico")
     chosen = rows_named or [main_protocol(vocabulary)]
     asked.check(class_vocabulary(vocabulary, chosen[0]))
     views = viewing.views(vocabulary)
@@ -116,7 +116,7 @@ def curves(
     rows: list[Row] = []
     for model in models:
         rows += curve_rows(
-            model.stream,
+            model,
             truth,
             chosen,
             vocabulary,
@@ -125,7 +125,7 @@ def curves(
             asked,
             named=explicit(given),
             views=views,
-            tags={"model": model.name, **tags} if model.tagged else tags,
+            tags={"model": model.model, **tags} if model.tagged else tags,
         )
     policy.report()
     if plot is not None:

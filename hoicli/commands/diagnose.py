@@ -77,7 +77,8 @@ def diagnose(
     """
     from hoicli.diagnosis.applied import explanation, progressive_order
     from hoicli.diagnosis.repairs import Reading
-    from hoicli.diagnosis.run import Model, check_reading, diagnose_models, diagnosing, emit_predictions
+    from hoicli.diagnosis.run import check_reading, diagnose_models, diagnosing, emit_predictions
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.figures.diagnosis import plot_diagnosis
 
     if explain:
@@ -111,7 +112,7 @@ def diagnose(
         dataset = dataset or row.dataset
     policy, filters = out.policy(), filtering.filters()
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    models = Model.named(paths, options.separated(name), opening.predictions)
+    models = Predictions.named(paths, options.separated(name), opening.predictions)
     tags = out.tags(*(["model"] if models[0].tagged else []), *viewing.tags())
     order = () if progressive is None else progressive_order(progressive)
     check_reading(load(dataset or "hico"), reading)
@@ -121,7 +122,7 @@ def diagnose(
     if emit and truth is not None:
         with open_output(out.output) as write:
             emit_predictions(
-                write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading, viewing.views, row
+                write, truth, models[0], load(dataset or "hico"), filters, policy, reading, viewing.views, row
             )
         policy.report()
         return

@@ -77,7 +77,8 @@ def explore(
     sent; ? lists its keys. Numbers are those of diagnose. The page loads nothing from the network. Same input, same
     bytes.
     """
-    from hoicli.diagnosis.run import Model, diagnose_models, diagnosing
+    from hoicli.diagnosis.run import diagnose_models, diagnosing
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.slices import CLASSES, parse_slices
     from hoicli.explorer.run import Collecting, serve_explorer, write_explorer
 
@@ -102,9 +103,9 @@ def explore(
         )
     policy = options.policy(on_error)
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    models = Model.named(paths, options.separated(name), opening.predictions)
+    models = Predictions.named(paths, options.separated(name), opening.predictions)
     for model in models:
-        model.stream.unmatched("explore")
+        model.unmatched("explore")
     truth, collecting = Stream([gt], "ground truth", opening.truth), Collecting(slices)
     with truth.rereadable():
         diagnosed = diagnose_models(

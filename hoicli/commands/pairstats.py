@@ -97,8 +97,8 @@ def pairstats(
     action-roles. Values are in percent (pairs_per_image: pairs). Each value of --nms-sweep and of --det-threshold adds
     rows beside those of all pairs.
     """
-    from hoicli.diagnosis.run import Model
     from hoicli.evaluation.coverage import check_counted, served
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import protocol_of
     from hoicli.figures.pairs import plot_pairs
@@ -110,7 +110,7 @@ def pairstats(
     paths = options.inputs(predictions, "PREDS")
     policy, vocabulary = out.policy(), load(dataset or "hico")
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    models = Model.named(paths, options.separated(name), opening.predictions)
+    models = Predictions.named(paths, options.separated(name), opening.predictions)
     tags = out.tags(*(["model"] if models[0].tagged else []))
     settings = sweeps(
         options.numbers("--nms-sweep", nms_sweep),
@@ -133,11 +133,11 @@ def pairstats(
     )
     rows: list[Row] = []
     for model in models:
-        statistics = measure(model.stream.unmatched("pairstats"), truth, settings, policy)
-        check_counted(statistics.tally, vocabulary, model.stream.name, allowed=allow_uncounted)
-        whose = {"model": model.name, **tags} if model.tagged else tags
+        statistics = measure(model.unmatched("pairstats"), truth, settings, policy)
+        check_counted(statistics.tally, vocabulary, model.name, allowed=allow_uncounted)
+        whose = {"model": model.model, **tags} if model.tagged else tags
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=whose)
-        _tell(statistics, truth, f"{model.name}: " if len(models) > 1 else "")
+        _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
     policy.report()
     out.write(rows)
     if plot is not None:

@@ -91,7 +91,7 @@ def show(
     object's dashed. An image is looked up by the record's file_name, else by its id or number. One that is not at hand
     is a blank sheet, and a note counts them. Same input, same bytes.
     """
-    from hoicli.diagnosis.run import Model
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.figures.showing import Choice, Source, chosen
     from hoicli.figures.shown_files import SHEET, kind_of
 
@@ -118,11 +118,11 @@ def show(
         raise UsageError("--first all: too much for one sheet; give a number, or a folder")
     vocabulary, policy = load(dataset) if dataset else None, options.policy(on_error)
     opening = dumps.opening(dataset, policy)
-    models = Model.named(predictions, separated(name), opening.predictions) if predictions else []
+    models = Predictions.named(predictions, separated(name), opening.predictions) if predictions else []
     if single_hoi and gt is not None:
         choice = replace(choice, among=_single(Stream([gt], "ground truth", opening.truth), options.policy(on_error)))
     sources = [Source("ground truth", Stream([gt], "ground truth", opening.truth), scored=False)] if gt else []
-    sources += [Source(model.name, model.stream.unmatched("show"), scored=True) for model in models]
+    sources += [Source(model.model, model.unmatched("show"), scored=True) for model in models]
     for source in sources:
         source.read(choice, vocabulary, policy)
     policy.report()

@@ -8,10 +8,10 @@ from dataclasses import replace
 from hoicli.comparison.rows import Compared, Comparison, Diagnosed, error_rows, protocol_rows, runs_setting
 from hoicli.diagnosis.applied import ORACLES
 from hoicli.diagnosis.gather import Gathered, match_and_diagnose
-from hoicli.diagnosis.run import Model
 from hoicli.errors import UsageError
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.evaluation.run import read_truth
@@ -30,7 +30,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 def compare(
-    models: Sequence[Model],
+    models: Sequence[Predictions],
     gt: Stream,
     vocabulary: Vocabulary,
     protocols: Sequence[Protocol],
@@ -66,7 +66,7 @@ def compare(
     for name, streams in together.items():
         sides.append([])
         for number, each in enumerate(streams, start=1):
-            predictions = each.stream.unmatched(f"{each.stream.name}: compare")
+            predictions = each.unmatched(f"{each.name}: compare")
             gathered = match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy)
             called = name if len(streams) == 1 else f"{name}, run {number}"
             gathered.coverage.report(truth, protocols, predictions.name, model=called)
@@ -98,13 +98,13 @@ def compare(
         yield from error_rows(same, settings | leave | truth.settings(view) | view.settings(), shared)
 
 
-def _together(models: Sequence[Model]) -> dict[str, list[Model]]:
+def _together(models: Sequence[Predictions]) -> dict[str, list[Predictions]]:
     """Name -> the streams of this name, its runs."""
-    found: dict[str, list[Model]] = {}
+    found: dict[str, list[Predictions]] = {}
     for model in models:
-        found.setdefault(model.name, []).append(model)
+        found.setdefault(model.model, []).append(model)
     if len(found) < 2:
-        raise UsageError(f"--name: all streams are runs of {models[0].name}; compare needs two or more models")
+        raise UsageError(f"--name: all streams are runs of {models[0].model}; compare needs two or more models")
     for name, runs in found.items():
         if len(runs) > 1:
             note(f"{name}: the mean of {len(runs)} runs; its intervals are over images and runs")

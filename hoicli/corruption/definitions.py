@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hoicli.records.corruptions import IMAGENET_C as IMAGENET_C_NAME
-from hoicli.records.corruptions import RECIPE
+from hoicli.corruption.catalogue import IMAGENET_C as IMAGENET_C_NAME
+from hoicli.corruption.catalogue import RECIPE
 
 REFERENCE_SIDE = 640
 """Pixels; the longer side of the images of COCO and HICO-DET, on which the constants are used as they are."""

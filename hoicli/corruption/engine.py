@@ -20,6 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.corruption.catalogue import KEPT
 from hoicli.corruption.definitions import DRAWING, HOICLI_1, JPEG_QUALITY, Recipe
 from hoicli.corruption.effects import EFFECTS, draw
 from hoicli.corruption.images import Picture, decode, encode, file_bytes, finished, shown, stamp_of
@@ -32,7 +33,6 @@ from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.pool import keep_memory, ordered_map
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
-from hoicli.records.corruptions import KEPT
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.names import file_name_of

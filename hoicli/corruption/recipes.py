@@ -16,10 +16,10 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
+from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.definitions import DEFINITIONS, RECIPES, Definition, Level, Levels, Recipe
 from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import display_name
-from hoicli.records.corruptions import SEVERITIES
 from hoicli.records.parsing import is_number, json_type, read_object, short
 
 ENDING = ".json"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
+from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.definitions import HOICLI_1, REFERENCE_SIDE, Recipe
 from hoicli.corruption.effects import corrupt
 from hoicli.corruption.pixels import Image, resized
-from hoicli.records.corruptions import SEVERITIES
 
 TILE = 256
 """Pixels along the longer side of a tile."""

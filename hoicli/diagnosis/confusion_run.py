@@ -13,12 +13,12 @@ from hoicli.diagnosis.errors import Located, actions, located
 from hoicli.diagnosis.gather import each_match
 from hoicli.diagnosis.repaired import Cells, Repaired
 from hoicli.diagnosis.repairs import ErrorTypes
-from hoicli.diagnosis.run import Model
 from hoicli.errors import UsageError
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import gathered, matched_batches
 from hoicli.evaluation.tally import Tally, subset_classes
@@ -146,7 +146,7 @@ def ranked(cells: Cells, top: int | None) -> Ints:
 
 
 def confused_models(
-    models: Sequence[Model],
+    models: Sequence[Predictions],
     truth: GroundTruth | None,
     vocabulary: Vocabulary,
     protocol: Protocol,
@@ -169,7 +169,7 @@ def confused_models(
     for model in models:
         of_model = (
             _of_matches(model, truth, vocabulary, protocol, filters, policy, views)
-            if truth is None or model.stream.matched
+            if truth is None or model.matched
             else _of_predictions(model, truth, vocabulary, wanted, filters, policy, whose=len(models) > 1)
         )
         found += list(of_model)
@@ -177,7 +177,7 @@ def confused_models(
 
 
 def _of_predictions(
-    model: Model,
+    model: Predictions,
     truth: GroundTruth,
     vocabulary: Vocabulary,
     wanted: Sequence[Protocol],
@@ -198,21 +198,21 @@ def _of_predictions(
                 columns.add(batch, located(batch, outcomes[view.key], view))
         return tally, coverage, parts
 
-    gatherings = gathered(gather, model.stream, policy, lambda parts: Tally.disjoint([part[0] for part in parts]))
+    gatherings = gathered(gather, model, policy, lambda parts: Tally.disjoint([part[0] for part in parts]))
     tally, coverage, parts = gatherings[0]
     for other, covered, more in gatherings[1:]:
         tally.merge(other)
         coverage.merge(covered)
         for columns, further in zip(parts, more, strict=True):
             columns.merge(further)
-    check_counted(tally, vocabulary, model.stream.name, allowed=filters.allow_uncounted)
-    coverage.report(truth, wanted, model.stream.name, model=model.name if whose else None)
+    check_counted(tally, vocabulary, model.name, allowed=filters.allow_uncounted)
+    coverage.report(truth, wanted, model.name, model=model.model if whose else None)
     for columns in parts:
-        yield columns.confused(model.name, filters.signature() | tally.leave, tagged=model.tagged)
+        yield columns.confused(model.model, filters.signature() | tally.leave, tagged=model.tagged)
 
 
 def _of_matches(
-    model: Model,
+    model: Predictions,
     truth: GroundTruth | None,
     vocabulary: Vocabulary,
     protocol: Protocol,
@@ -230,7 +230,7 @@ def _of_matches(
         parts.setdefault(view.key, []).append(ConfusionColumns.of(found, view, None, vocabulary))
 
     keys, stream = each_match(
-        model.stream, vocabulary, policy, add, allow_uncounted=filters.allow_uncounted, protocol=protocol, truth=truth
+        model, vocabulary, policy, add, allow_uncounted=filters.allow_uncounted, protocol=protocol, truth=truth
     )
     if not protocol.person_first:
         note("match records do not hold boxes of other labels: no confusions of objects; give predictions with --gt")
@@ -245,7 +245,7 @@ def _of_matches(
             settings |= truth.settings(protocol)
         settings |= stream.signed(key)
         settings |= stream.truth_settings(key) if truth is None else {}
-        yield Confused(model.name, model.tagged, view, vocabulary, whole, settings)
+        yield Confused(model.model, model.tagged, view, vocabulary, whole, settings)
 
 
 def _with_unseen(

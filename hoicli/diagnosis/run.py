@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -31,42 +29,12 @@ from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.slices import Part, Slice
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views, check_diagnosed, with_part, within
-from hoicli.io.naming import names_of_files
-from hoicli.io.streams import Opener, Stream, files
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, is_number, parse
 from hoicli.records.results import Row
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
-
-
-@dataclass(frozen=True)
-class Model:
-    """A stream of predictions or matches with its name; `tagged` if rows must name it."""
-
-    stream: Predictions
-    name: str
-    tagged: bool
-
-    @classmethod
-    def named(
-        cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files, *, runs: bool = False
-    ) -> list[Model]:
-        """One model for each path, named by `names` in order or after its file (`names_of_files`); raises `UsageError`
-        if counts differ or names repeat. runs: streams of one name may be given, the runs of one model."""
-        if names and len(names) != len(paths):
-            raise UsageError(f"--name: {len(names)} names for {len(paths)} streams; give one a stream, in their order")
-        chosen = list(names) or names_of_files(paths)
-        if len(set(chosen)) != len(chosen) and not runs:
-            raise UsageError(f"--name: {', '.join(chosen)}: names must differ; give each stream its own")
-        if "" in chosen:
-            raise UsageError(f"--name {','.join(chosen)}: a name is empty; give each stream one")
-        twice = Counter(zip(chosen, map(os.path.normpath, paths), strict=True))
-        for (name, path), count in twice.items():
-            if count > 1:
-                raise UsageError(f"--name {name}: {path} is given twice as one of its runs; name another file")
-        tagged = bool(names) or len(paths) > 1
-        return [cls(Predictions([path], opener), name, tagged) for path, name in zip(paths, chosen, strict=True)]
 
 
 @dataclass
@@ -161,7 +129,7 @@ def diagnosing(names: Sequence[str], dataset: str | None, reading: Reading) -> P
 
 
 def diagnose_models(
-    models: Sequence[Model],
+    models: Sequence[Predictions],
     gt: Stream | None,
     dataset: str | None,
     filters: Filters,
@@ -180,7 +148,7 @@ def diagnose_models(
     options that need predictions and for the released reading on other datasets than HICO-DET, `DataError` for a bad
     stream.
     """
-    vocabulary = load(dataset or (protocol.dataset if protocol else None) or models[0].stream.dataset or "hico")
+    vocabulary = load(dataset or (protocol.dataset if protocol else None) or models[0].dataset or "hico")
     protocol = protocol or protocol_of(vocabulary)
     check_reading(vocabulary, reading)
     uncounted, views = filters.allow_uncounted, asked(vocabulary)
@@ -195,17 +163,15 @@ def diagnose_models(
     diagnosed = []
     for model in models:
         settings = {"data": vocabulary.signed}
-        if gt is not None and truth is not None and not model.stream.matched:
+        if gt is not None and truth is not None and not model.matched:
             keep = partial(collector, truth, wanted[0]) if collector else None
-            whole = match_and_diagnose(
-                model.stream, truth, [], wanted, filters, policy, reading=reading, collector=keep
-            )
-            told = model.name if len(models) > 1 else None
-            whole.coverage.report(truth, wanted, model.stream.name, model=told)
+            whole = match_and_diagnose(model, truth, [], wanted, filters, policy, reading=reading, collector=keep)
+            told = model.model if len(models) > 1 else None
+            whole.coverage.report(truth, wanted, model.name, model=told)
             settings |= filters.signature() | whole.tally.leave | truth.settings(protocol)
             for diagnosis in whole.diagnoses:
                 signed = settings | diagnosis.protocol.settings()
-                made = DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, signed, whole.kept)
+                made = DiagnosedModel(model.model, model.tagged, vocabulary, diagnosis, signed, whole.kept)
                 diagnosed.append(replace(made, slices=views.of_classes))
             continue
         if filters.removes or collector:
@@ -213,7 +179,7 @@ def diagnose_models(
         if views.thresholds.values or views.of_data:
             raise UsageError("--iou, --slice: act while matching; give them to hoicli match, or predictions with --gt")
         diagnoses, stream = diagnose_matches(
-            model.stream, vocabulary, policy, reading, allow_uncounted=uncounted, protocol=protocol, truth=truth
+            model, vocabulary, policy, reading, allow_uncounted=uncounted, protocol=protocol, truth=truth
         )
         for diagnosis in diagnoses:
             key, signed = diagnosis.protocol.key, dict(settings)
@@ -223,7 +189,7 @@ def diagnose_models(
                 signed |= truth.settings(protocol)
             signed |= stream.signed(key)
             signed |= stream.truth_settings(key) if truth is None else {}
-            made = DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, signed)
+            made = DiagnosedModel(model.model, model.tagged, vocabulary, diagnosis, signed)
             diagnosed.append(replace(made, slices=views.of_classes))
     return diagnosed
 

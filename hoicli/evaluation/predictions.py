@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.io.naming import names_of_files
 from hoicli.io.progress import READING
 from hoicli.io.streams import Line, Opener, Stream, files
 from hoicli.records.parsing import Record, parse
@@ -14,12 +17,41 @@ from hoicli.vocabulary.datasets import DATASETS
 
 
 class Predictions(Stream):
-    """Prediction records or match records. Reading it raises `DataError` if it is empty."""
+    """Prediction records or match records of one model. Reading it raises `DataError` if it is empty."""
 
     weight = READING
+    model = ""
+    """The model's name, where several may be told apart."""
+    tagged = False
+    """Whether rows must name the model."""
 
     def __init__(self, paths: Sequence[str], opener: Opener = files) -> None:
         super().__init__(paths, "predictions", opener)
+
+    def of_model(self, name: str, *, tagged: bool) -> Predictions:
+        """The stream itself, as that of a model."""
+        self.model, self.tagged = name, tagged
+        return self
+
+    @classmethod
+    def named(
+        cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files, *, runs: bool = False
+    ) -> list[Predictions]:
+        """One model for each path, named by `names` in order or after its file (`names_of_files`); raises `UsageError`
+        if counts differ or names repeat. runs: streams of one name may be given, the runs of one model."""
+        if names and len(names) != len(paths):
+            raise UsageError(f"--name: {len(names)} names for {len(paths)} streams; give one a stream, in their order")
+        chosen = list(names) or names_of_files(paths)
+        if len(set(chosen)) != len(chosen) and not runs:
+            raise UsageError(f"--name: {', '.join(chosen)}: names must differ; give each stream its own")
+        if "" in chosen:
+            raise UsageError(f"--name {','.join(chosen)}: a name is empty; give each stream one")
+        twice = Counter(zip(chosen, map(os.path.normpath, paths), strict=True))
+        for (name, path), count in twice.items():
+            if count > 1:
+                raise UsageError(f"--name {name}: {path} is given twice as one of its runs; name another file")
+        tagged = bool(names) or len(paths) > 1
+        return [cls([path], opener).of_model(name, tagged=tagged) for path, name in zip(paths, chosen, strict=True)]
 
     def __iter__(self) -> Iterator[Line]:
         self.first  # noqa: B018 (raises if the stream is empty)

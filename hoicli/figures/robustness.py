@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from hoicli.corruption.catalogue import family_of
 from hoicli.figures.canvas import add_foot, draw_bars, draw_lines, saved, titled
 from hoicli.figures.shown import caveats_of, label, robustness_of
 from hoicli.figures.styles import BESIDE, PAGE_WIDTH, PAPER, SMALL, Look
-from hoicli.records.corruptions import family_of
 from hoicli.records.results import Row
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hoicli.corruption.catalogue import FAMILIES
 from hoicli.errors import UsageError, visible
 from hoicli.figures.styles import GROUPED, LINES, ORACLES, STYLES
 from hoicli.records.caveats import words_of
-from hoicli.records.corruptions import FAMILIES
 from hoicli.records.results import Row
 
 ALL_CLASSES = ("full", "25")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import groupby
 
+from hoicli.corruption.catalogue import CORRUPTIONS, KEPT, MOVING, RECIPE, RECIPES, SEVERITIES, family_of
 from hoicli.errors import DataError
-from hoicli.records.corruptions import CORRUPTIONS, KEPT, MOVING, RECIPE, RECIPES, SEVERITIES, family_of
 from hoicli.records.results import joined_settings
 from hoicli.robustness.gathering import RECIPE_TAG, Cell, Gathering, ModelRows, Value, listed
 from hoicli.robustness.selection import (

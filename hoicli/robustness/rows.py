@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES, family_of
+from hoicli.corruption.catalogue import CORRUPTIONS, FAMILIES, SEVERITIES, family_of
 from hoicli.records.results import Row, signature
 from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop

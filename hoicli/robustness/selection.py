@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hoicli.corruption.catalogue import CORRUPTIONS
 from hoicli.errors import UsageError
-from hoicli.records.corruptions import CORRUPTIONS
 
 METRIC, SUBSET = "mAP", "full"
 """What a benchmark is about, where nobody says otherwise."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES, family_of
+from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES, family_of
 from hoicli.records.results import Row, signature
 
 DATASETS = ("hico", "vcoco")

@@ -20,8 +20,8 @@ import pytest
 import hoicli as api
 from hoicli import corruption
 from hoicli.api.calling import in_python
+from hoicli.corruption.catalogue import CORRUPTIONS
 from hoicli.errors import DataError, HoicliError, UsageError
-from hoicli.records.corruptions import CORRUPTIONS
 from tests.support.arrays import GT, PREDICTIONS, arrays, records
 from tests.support.project import FIXTURES, ROOT, Hoicli
 

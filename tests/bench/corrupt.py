@@ -22,13 +22,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.corruption.catalogue import IMAGENET_C, SEVERITIES
 from hoicli.corruption.definitions import HOICLI_1, RECIPES, REFERENCE_SIDE
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.images import Picture, encode, shown
 from hoicli.corruption.pixels import resized
 from hoicli.corruption.quality import Original
 from hoicli.io.pool import keep_memory
-from hoicli.records.corruptions import IMAGENET_C, SEVERITIES
 from tests.bench.measuring import HOICLI, PYTHON, Process, Table, say
 from tests.bench.options import Options
 from tests.support.photographs import PHOTOS, photograph

@@ -15,8 +15,8 @@ from typer._completion_classes import BashComplete
 
 from hoicli.cli import COMMANDS, app
 from hoicli.converters.formats import FORMATS
+from hoicli.corruption.catalogue import CORRUPTIONS
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.records.corruptions import CORRUPTIONS
 from hoicli.records.schemas import kinds
 from hoicli.vocabulary.datasets import DATASETS
 from tests.support.project import Hoicli

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy import ndimage, stats
 
 from hoicli.corruption import cracks, environment, geometry, optical, sensor
+from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES
 from hoicli.corruption.definitions import DEFINITIONS, HOICLI_1, RECIPES, scale_of
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.pixels import filtered, gaussian_blur, resized
 from hoicli.corruption.quality import Original
-from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 from tests.support.golden_sheet import GOLDEN, Image, golden_sheet
 from tests.support.photographs import PHOTOS, photograph
 from tests.support.pictures import textured

@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.effects import EFFECTS, corrupt
 from hoicli.corruption.pixels import rounded
 from hoicli.corruption.quality import Original
-from hoicli.records.corruptions import SEVERITIES
 from tests.support.photographs import PHOTOS, Image, photograph
 from tests.support.pictures import textured
 

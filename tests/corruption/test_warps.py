@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hoicli.corruption import cracks
+from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES
 from hoicli.corruption.definitions import HOICLI_1
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record, share_visible
 from hoicli.corruption.warps import Displacement, Lens, Zoom, moved_boxes, share_in_frame
-from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 
 Image = NDArray[np.uint8]
 Box = tuple[int, int, int, int]

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from hoicli.diagnosis.confusion_run import confused_models
 from hoicli.diagnosis.gather import typed_batches
 from hoicli.diagnosis.repaired import Cells
-from hoicli.diagnosis.run import Model
 from hoicli.evaluation import pairing
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.filters import Filters
@@ -39,11 +38,13 @@ class Unmatched(Given):
     """Prediction records."""
 
     matched = False
+    model = "m"
+    tagged = False
 
 
 def confusions(truth: Sequence[Record], predictions: Sequence[Record]) -> Found:
     """Cell -> (number, weight, gain in percent)."""
-    model = Model(Unmatched(lines(predictions)), "m", False)
+    model = Unmatched(lines(predictions))
     filters = Filters(allow_uncounted=True)
     (confused,) = confused_models([model], ground_truth(truth), HICO, DIAG, filters, ErrorPolicy())
     found: dict[Cell, dict[str, Any]] = defaultdict(dict)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hoicli.corruption.catalogue import FAMILIES, SEVERITIES
 from hoicli.figures.confusion import Panel, most_confused, ordered, plot_confusion
 from hoicli.figures.curves import plot_curves, wilson
 from hoicli.figures.deltas import plot_deltas
@@ -22,7 +23,6 @@ from hoicli.figures.ratings import Counts, plot_counts, plot_kappa
 from hoicli.figures.robustness import HeatMap, plot_heat_maps, plot_robustness
 from hoicli.figures.shown import composition_of, is_round
 from hoicli.figures.styles import LINES, NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
-from hoicli.records.corruptions import FAMILIES, SEVERITIES
 from hoicli.vocabulary.datasets import load
 from tests.support.figures import deltas, sweep
 

@@ -21,10 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli import __version__
+from hoicli.corruption.catalogue import CORRUPTIONS, FAMILIES, family_of
 from hoicli.errors import DataError, UsageError
 from hoicli.figures.robustness import plot_robustness
 from hoicli.io.streams import Line
-from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, family_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import dump
 from hoicli.robustness.gathering import Gathering

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from hoicli.corruption.catalogue import MOVING
 from hoicli.corruption.effects import EFFECTS
 from hoicli.errors import DataError
-from hoicli.records.corruptions import MOVING
 from tests.robustness.test_rows import SIGNATURE, Row, falling, gather, grid_rows, row
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES
 from hoicli.corruption.effects import corrupt
-from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 from tests.support.pictures import textured
 
 Image = NDArray[np.uint8]

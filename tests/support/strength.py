@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import hoicli
+from hoicli.corruption.catalogue import CORRUPTIONS, RECIPE, SEVERITIES
 from hoicli.corruption.definitions import HOICLI_1, REFERENCE_SIDE
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
-from hoicli.records.corruptions import CORRUPTIONS, RECIPE, SEVERITIES
 from hoicli.tables.rohoi import table_1, table_4
 from tests.support.photographs import PHOTOS as ALL
 from tests.support.photographs import photograph

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hoicli import __version__
-from hoicli.records.corruptions import CORRUPTIONS
+from hoicli.corruption.catalogue import CORRUPTIONS
 from hoicli.robustness.indices import cri, mean, mri
 from hoicli.tables.rohoi import DATASETS, published_rows, table_1, table_4
 from tests.robustness.test_rows import falling, gather, grid_rows, results, whole, write

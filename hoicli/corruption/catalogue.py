@@ -1,6 +1,7 @@
 """The names of corruptions in records, rows, figures and options: RoHOI's twenty, their families and severities.
 
-In the order of the paper (arXiv 2507.09111, section 3.1). What each does, and how strongly, is in `hoicli.corruption`.
+In the order of the paper (arXiv 2507.09111, section 3.1). What each does, and how strongly, is in the other files of
+this room.
 """
 
 from __future__ import annotations
