@@ -6,10 +6,32 @@ Library code raises them; only `hoicli.cli` knows exit codes (1 for `DataError`,
 from __future__ import annotations
 
 import copyreg
+from contextvars import ContextVar
 from typing import Any
 
 LONGEST = 1000
 """Characters of a message: a few lines of a terminal, even if the message quotes a bad label of a megabyte."""
+
+IN_PYTHON = ContextVar("IN_PYTHON", default=False)
+"""Whether the call came from Python: messages then name arguments, and not the shell's options."""
+
+
+def arg(name: str, value: object = None, *, like: str = "") -> str:
+    """An option as the caller wrote it: `--top-k 3` in the shell, `top_k=3` in Python. Without a value, its name alone.
+
+    name: of the parameter (`top_k`; `from_`, since `from` is Python's own word). like: what the shell's help shows in
+    place of a value (`FILE`).
+    """
+    if isinstance(value, float):
+        value = f"{value:g}"
+        shown = value
+    else:
+        shown = repr(value)
+    if IN_PYTHON.get():
+        return name if value is None else f"{name}={shown}"
+    called = f"--{name.rstrip('_').replace('_', '-')}"
+    given = like if value is None else value
+    return called if given == "" and value is None else f"{called} {given}"
 
 
 def visible(text: str) -> str:

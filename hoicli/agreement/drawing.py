@@ -5,7 +5,7 @@ from __future__ import annotations
 from hoicli.agreement import measures
 from hoicli.agreement.ratings import Ratings
 from hoicli.agreement.votes import votes_by_majority
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.figures.ratings import MOST_LEVELS, Counts, plot_counts, plot_kappa
 from hoicli.figures.styles import PAPER, Look
 
@@ -19,11 +19,13 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
     values = ratings.of(raters)
     if kind == "kappa":
         if len(raters) < 2:
-            raise UsageError(f"--plot-kind kappa: {raters[0]} is the only rater; kappa is of two")
+            raise UsageError(f"{arg('plot_kind', 'kappa')}: {raters[0]} is the only rater; kappa is of two")
         plot_kappa(raters, {(a, b): kappa for a, b, kappa, _ in measures.pairwise_kappa(values)}, path, look)
         return
     if levels > MOST_LEVELS:
-        raise UsageError(f"--plot-kind {kind}: has room for {MOST_LEVELS} levels, not {levels}; kappa has for any")
+        raise UsageError(
+            f"{arg('plot_kind', kind)}: has room for {MOST_LEVELS} levels, not {levels}; kappa has for any"
+        )
     if kind == "votes":
         panels = [
             Counts("no majority" if level is None else f"majority {level}", items, counts.T.tolist())

@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.records.kit import Bools, Floats, Ints
 
 MEASURES = ("nominal", "ordinal", "interval", "ratio")
@@ -156,7 +156,8 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
     count = models.shape[1]
     if count > MAX_SUBSET_MODELS:
         raise UsageError(
-            f"--subsets: {count} models have {2**count - 1:,} subsets; name at most {MAX_SUBSET_MODELS} with --models"
+            f"{arg('subsets')}: {count} models have {2**count - 1:,} subsets; name at most {MAX_SUBSET_MODELS} with "
+            f"{arg('models')}"
         )
     for size in range(1, count + 1):
         members = list(combinations(range(count), size))

@@ -11,7 +11,7 @@ import numpy as np
 
 from hoicli.agreement.scales import Scale, other_scales, scale_by_rater
 from hoicli.agreement.sheets import COLUMNS, as_json
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats
@@ -88,7 +88,9 @@ def read_ratings(
     pattern that names nobody, a rater that both options claim, and a group that no line names.
     """
     if group in KEYS:
-        raise UsageError(f"--group {group}: that key has a meaning of its own; name one that says what an item is of")
+        raise UsageError(
+            f"{arg('group', group)}: that key has a meaning of its own; name one that says what an item is of"
+        )
     given: dict[tuple[str, str], _Given] = {}
     kinds: dict[str, tuple[str, str]] = {}
     groups: dict[str, tuple[str, str]] = {}
@@ -137,13 +139,13 @@ def read_ratings(
     for rater, why in other_scales(values, raters, chosen, list(scaled), levels):
         place = next(rating.place for (_, who), rating in given.items() if who == rater)
         text = f"all ratings of {rater!r} are from 0 to 1, {why}, while levels go to {levels - 1}: is that its scale? "
-        text += f"--model-scale '{rater}=0,1' says so, and '{rater}=0,{levels - 1}' that they are levels"
+        text += f"{arg('model_scale')} '{rater}=0,1' says so, and '{rater}=0,{levels - 1}' that they are levels"
         raise DataError(text, place=place)
     for rater, scale in scaled.items():
         if rater in column:
             values[:, column[rater]] = scale.levels(values[:, column[rater]], levels)
     if group and not groups and first is None:
-        raise UsageError(f'--group {group}: no line has it; give each item its group, as "{group}": "verb"')
+        raise UsageError(f'{arg("group", group)}: no line has it; give each item its group, as "{group}": "verb"')
     return Ratings(
         items,
         raters,
@@ -164,8 +166,8 @@ def _on_their_scales(
         scale = scaled.get(rater)
         low, high = (scale.low, scale.high) if scale is not None else (0, levels - 1)
         if rating.place not in bad and not low <= rating.value <= high:
-            says = "--levels says how many there are, and --model-scale what a metric's scale is"
-            text = f"{rating.value:g} is not from {low:g} to {high:g}; {says if scale is None else '--model-scale'}"
+            says = f"{arg('levels')} says how many there are, and {arg('model_scale')} what a metric's scale is"
+            text = f"{rating.value:g} is not from {low:g} to {high:g}; {says if scale is None else arg('model_scale')}"
             text += "" if scale is None else " is its scale"
             bad.add(rating.place)
             policy.handle(DataError(text, place=rating.place, field=rating.field))
@@ -194,8 +196,11 @@ def _problems(record: dict[str, Any], group: str) -> Iterator[tuple[str, str]]:
         if not is_number(rating):
             text = "missing or no finite number; leave out what was not rated"
             if type(rating) is str and "ratings" in record:
-                text += " (in a CSV with an item a row, each column is a rater's but the item's and that of --group: is"
-                text += f" it --group {field.removeprefix('ratings.')}?)"
+                text += (
+                    " (in a CSV with an item a row, each column is a rater's but the item's and that of "
+                    f"{arg('group')}: is"
+                )
+                text += f" it {arg('group')} {field.removeprefix('ratings.')}?)"
             yield field, text
     if group and type(record.get(group) or "") is not str:
         yield group, "is no text; write the name of the item's group, or leave it out"
@@ -215,16 +220,16 @@ def _models(
     """Which of the raters are models: as the patterns of `models` list them (those of one pattern by name), then by
     name."""
     claimed: list[list[str]] = []
-    for option, patterns in (("--models", models), ("--humans", humans)):
+    for option, patterns in (("models", models), ("humans", humans)):
         for pattern in patterns:
             if not any(fnmatchcase(rater, pattern) for rater in raters):
-                raise UsageError(f"{option} {pattern}: no such rater; there are {', '.join(raters)}")
+                raise UsageError(f"{arg(option, pattern)}: no such rater; there are {', '.join(raters)}")
         matched = (rater for pattern in patterns for rater in raters if fnmatchcase(rater, pattern))
         claimed.append(list(dict.fromkeys(matched)))
     listed, people = claimed
     both = sorted(set(listed) & set(people))
     if both:
-        raise UsageError(f"--models and --humans both claim {', '.join(both)}; a rater is one of them")
+        raise UsageError(f"{arg('models')} and {arg('humans')} both claim {', '.join(both)}; a rater is one of them")
     others: list[str] = []
     if humans and not models:
         others = [rater for rater in raters if rater not in people]

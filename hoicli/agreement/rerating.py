@@ -14,7 +14,7 @@ import numpy as np
 
 from hoicli.agreement.intervals import ends_of, share_resampled
 from hoicli.agreement.ratings import Ratings
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats
 from hoicli.resampling.draws import Resampling, blocks
@@ -51,10 +51,15 @@ def given_twice(first: Ratings, second: Ratings, among: Sequence[str]) -> tuple[
     change: Floats = two - one
     both = int((~np.isnan(change)).sum())
     if not both:
-        raise DataError("--again: none of its ratings is of an item and a person of the first ratings; use their names")
+        raise DataError(
+            f"{arg('again')}: none of its ratings is of an item and a person of the first ratings; use their names"
+        )
     once = int((~np.isnan(first.of(among))).sum()) - both
     later = int((~np.isnan(second.values)).sum()) - both
-    for number, where in ((once, "without a second one"), (later, "of --again without a first one, or no person's")):
+    for number, where in (
+        (once, "without a second one"),
+        (later, f"of {arg('again')} without a first one, or no person's"),
+    ):
         if number:
             note(f"{number:,} rating{'' if number == 1 else 's'} {where}: in no count of updates")
     rated = [at for at in range(len(raters)) if not np.isnan(change[:, at]).all()]

@@ -14,6 +14,7 @@ from hoicli.agreement.ratings import Ratings
 from hoicli.agreement.rerating import updates
 from hoicli.agreement.settings import AgreementSettings, signed_name, signed_rule
 from hoicli.agreement.votes import votes_by_majority
+from hoicli.errors import arg
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats
 from hoicli.records.results import Row, interval_keys, percent, row_ends
@@ -42,7 +43,10 @@ def agreement_rows(
             yield from whole.by_subset()
         whole.say_how()
     elif settings.subsets:
-        note("--subsets needs people and models: --models or --humans says who is who, or `kind` in the lines")
+        note(
+            f"{arg('subsets')} needs people and models: {arg('models')} or {arg('humans')} says who is who, or `kind` "
+            "in the lines"
+        )
     if settings.group:
         yield from _by_group(ratings, settings, tags)
     if settings.votes:
@@ -207,7 +211,10 @@ class _Rows:
         between = int(measures.between_levels(self.ratings.of(models)).sum())
         if voted and between:
             lie = "rating of the models lies" if between == 1 else "ratings of the models lie"
-            note(f"{between:,} {lie} between levels, where a vote has few to count: --merge mean takes the average")
+            note(
+                f"{between:,} {lie} between levels, where a vote has few to count: {arg('merge', 'mean')} takes the "
+                "average"
+            )
 
 
 def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:

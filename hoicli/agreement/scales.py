@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.records.kit import Floats
 
 
@@ -45,12 +45,13 @@ def scales_of(texts: Sequence[str]) -> list[Scale]:
             low = high = math.nan
         if not (math.isfinite(low) and math.isfinite(high) and low < high) or (sign and not pattern.strip()):
             raise UsageError(
-                f"--model-scale {text}: give the lowest and the highest value there can be, as 0,1, for all models, or "
+                f"{arg('model_scale', text)}: give the lowest and the highest value there can be, as 0,1, for all "
+                "models, or "
                 "NAME=0,1 for one"
             )
         scale = Scale(pattern.strip(), low, high)
         if scale.pattern in (other.pattern for other in scales):
-            raise UsageError(f"--model-scale {text}: that is the second scale of {scale.pattern or 'all models'}")
+            raise UsageError(f"{arg('model_scale', text)}: that is the second scale of {scale.pattern or 'all models'}")
         scales.append(scale)
     return scales
 
@@ -62,12 +63,16 @@ def scale_by_rater(scales: Sequence[Scale], raters: Sequence[str], models: Seque
     for scale in scales:
         named = [rater for rater in raters if scale.pattern and fnmatchcase(rater, scale.pattern)]
         if scale.pattern and not named:
-            raise UsageError(f"--model-scale {scale}: no such rater; there are {', '.join(raters)}")
+            raise UsageError(f"{arg('model_scale', scale)}: no such rater; there are {', '.join(raters)}")
         if not scale.pattern and not models:
-            raise UsageError(f"--model-scale {scale}: nobody is a model; --models says who is, or write NAME={scale}")
+            raise UsageError(
+                f"{arg('model_scale', scale)}: nobody is a model; {arg('models')} says who is, or write NAME={scale}"
+            )
         twice = next((rater for rater in named if rater in found), None)
         if twice is not None:
-            raise UsageError(f"--model-scale {scale}: {twice} has {found[twice]} already; give each rater one scale")
+            raise UsageError(
+                f"{arg('model_scale', scale)}: {twice} has {found[twice]} already; give each rater one scale"
+            )
         found |= dict.fromkeys(named, scale)
     whole = next((scale for scale in scales if not scale.pattern), None)
     return found if whole is None else dict.fromkeys(models, whole) | found

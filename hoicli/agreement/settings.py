@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.resampling.draws import Resampling
 
 LEVELS = (2, 1000)
@@ -37,13 +37,13 @@ class AgreementSettings:
     ) -> AgreementSettings:  # fmt: skip
         """From a call's options; raises `UsageError` for values that mean nothing."""
         if not LEVELS[0] <= levels <= LEVELS[1]:
-            raise UsageError(f"--levels {levels}: give a whole number from {LEVELS[0]} to {LEVELS[1]:,}")
+            raise UsageError(f"{arg('levels', levels)}: give a whole number from {LEVELS[0]} to {LEVELS[1]:,}")
         if not 0 <= seed < 2**32:
-            raise UsageError(f"--seed {seed}: give a number from 0 to {2**32 - 1}")
+            raise UsageError(f"{arg('seed', seed)}: give a number from 0 to {2**32 - 1}")
         if permutations < 0:
-            raise UsageError(f"--permutations {permutations}: give a whole number of at least 0")
+            raise UsageError(f"{arg('permutations', permutations)}: give a whole number of at least 0")
         if group is not None and not group.strip():
-            raise UsageError("--group: name the key that says which group an item is of")
+            raise UsageError(f"{arg('group')}: name the key that says which group an item is of")
         resampling = Resampling.asked(bootstrap, seed)
         return cls(levels, permutations, seed, merge, resampling, subsets, distribution, votes, group or "")
 

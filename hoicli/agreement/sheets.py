@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 
@@ -127,7 +127,10 @@ def _rows(
         except (csv.Error, ValueError, TypeError) as error:
             reasons = {csv.Error: "quotes or line ends out of place", TypeError: "not UTF-8"}  # a TypeError is orjson's
             reason = next((text for kind, text in reasons.items() if isinstance(error, kind)), str(error))
-            problem = f"no row of the CSV that line {header.number} begins ({reason}); fix it, or pass --on-error skip"
+            problem = (
+                f"no row of the CSV that line {header.number} begins ({reason}); fix it, or pass "
+                f"{arg('on_error', 'skip')}"
+            )
             policy.handle(DataError(problem, place=taken[0].place))
         else:
             yield Line(header.file, taken[0].number, data)

@@ -9,7 +9,6 @@ from hoicli.commands import options
 from hoicli.commands.drawing import Drawing
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
-from hoicli.errors import UsageError
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
@@ -104,7 +103,7 @@ def pairstats(
     from hoicli.figures.pairs import plot_pairs
     from hoicli.pairs.rows import pair_rows
     from hoicli.pairs.settings import sweeps
-    from hoicli.pairs.statistics import NOT_RELEASED, pair_statistics
+    from hoicli.pairs.statistics import not_released, pair_statistics
 
     gt, look = options.required(gt, "pairstats"), drawing.look(plot)
     paths = options.inputs(predictions, "PREDS")
@@ -120,7 +119,7 @@ def pairstats(
     )
     protocol = protocol_of(vocabulary)
     if as_released and protocol.person_first:
-        raise UsageError(NOT_RELEASED)
+        raise not_released()
     truth_lines = Stream([gt], "ground truth", opening.truth)
     truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=allow_uncounted)
     served(truth, [protocol])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hoicli.comparison.rows import Compared, Comparison, Diagnosed, error_rows, protocol_rows, runs_setting
 from hoicli.diagnosis.applied import ORACLES
 from hoicli.diagnosis.gather import Gathered, match_and_diagnose
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
@@ -104,7 +104,7 @@ def _together(models: Sequence[Predictions]) -> dict[str, list[Predictions]]:
     for model in models:
         found.setdefault(model.model, []).append(model)
     if len(found) < 2:
-        raise UsageError(f"--name: all streams are runs of {models[0].model}; compare needs two or more models")
+        raise UsageError(f"{arg('name')}: all streams are runs of {models[0].model}; compare needs two or more models")
     for name, runs in found.items():
         if len(runs) > 1:
             note(f"{name}: the mean of {len(runs)} runs; its intervals are over images and runs")

@@ -27,7 +27,7 @@ from hoicli.converters.containers.text import write_items
 from hoicli.converters.context import Context, image_record
 from hoicli.converters.hoi_lists import first_row_has, float_boxes, labels_of
 from hoicli.converters.numbers import box_indices
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record
 
 
@@ -89,5 +89,5 @@ def require_scores(record: Record, target: str) -> None:
     """Raises `DataError` if an interaction has no score: `target` is a format of predictions."""
     for index, hoi in enumerate(record["hois"]):
         if "score" not in hoi:
-            problem = f"missing; --to {target} writes predictions (is this the ground truth?)"
+            problem = f"missing; {arg('to', target)} writes predictions (is this the ground truth?)"
             raise DataError(problem, place=f"image {record['image_id']}", field=f"hois[{index}].score")

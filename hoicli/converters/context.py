@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.converters.numbers import BOX_SHIFTS, ObjectNumbers, whole_number
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Label, Spelled, Vocabulary
@@ -96,7 +96,9 @@ class Context:
             return ObjectNumbers(names, f"none of {known.name}'s objects (its numbering.objects)")
         if (self.object_order or order) == "coco-id" and not known.coco_ids:
             problem = f"{self.format} numbers objects by COCO's ids, which {known.name} does not have"
-            raise DataError(f"{problem}: say what a number means in its numbering.objects, or --object-order coco")
+            raise DataError(
+                f"{problem}: say what a number means in its numbering.objects, or {arg('object_order', 'coco')}"
+            )
         return ObjectNumbers.of(known, self.object_order or order, hint)
 
     def interactions(self) -> Mapping[int, tuple[str, str]]:
@@ -173,9 +175,15 @@ def check_format_options(
     """Raises `UsageError` for options of one format (those that are not None) that go with another: of the answers of
     models, which may be detected, and of raw outputs, which may not."""
     if source_format not in (None, "vlm") and set(of_answers) != {None}:
-        raise UsageError("--coords, --boxes, --to-vocabulary and --scores are for --from vlm, the answers of models")
+        raise UsageError(
+            f"{arg('coords')}, {arg('boxes')}, {arg('to_vocabulary')} and {arg('scores')} are for "
+            f"{arg('from_', 'vlm')}, the answers of models"
+        )
     if source_format != "logits" and set(of_logits) != {None}:
-        raise UsageError("--activation, --lambda, --threshold, --box-scores and --box-nms go with --from logits")
+        raise UsageError(
+            f"{arg('activation')}, {arg('lambda_')}, {arg('threshold')}, {arg('box_scores')} and {arg('box_nms')} go "
+            f"with {arg('from_', 'logits')}"
+        )
 
 
 def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> T:
@@ -191,9 +199,9 @@ def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> 
             raise
         raise DataError(error.problem, place=source.name, field=where + error.field, code=error.code) from None
     except KeyError as error:
-        problem = f"has no {error.args[0]!r}; is this really the format? (--from NAME chooses another)"
+        problem = f"has no {error.args[0]!r}; is this really the format? ({arg('from_', like='NAME')} chooses another)"
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-        problem = f"is not shaped as expected ({error}); --from NAME chooses another format"
+        problem = f"is not shaped as expected ({error}); {arg('from_', like='NAME')} chooses another format"
     raise DataError(problem, place=source.name, field=where or "")
 
 

@@ -13,7 +13,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, check_format_options, guarded
 from hoicli.converters.evidence import SAMPLE, doubt
 from hoicli.converters.formats import FORMATS, Format, converter, detect
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.inputs import parts_of
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
@@ -170,17 +170,20 @@ class Conversion:
         takes_any = takes_any or _fits(FORMATS[name], context.vocabulary)
         if dataset and dataset != context.vocabulary.name and not takes_any:
             if self._fixed:
-                problem = f"is of {dataset} ({name}), not of {context.vocabulary.name}: --dataset {dataset}"
+                problem = f"is of {dataset} ({name}), not of {context.vocabulary.name}: {arg('dataset', dataset)}"
                 raise DataError(problem, place=source.name)
             if self._dataset is not None:
-                problem = f"is of {dataset} ({name}), not {self._dataset}; leave --dataset out, or choose with --from"
+                problem = (
+                    f"is of {dataset} ({name}), not {self._dataset}; leave {arg('dataset')} out, or choose with "
+                    f"{arg('from_')}"
+                )
                 raise DataError(problem, place=source.name)
             context.vocabulary = load(dataset)
         if target and written != context.vocabulary.name and (written or context.vocabulary.roles):
             own = {context.vocabulary.name} if context.vocabulary.roles else {context.vocabulary.name, ""}
             fitting = [row.name for row in FORMATS.values() if row.writes and row.dataset in own]
             hint = f"choose {', '.join(fitting)}"
-            problem = f"is of {context.vocabulary.name}, which --to {target.name} cannot hold; {hint}"
+            problem = f"is of {context.vocabulary.name}, which {arg('to', target.name)} cannot hold; {hint}"
             raise DataError(problem, place=source.name)
 
     def _names_stated(self, name: str) -> bool:
@@ -212,9 +215,13 @@ class Conversion:
                 broken = error
             found = doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair="verbs" in row.numbers)
             if found:
-                options = ", or counted otherwise (--verb-base, --object-order)" if "verbs" in row.numbers else ""
-                doubts = f"of another dataset (HOI-A's and HOI-W's files look so: --dataset hoia){options}"
-                fix = f"--dataset {vocabulary.name} takes them as they are"
+                options = (
+                    f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})"
+                    if "verbs" in row.numbers
+                    else ""
+                )
+                doubts = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')}){options}"
+                fix = f"{arg('dataset', vocabulary.name)} takes them as they are"
                 if vocabulary.own:
                     fix = f"say what a number means in {vocabulary.path} (numbering)"
                 raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
@@ -225,12 +232,12 @@ class Conversion:
 
     def _check_numbering(self, name: str) -> None:
         """Raises `UsageError` for an option about numbers if the format has names, or numbers of another kind."""
-        said = {"--verb-base": self._context.verb_base, "--object-order": self._context.object_order}
+        said = {"verb_base": self._context.verb_base, "object_order": self._context.object_order}
         for (option, value), kind in zip(said.items(), ("verbs", "objects"), strict=True):
             if value is not None and kind not in FORMATS[name].numbers:
                 numbered = ", ".join(row.name for row in FORMATS.values() if kind in row.numbers)
                 why = "holds names: convert the file it was made from" if name == "records" else f"numbers no {kind} so"
-                raise UsageError(f"{option} {value}: {name} {why}; it is for {numbered}")
+                raise UsageError(f"{arg(option, value)}: {name} {why}; it is for {numbered}")
 
     def _check(self, record: Record, place: str) -> None:
         if _plainly_sound(record):

@@ -34,7 +34,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.detections_writing import AS_THEY_ARE, VARIABLE, file_name
 from hoicli.converters.detections_writing import write as write
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.inputs import open_input
 from hoicli.io.progress import Progress
 from hoicli.records.caveats import LAST_PIXELS
@@ -172,15 +172,15 @@ def _image_order(columns: int, source: Source, context: Context) -> Sequence[str
     given = context.images
     images = context.vocabulary.test_images if given is None else given
     if columns != len(images):
-        known = "the HICO-DET test list" if given is None else "--image-list"
+        known = "the HICO-DET test list" if given is None else arg("image_list")
         fix = (
-            "say which images these are with --image-list (ground truth in the same order, or a list of names)"
+            f"say which images these are with {arg('image_list')} (ground truth in the same order, or a list of names)"
             if given is None
             else "columns are images by position, so give the list the files were made from"
         )
         raise DataError(f"{columns:,} columns, but {known} has {len(images):,}; {fix}", place=source.name)
-    joined = "HICO-DET test images by position (--image-list for others)"
-    joined = joined if given is None else "images of --image-list by position"
+    joined = f"HICO-DET test images by position ({arg('image_list')} for others)"
+    joined = joined if given is None else f"images of {arg('image_list')} by position"
     context.announce(f"{source.name}: columns joined with the {columns:,} {joined}")
     return images
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hoicli.converters.cdn import require_scores
 from hoicli.converters.context import VERB_SCORES, Context
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.destinations import check_new_folder
 from hoicli.io.outputs import atomic_folder
 from hoicli.io.progress import Progress
@@ -51,7 +51,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         for record in records:
             image_id = str(record["image_id"])
             if known is not None and image_id not in known:
-                problem = "is not among the images of --image-list; give the ground truth of all images"
+                problem = f"is not among the images of {arg('image_list')}; give the ground truth of all images"
                 raise DataError(problem, place=f"image {image_id}", field="image_id")
             found.add(image_id)
             if record["hois"]:
@@ -99,16 +99,18 @@ def _column_order(found: set[str], context: Context) -> dict[str, int]:
     if context.images is not None:
         columns = {image_id: column for column, image_id in enumerate(context.images)}
         if len(columns) != len(context.images):
-            raise DataError("names an image twice; a column is one image", place="--image-list")
+            raise DataError("names an image twice; a column is one image", place=arg("image_list"))
         return columns
     images = context.vocabulary.test_images
     others = found.difference(images)
     if others:
         raise UsageError(
-            f"--to mat: columns are images by position, and {min(others)} is no HICO-DET test image; "
-            "give all images in order with --image-list"
+            f"{arg('to', 'mat')}: columns are images by position, and {min(others)} is no HICO-DET test image; "
+            f"give all images in order with {arg('image_list')}"
         )
-    context.announce(f"columns are the {len(images):,} HICO-DET test images in their order (--image-list for others)")
+    context.announce(
+        f"columns are the {len(images):,} HICO-DET test images in their order ({arg('image_list')} for others)"
+    )
     return {image_id: column for column, image_id in enumerate(images)}
 
 

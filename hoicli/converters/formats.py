@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from hoicli.converters.context import Context
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def detect(source: Source) -> str:
     if said := benchmark_in(source):
         raise DataError(f"no records, but {said}", place=source.name)
     raise DataError(
-        f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, --from NAME forces one, "
+        f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, "
+        f"{arg('from_', like='NAME')} forces one, "
         "and a format of your own becomes records (`hoicli doctor --schema prediction`)",
         place=source.name,
     )

@@ -28,7 +28,7 @@ import numpy as np
 from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, guarded, image_record
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.caveats import DERIVED_LABELS, WHOLE_IMAGE
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary, normalise
@@ -81,7 +81,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 def _whole_images(homes: dict[str, Source], source: Source, context: Context) -> Iterator[Record]:
     """The records of anno.mat by itself."""
     labels = _image_labels(homes, context) or {}
-    context.announce(f"{source.name}: labels of whole images, without boxes (--protocol hico-image, hico-image-ko)")
+    context.announce(
+        f"{source.name}: labels of whole images, without boxes ({arg('protocol', 'hico-image')}, hico-image-ko)"
+    )
 
     def build(item: tuple[str, _Labels]) -> Record:
         happening, unclear = (_named(which, context.vocabulary) for which in item[1])
@@ -231,7 +233,7 @@ def _images(homes: dict[str, Source], name: str) -> list[tuple[Any, ...]]:
     if name not in homes:
         other = next(other for other in BOX_VARIABLES if other in homes)
         split = other.removeprefix("bbox_")
-        raise DataError(f"has no {name}, only {other}; --part {split} takes it", place=homes[other].name)
+        raise DataError(f"has no {name}, only {other}; {arg('part', split)} takes it", place=homes[other].name)
     return _loaded(homes, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
 
 
@@ -239,7 +241,7 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labe
     """File name -> the labels of the image; None without anno.mat."""
     split, other = ("test", "train") if context.split == "test" else ("train", "test")
     taken = f"anno_{split}" if homes.keys().isdisjoint(BOX_VARIABLES) else f"bbox_{split}"
-    context.announce(f"taking {taken}, the {split} split; --part {other} takes the other")
+    context.announce(f"taking {taken}, the {split} split; {arg('part', other)} takes the other")
     given = next((homes[name] for name in LABEL_VARIABLES if name in homes), None)
     if given is None:
         context.announce(

@@ -25,7 +25,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, Noticed, image_record, kept
 from hoicli.converters.hoi_lists import boxes_of, first_row_has, interactions_of, is_vcoco, labels_of
 from hoicli.converters.numbers import ONE_BASED
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record
 
 
@@ -38,7 +38,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, also those without interactions."""
     if is_vcoco(source):
         problem = "is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0)"
-        raise DataError(f"{problem}: use --from qpic-vcoco or ppdm-vcoco-gt", place=source.name)
+        raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco')} or ppdm-vcoco-gt", place=source.name)
     objects = context.objects("coco-id", "; is this file HICO-DET's?")
     if not context.vocabulary.numbering:
         context.announce(DERIVED)

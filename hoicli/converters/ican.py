@@ -21,7 +21,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry
 from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
 from hoicli.converters.numbers import finite, shown
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record
 
 ELEMENTS = 6
@@ -51,7 +51,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image."""
     vocabulary = context.vocabulary
     if not source.mapping:
-        raise DataError("holds no dictionary of images; --from NAME chooses another format", place=source.name)
+        raise DataError(
+            f"holds no dictionary of images; {arg('from_', like='NAME')} chooses another format", place=source.name
+        )
     numbers = cache(lambda: numbered_images(context, source))
     rows_of = {label: vocabulary.interactions_of(label) for label in vocabulary.objects}
     if any(type(number_or_name(image)) is int for image in source.mapping):

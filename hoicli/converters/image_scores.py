@@ -23,7 +23,7 @@ from hoicli.converters.containers.matfile import load, variables
 from hoicli.converters.containers.npz import Archive, npy
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.caveats import WHOLE_IMAGE
 from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record
@@ -125,8 +125,10 @@ def _image_order(count: int, source: Source, context: Context) -> list[str]:
     """The images of the rows: --image-list's, or the test list's."""
     given = list(context.images or context.vocabulary.test_images)
     if context.images is None:
-        context.announce(f"{source.name}: rows taken as HICO's {len(given):,} test images, by position; --image-list")
+        context.announce(
+            f"{source.name}: rows taken as HICO's {len(given):,} test images, by position; {arg('image_list')}"
+        )
     if count != len(given):
-        problem = f"{count:,} images, but the list has {len(given):,}; give theirs, in order, with --image-list"
+        problem = f"{count:,} images, but the list has {len(given):,}; give theirs, in order, with {arg('image_list')}"
         raise DataError(problem, place=source.name)
     return given

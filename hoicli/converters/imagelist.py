@@ -13,7 +13,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
 from hoicli.converters.formats import FORMATS, converter, detect
 from hoicli.converters.numbers import shown
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.names import image_id_of, image_number, path_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
@@ -74,12 +74,14 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
         return dict(context.image_numbers)
     given = context.images
     if given is None and not context.vocabulary.test_images:
-        problem = "names images by number only; give the annotation file, which has them as img_id, with --image-list"
+        problem = (
+            f"names images by number only; give the annotation file, which has them as img_id, with {arg('image_list')}"
+        )
         raise DataError(problem, place=source.name)
     if given is None:
         context.announce(
             f"{source.name} names images by number only: taking HICO-DET test numbers "
-            f"(1 is {context.vocabulary.test_images[0]}); --image-list for another set"
+            f"(1 is {context.vocabulary.test_images[0]}); {arg('image_list')} for another set"
         )
         given = context.vocabulary.test_images
     numbers: dict[int, str] = {}
@@ -89,7 +91,8 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
             continue
         if numbers.setdefault(number, image_id) != image_id:
             raise DataError(
-                f"{numbers[number]} and {image_id} end in one number; give the images of one set", place="--image-list"
+                f"{numbers[number]} and {image_id} end in one number; give the images of one set",
+                place=arg("image_list"),
             )
     return numbers
 
@@ -114,5 +117,5 @@ def named_image(image: Any, numbers: ImageNumbers, context: Context) -> Record:
     known = numbers()
     if image not in known:
         problem = f"image number {shown(image)} is not among the {len(known):,} known ones"
-        raise DataError(f"{problem}; give its own set with --image-list")
+        raise DataError(f"{problem}; give its own set with {arg('image_list')}")
     return {"image_id": known[image], **({"img_id": image} if context.image_numbers else {})}

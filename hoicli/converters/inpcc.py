@@ -33,7 +33,7 @@ from hoicli.converters.containers.text import write_items
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
 from hoicli.converters.numbers import LARGEST, finite, shown
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.names import image_number
 from hoicli.records.parsing import Record
 
@@ -66,9 +66,13 @@ def _has_columns(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image that the file names."""
     if not source.mapping:
-        raise DataError("holds no dictionary of predictions; --from NAME chooses another format", place=source.name)
+        raise DataError(
+            f"holds no dictionary of predictions; {arg('from_', like='NAME')} chooses another format", place=source.name
+        )
     if context.vocabulary.roles:
-        raise DataError("numbers interactions of HICO-DET or SWIG-HOI; say --dataset hico or swig", place=source.name)
+        raise DataError(
+            f"numbers interactions of HICO-DET or SWIG-HOI; say {arg('dataset', 'hico')} or swig", place=source.name
+        )
     interactions = context.interactions()
     numbers = cache(lambda: numbered_images(context, source))
     if _has_columns(source):
@@ -135,7 +139,7 @@ def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
 
 
 def _hint(context: Context) -> str:
-    return "" if context.vocabulary.name == "swig" else "; for SWIG-HOI's 14,130 say --dataset swig"
+    return "" if context.vocabulary.name == "swig" else f"; for SWIG-HOI's 14,130 say {arg('dataset', 'swig')}"
 
 
 def _hoi_id(key: Any, field: str, source: Source) -> int:
@@ -168,7 +172,7 @@ def _listed(value: Any, where: str) -> list[Any]:
     """A list, tuple or array as a list."""
     value = _plain(value)
     if not isinstance(value, list | tuple):
-        raise DataError(f"{shown(value)} is no list; --from NAME chooses another format", field=where)
+        raise DataError(f"{shown(value)} is no list; {arg('from_', like='NAME')} chooses another format", field=where)
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -231,10 +235,12 @@ def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, st
     image_id = str(record["image_id"])
     number = record["img_id"] if type(record.get("img_id")) is int else numbers.get(image_id, image_number(image_id))
     if number is None:
-        problem = "has no number at its end, and this format has nothing else for an image; use --to cdn-json"
+        problem = (
+            f"has no number at its end, and this format has nothing else for an image; use {arg('to', 'cdn-json')}"
+        )
         raise DataError(problem, place=f"image {image_id}")
     if images.setdefault(number, image_id) != image_id:
-        problem = f"has the number of {images[number]}; this format cannot tell them apart: use --to cdn-json"
+        problem = f"has the number of {images[number]}; this format cannot tell them apart: use {arg('to', 'cdn-json')}"
         raise DataError(problem, place=f"image {image_id}")
     return number
 

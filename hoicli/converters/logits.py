@@ -30,7 +30,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.imagelist import ImageNumbers, named_image, numbered_images
 from hoicli.converters.postprocessing import PostProcessing, corners, sigmoid, triplets
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.kit import Floats
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
@@ -38,8 +38,7 @@ from hoicli.records.parsing import Record
 SIZES = ("sizes", "size", "orig_size", "orig_sizes")
 IDS = ("image_ids", "image_id")
 COORDINATES = 8
-_SWIG = "; SWIG-HOI's: say --dataset swig"
-_EXPECTED = {600: "; HICO-DET's 600: say --dataset hico", 14_130: _SWIG, 5_539: _SWIG}
+_EXPECTED = {600: ("HICO-DET's 600", "hico"), 14_130: ("SWIG-HOI's", "swig"), 5_539: ("SWIG-HOI's", "swig")}
 """Number of columns -> a hint at the dataset it belongs to."""
 LARGEST_IMAGE = 1 << 26
 """Logits of one image: all of SWIG-HOI's columns for four thousand queries. More is damage; also a bound for sides."""
@@ -65,7 +64,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         "text that describes it scales the four numbers as corners"
     )
     if settings.box_nms is None:
-        context.announce("no suppression among the pairs; INP-CC's PostProcess does it: --box-nms 0.5")
+        context.announce(f"no suppression among the pairs; INP-CC's PostProcess does it: {arg('box_nms', '0.5')}")
     numbers = cache(lambda: numbered_images(context, source))  # computed, and announced, once and only if needed
     for file in files:
         with Archive(file) as archive:
@@ -94,7 +93,9 @@ def _kind_of_box_scores(files: list[Source], context: Context) -> str:
     if lowest < 0 or highest > 1:
         context.announce(f"box_scores go from {lowest:.3g} to {highest:.3g}: logits, whose sigmoid is taken")
         return "logits"
-    context.announce("box_scores lie in [0, 1]: taken as probabilities (--box-scores logits: take their sigmoid)")
+    context.announce(
+        f"box_scores lie in [0, 1]: taken as probabilities ({arg('box_scores', 'logits')}: take their sigmoid)"
+    )
     return "probabilities"
 
 
@@ -133,7 +134,8 @@ class _Outputs:
         if count == len(evaluated):
             return [interactions[number] for number in evaluated]
         known = f"{len(interactions):,}" + (f", or the {len(evaluated):,} that are evaluated" if evaluated else "")
-        hint = _EXPECTED.get(count, "")
+        whose, dataset = _EXPECTED.get(count, ("", ""))
+        hint = f"; {whose}: say {arg('dataset', dataset)}" if whose else ""
         if count == len(vocabulary.verbs):
             hint = "; these are verbs alone, and a column is a verb with its object"
         raise self._error("pred_logits", f"{count:,} classes, but {vocabulary.name} has {known}{hint}")
@@ -194,7 +196,7 @@ class _Outputs:
             box_scores = sigmoid(box_scores)
         elif not ((box_scores >= 0) & (box_scores <= 1)).all():
             outside = int(np.flatnonzero(~((box_scores >= 0) & (box_scores <= 1)))[0])
-            problem = f"{box_scores[outside]:g} is no probability; --box-scores logits takes the sigmoid"
+            problem = f"{box_scores[outside]:g} is no probability; {arg('box_scores', 'logits')} takes the sigmoid"
             raise DataError(problem, field=f".box_scores[{outside}]")
         for name, array in (("pred_boxes", relative), ("box_scores", box_scores[:, np.newaxis])):
             _require(np.isfinite(array), array, name)
@@ -215,7 +217,9 @@ class _Outputs:
         if size is None:
             known = self._context.image_sizes.get(image_id)
             if known is None:
-                problem = "the image's size is not known; save sizes (height, width), or give --image-list with them"
+                problem = (
+                    f"the image's size is not known; save sizes (height, width), or give {arg('image_list')} with them"
+                )
                 raise DataError(problem, field=".sizes")
             size = known[::-1]
         height, width = size

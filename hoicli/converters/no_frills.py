@@ -20,7 +20,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, entry
 from hoicli.converters.hico_mat import Box, Instances, interaction_id, record_of
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -58,11 +58,11 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(of_split(), build, source)
     other = "train" if context.split == "test" else "test"
     if others and not kept:
-        problem = f"none of its {others:,} images is of the {context.split} split; --part {other} takes them"
+        problem = f"none of its {others:,} images is of the {context.split} split; {arg('part', other)} takes them"
         raise DataError(problem, place=source.name)
     if others:
         taken = f"taking the {context.split} split: {kept:,} images"
-        context.announce(f"{taken}; --part {other} takes the other {others:,}")
+        context.announce(f"{taken}; {arg('part', other)} takes the other {others:,}")
 
 
 def _instances(hoi: dict[str, Any], field: str, vocabulary: Vocabulary) -> Instances:

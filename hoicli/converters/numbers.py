@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.vocabulary.labels import Vocabulary
 
 _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
@@ -55,7 +55,9 @@ def shown(value: Any) -> str:
 def finite(value: Any, field: str) -> int | float:
     """A finite number. Raises `DataError` naming the field for anything else."""
     if type(value) not in (int, float) or not -LARGEST < value < LARGEST:
-        raise DataError(f"{shown(value)} is no finite number; fix what wrote it, or pass --on-error skip", field=field)
+        raise DataError(
+            f"{shown(value)} is no finite number; fix what wrote it, or pass {arg('on_error', 'skip')}", field=field
+        )
     number: int | float = value
     return number
 

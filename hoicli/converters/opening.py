@@ -18,7 +18,7 @@ from typing import Literal
 
 import orjson
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.io.encoding import MARK
 from hoicli.io.inputs import open_input, parts_of
 from hoicli.io.streams import LONGEST_LINE, File, Input
@@ -80,7 +80,9 @@ class Opening:
         if self.source_format is not None:
             if not any(named) and all(map(_exists, given)):
                 way = f"hoicli convert --from {self.source_format} - |"
-                raise UsageError(f"--from {self.source_format}: stdin and pipes are JSONL; name the file, or: {way}")
+                raise UsageError(
+                    f"{arg('from_', self.source_format)}: stdin and pipes are JSONL; name the file, or: {way}"
+                )
             contents: list[Content] = ["dump" if one else "lines" for one in named]
         else:
             contents = [content(path) if one else "lines" for path, one in zip(given, named, strict=True)]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.converters.names import ACTIVATIONS, BOX_SCORES
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, run_starts
 
@@ -44,16 +44,16 @@ class PostProcessing:
         box_nms: float | None,
     ) -> PostProcessing:
         """From a command's options; None is the default. Raises `UsageError` for values out of range."""
-        chosen = (("--activation", activation, ACTIVATIONS), ("--box-scores", box_scores, BOX_SCORES))
+        chosen = (("activation", activation, ACTIVATIONS), ("box_scores", box_scores, BOX_SCORES))
         for option, value, choices in chosen:
             if value not in (None, *choices):
-                raise UsageError(f"{option} {value}: choose {' or '.join(choices)}")
+                raise UsageError(f"{arg(option, value)}: choose {' or '.join(choices)}")
         if power is not None and not 0 <= power < np.inf:
-            raise UsageError(f"--lambda {power:g}: an exponent, at least 0")
+            raise UsageError(f"{arg('lambda_', power)}: an exponent, at least 0")
         if threshold is not None and not 0 <= threshold < 1:
-            raise UsageError(f"--threshold {threshold:g}: scores lie between 0 and 1")
+            raise UsageError(f"{arg('threshold', threshold)}: scores lie between 0 and 1")
         if box_nms is not None and not 0 <= box_nms <= 1:
-            raise UsageError(f"--box-nms {box_nms:g}: the threshold is an overlap, between 0 and 1")
+            raise UsageError(f"{arg('box_nms', box_nms)}: the threshold is an overlap, between 0 and 1")
         return cls(
             activation=activation or cls.activation,
             power=cls.power if power is None else power,
@@ -89,7 +89,8 @@ def triplets(
     query, column = np.nonzero(scores > settings.threshold)
     if len(query) > MOST_TRIPLETS:
         problem = (
-            f"{len(query):,} triplets, at most {MOST_TRIPLETS:,} an image; raise --threshold ({settings.threshold:g})"
+            f"{len(query):,} triplets, at most {MOST_TRIPLETS:,} an image; raise {arg('threshold')} "
+            f"({settings.threshold:g})"
         )
         raise DataError(problem, field=".pred_logits")
     score = scores[query, column]

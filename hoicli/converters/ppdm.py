@@ -34,7 +34,7 @@ from hoicli.converters.hoi_lists import (
     labels_of,
     scores,
 )
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 
@@ -65,7 +65,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         file_name, box_key, hoi_key = item["file_name"], key_of(item, BOX_KEYS), key_of(item, HOI_KEYS)
         if image_id_of(file_name).startswith("COCO_"):
             problem = f"{file_name!r} is a V-COCO image, whose verbs are numbered differently"
-            raise DataError(f"{problem}: use --from qpic-vcoco-list or ppdm-vcoco-list", field=".file_name")
+            raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco-list')} or ppdm-vcoco-list", field=".file_name")
         boxes = float_boxes(item, box_key)
         hois = []
         for field, subject, object_, hoi in interactions_of(item, hoi_key, len(boxes), context):

@@ -16,7 +16,7 @@ from hoicli.converters.formats import FORMATS, detect
 from hoicli.converters.hoia import DERIVED
 from hoicli.converters.imagelist import read_image_list
 from hoicli.converters.opening import Opening
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.progress import Progress
 from hoicli.io.spool import Spool
 from hoicli.io.workers import no_garbage_collection
@@ -61,7 +61,7 @@ def spooled(paths: list[str], opening: Opening) -> list[Spool]:
 
 def _advised(text: str, paths: list[str], opening: Opening, context: Context) -> str:
     """A message; if it is about an option that the command lacks, with the command line of `convert` to add it to."""
-    lacking = _MORE_OPTIONS.search(text) or ("--dataset" in text and not opening.fixed)
+    lacking = _MORE_OPTIONS.search(text) or (arg("dataset") in text and not opening.fixed)
     return f"{text}: {_command_line(paths, opening, context)}" if lacking else text
 
 

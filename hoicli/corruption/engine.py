@@ -27,7 +27,7 @@ from hoicli.corruption.images import Picture, decode, encode, file_bytes, finish
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
-from hoicli.errors import DataError, HoicliError
+from hoicli.errors import DataError, HoicliError, arg
 from hoicli.io.claims import reads
 from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.pool import keep_memory, ordered_map
@@ -163,7 +163,9 @@ def attempt(job: Job, plan: Plan) -> Outcome | DataError:
     except (MemoryError, cv2.error) as error:
         if isinstance(error, cv2.error) and error.code != NO_MEMORY:
             raise
-        problem = f"{job.record['file_name']!r} does not fit into memory; use fewer --jobs, or make it smaller first"
+        problem = (
+            f"{job.record['file_name']!r} does not fit into memory; use fewer {arg('jobs')}, or make it smaller first"
+        )
         return DataError(problem, place=job.place, field="file_name")
 
 
@@ -176,7 +178,7 @@ def corrupt_image(job: Job, plan: Plan) -> Outcome:
     try:
         data = file_bytes(job.source)
     except FileNotFoundError:
-        problem = f"no such file: {str(job.source)!r}; is --images right?"
+        problem = f"no such file: {str(job.source)!r}; is {arg('images')} right?"
         raise DataError(problem, place=job.place, field="file_name") from None
     except OSError as error:
         raise DataError(f"{str(job.source)!r}: {error.strerror}", place=job.place, field="file_name") from None
@@ -207,7 +209,7 @@ def _check_place(job: Job, plan: Plan) -> None:
     if lies_in(job.source, plan.out):
         parts = Path(os.path.realpath(job.source)).relative_to(os.path.realpath(plan.out)).parts
         if parts[:2] in {(name, str(severity)) for name, severity in plan.cells}:
-            problem = f"{str(job.source)!r} lies where --save-images {plan.out} is written; give another folder"
+            problem = f"{str(job.source)!r} lies where {arg('save_images', plan.out)} is written; give another folder"
             raise DataError(problem, place=job.place, field="file_name")
 
 

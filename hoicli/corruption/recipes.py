@@ -18,7 +18,7 @@ from typing import Any
 
 from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.definitions import DEFINITIONS, RECIPES, Definition, Level, Levels, Recipe
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import display_name
 from hoicli.records.parsing import is_number, json_type, read_object, short
 
@@ -52,7 +52,7 @@ def chosen_recipe(text: str) -> Recipe:
         return read_recipe(text)
     near = get_close_matches(text, RECIPES, n=1)
     meant = f"did you mean {near[0]}?" if near else f"choose {' or '.join(RECIPES)}, or FILE{ENDING}"
-    raise UsageError(f"--recipe {text}: there is no such recipe; {meant}")
+    raise UsageError(f"{arg('recipe', text)}: there is no such recipe; {meant}")
 
 
 def read_recipe(path: str) -> Recipe:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED
 from hoicli.diagnosis.repairs import REPAIRED
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.listed import AT_ONCE, Listed, Ties, taken
 from hoicli.records.ids import Texts
 from hoicli.records.kit import Bools, Floats, Ints
@@ -76,10 +76,12 @@ def progressive_order(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     unknown = [name for name in names if name not in IN_TURN]
     if unknown:
-        raise UsageError(f"--progressive: unknown {', '.join(map(repr, unknown))}; choose all, or {', '.join(IN_TURN)}")
+        raise UsageError(
+            f"{arg('progressive')}: unknown {', '.join(map(repr, unknown))}; choose all, or {', '.join(IN_TURN)}"
+        )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UsageError(f"--progressive: {', '.join(twice)} twice; an oracle is applied once")
+        raise UsageError(f"{arg('progressive')}: {', '.join(twice)} twice; an oracle is applied once")
     return names
 
 

@@ -13,7 +13,7 @@ from hoicli.diagnosis.errors import Located, actions, located
 from hoicli.diagnosis.gather import each_match
 from hoicli.diagnosis.repaired import Cells, Repaired
 from hoicli.diagnosis.repairs import ErrorTypes
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -161,7 +161,7 @@ def confused_models(
     """
     if views.of_classes:
         names = ",".join(slice_.name for slice_ in views.of_classes)
-        raise UsageError(f"--slice {names}: of classes, which confusions join; use people, pairs or a file")
+        raise UsageError(f"{arg('slice', names)}: of classes, which confusions join; use people, pairs or a file")
     wanted = views.diagnosed(protocol)
     if truth is not None:
         served(truth, [protocol])
@@ -221,9 +221,13 @@ def _of_matches(
     views: Views,
 ) -> Iterator[Confused]:
     if filters.removes:
-        raise UsageError("--top-k, --nms: act before matching; give them to hoicli match, or predictions with --gt")
+        raise UsageError(
+            f"{arg('top_k')}, {arg('nms')}: act before matching; give them to hoicli match, or predictions with --gt"
+        )
     if views.thresholds.values or views.of_data:
-        raise UsageError("--iou, --slice: act while matching; give them to hoicli match, or predictions with --gt")
+        raise UsageError(
+            f"{arg('iou')}, {arg('slice')}: act while matching; give them to hoicli match, or predictions with --gt"
+        )
     parts: dict[str, list[ConfusionColumns]] = {}
 
     def add(view: Protocol, found: Located) -> None:
@@ -233,7 +237,10 @@ def _of_matches(
         model, vocabulary, policy, add, allow_uncounted=filters.allow_uncounted, protocol=protocol, truth=truth
     )
     if not protocol.person_first:
-        note("match records do not hold boxes of other labels: no confusions of objects; give predictions with --gt")
+        note(
+            "match records do not hold boxes of other labels: no confusions of objects; give predictions with "
+            f"{arg('gt')}"
+        )
     for key in keys:
         view, columns = stream.views[key], parts[key]
         settings = {"data": vocabulary.signed}

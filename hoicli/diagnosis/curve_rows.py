@@ -11,7 +11,7 @@ import numpy as np
 
 from hoicli.diagnosis.calibration import BINS, NO_PROBABILITIES, calibration
 from hoicli.diagnosis.curve import Curve, capped, curve_of, levels_of, mean_precision
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, class_subsets
 from hoicli.evaluation.tally import ScoredLists
@@ -48,7 +48,7 @@ class Asked:
         unknown one."""
         columns = {"verb": (self.verbs, 0), vocabulary.qualifier: (self.objects, 1)}
         if self.objects and (vocabulary.roles or not any(name for _, name in vocabulary.interactions)):
-            raise UsageError(f"--object {self.objects[0]}: the classes of this protocol have no objects")
+            raise UsageError(f"{arg('object_', self.objects[0])}: the classes of this protocol have no objects")
         found: list[tuple[Row, Ints]] = []
         for key, (names, side) in columns.items():
             for name in names:
@@ -63,7 +63,7 @@ class Asked:
         known = {" ".join(filter(None, pair)): at for at, pair in enumerate(vocabulary.interactions)}
         for name in self.interactions:
             if name not in known:
-                raise _unknown(f"--interaction {name}", vocabulary, "interactions")
+                raise _unknown(arg("interaction", name), vocabulary, "interactions")
         return np.array(sorted({known[name] for name in self.interactions}), dtype=np.int64)
 
 

@@ -17,7 +17,7 @@ from hoicli.diagnosis.gather import (
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import SIGNATURES, Reading
 from hoicli.diagnosis.rows import diagnosis_rows, part_rows
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -98,7 +98,8 @@ def check_reading(vocabulary: Vocabulary, reading: Reading) -> None:
     if reading == "released" and vocabulary.roles:
         name = vocabulary.name
         raise UsageError(
-            f"--as-released: for HICO-DET only; the released code for {name} ranks equal scores in no certain order"
+            f"{arg('as_released')}: for HICO-DET only; the released code for {name} ranks equal scores in no certain "
+            "order"
         )
 
 
@@ -110,11 +111,11 @@ def diagnosing(names: Sequence[str], dataset: str | None, reading: Reading) -> P
     rows = chosen_protocols(names, dataset)
     text = ",".join(names)
     if len(rows) != 1:
-        raise UsageError(f"--protocol {text}: errors are typed by one protocol; name one")
+        raise UsageError(f"{arg('protocol', text)}: errors are typed by one protocol; name one")
     (row,) = rows
     usual = protocol_of(load(dataset or row.dataset))
     if reading == "released" and row != usual:
-        raise UsageError(f"--as-released: the released code has no other protocol than {usual.name}")
+        raise UsageError(f"{arg('as_released')}: the released code has no other protocol than {usual.name}")
     averaged = row.only_annotated_classes, row.drop_no_interaction, row.classes if usual.person_first else ""
     if (
         row.person_first != usual.person_first
@@ -123,7 +124,9 @@ def diagnosing(names: Sequence[str], dataset: str | None, reading: Reading) -> P
         or row.by_verb
         or row.every_overlap
     ):
-        problem = f"--protocol {text}: types of errors are of the classes that {usual.name} averages, found as it finds"
+        problem = (
+            f"{arg('protocol', text)}: types of errors are of the classes that {usual.name} averages, found as it finds"
+        )
         raise UsageError(f'{problem} them; give a file that is "like": "{usual.name}", with what differs')
     return row
 
@@ -156,7 +159,7 @@ def diagnose_models(
         check_diagnosed(within(protocol, Part(slice_, 0)))
     wanted = views.diagnosed(protocol)
     if collector and len(wanted) > 1:
-        raise UsageError("a page shows one threshold on all images; leave out --slice and further --iou")
+        raise UsageError(f"a page shows one threshold on all images; leave out {arg('slice')} and further {arg('iou')}")
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
     if truth is not None:
         served(truth, [protocol])
@@ -175,9 +178,11 @@ def diagnose_models(
                 diagnosed.append(replace(made, slices=views.of_classes))
             continue
         if filters.removes or collector:
-            raise UsageError("--top-k and --nms need predictions with --gt, not match records")
+            raise UsageError(f"{arg('top_k')} and {arg('nms')} need predictions with {arg('gt')}, not match records")
         if views.thresholds.values or views.of_data:
-            raise UsageError("--iou, --slice: act while matching; give them to hoicli match, or predictions with --gt")
+            raise UsageError(
+                f"{arg('iou')}, {arg('slice')}: act while matching; give them to hoicli match, or predictions with --gt"
+            )
         diagnoses, stream = diagnose_matches(
             model, vocabulary, policy, reading, allow_uncounted=uncounted, protocol=protocol, truth=truth
         )
@@ -237,7 +242,10 @@ def emit_predictions(
     served(truth, [protocol])
     views = asked(vocabulary)
     if views.slices or len(views.thresholds.values) > 1:
-        raise UsageError("--emit predictions: of one threshold, on all images; leave out --slice and further --iou")
+        raise UsageError(
+            f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further "
+            f"{arg('iou')}"
+        )
     (protocol,) = views.diagnosed(protocol)
     coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
     settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(protocol), **protocol.settings()}

@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, BoxSample
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
@@ -27,7 +27,11 @@ OF_NO_CLASS = (
     "no {0} interaction (verb and object) and count for nothing: labels of another dataset, or another numbering? "
     "hoicli validate tells"
 )
-ALLOW = "; --allow-uncounted computes with the others alone"
+
+
+def allow() -> str:
+    """What to do where most has no class, as the end of a message."""
+    return f"; {arg('allow_uncounted')} computes with the others alone"
 
 
 def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
@@ -35,7 +39,7 @@ def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: 
     `allowed`."""
     problem = without_class(tally, vocabulary)
     if problem and not allowed:
-        raise DataError(problem + ALLOW, place=place)
+        raise DataError(problem + allow(), place=place)
     tally.uncounted |= bool(problem)
 
 

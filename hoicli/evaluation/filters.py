@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 
 UNCOUNTED = {"uncounted": "allowed"}
 """What a signature says where a number is about the smaller part alone: without leave it is refused."""
@@ -25,11 +25,11 @@ class Filters:
 
     def __post_init__(self) -> None:
         if self.top_k is not None and self.top_k < 1:
-            raise UsageError(f"--top-k {self.top_k}: give a whole number of at least 1")
+            raise UsageError(f"{arg('top_k', self.top_k)}: give a whole number of at least 1")
         if self.nms is not None and not 0 <= self.nms <= 1:
-            raise UsageError(f"--nms {self.nms:g}: the threshold is an overlap, between 0 and 1")
+            raise UsageError(f"{arg('nms', self.nms)}: the threshold is an overlap, between 0 and 1")
         if not (self.nms_alpha >= 0 and self.nms_beta >= 0):  # so is NaN
-            raise UsageError("--nms-alpha, --nms-beta: exponents of an overlap, at least 0")
+            raise UsageError(f"{arg('nms_alpha')}, {arg('nms_beta')}: exponents of an overlap, at least 0")
 
     @property
     def removes(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hoicli.converters.named import digest_of, signed
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.evaluation.coverage import check_counted
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -131,8 +131,8 @@ class MatchStream:
                         problem = f"{name}: the annotations of its images are not ground truth {origin.digest}"
                         raise DataError(f"{problem}, with which it says it was matched; match again", place=place)
             if self.truth is None and partial:
-                problem = f"{name}: was matched with --only-predicted, so ground truth is missing"
-                raise DataError(f"{problem}; give the ground truth with --gt", place=place)
+                problem = f"{name}: was matched with {arg('only_predicted')}, so ground truth is missing"
+                raise DataError(f"{problem}; give the ground truth with {arg('gt')}", place=place)
             if self.truth is not None and not partial:
                 images = len(self.truth.position)
                 _check_count(f"{name}: of {self.truth.name}", whole, images, self.unread, place)
@@ -208,7 +208,7 @@ def match_problems(
 ) -> Iterator[Problem]:
     """Everything in a match record that evaluation cannot use; nothing for what `match` writes."""
     if not {"protocol", "predictions", "gt"} <= record.keys():
-        hint = "give the ground truth with --gt" if "hois" in record else "hoicli match writes them"
+        hint = f"give the ground truth with {arg('gt')}" if "hois" in record else "hoicli match writes them"
         yield Problem("", f"not a match record; {hint}")
         return
     name = record["protocol"] if type(record["protocol"]) is str else ""
@@ -258,7 +258,9 @@ def _other_dataset(record: Record, dataset: str, vocabulary: Vocabulary) -> Prob
     if vocabulary.own and dataset.startswith(f"{vocabulary.name}-"):
         fix = f"{vocabulary.path} has changed since; match the predictions again"
     else:
-        fix = f"--dataset {dataset}" if dataset in DATASETS else "give its file with --dataset FILE.json"
+        fix = (
+            arg("dataset", dataset) if dataset in DATASETS else f"give its file with {arg('dataset', like='FILE.json')}"
+        )
     return Problem("dataset", f"matches of {short(dataset)}, not of {vocabulary.signed}; {fix}")
 
 

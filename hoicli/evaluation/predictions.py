@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.io.naming import names_of_files
 from hoicli.io.progress import READING
@@ -40,16 +40,18 @@ class Predictions(Stream):
         """One model for each path, named by `names` in order or after its file (`names_of_files`); raises `UsageError`
         if counts differ or names repeat. runs: streams of one name may be given, the runs of one model."""
         if names and len(names) != len(paths):
-            raise UsageError(f"--name: {len(names)} names for {len(paths)} streams; give one a stream, in their order")
+            raise UsageError(
+                f"{arg('name')}: {len(names)} names for {len(paths)} streams; give one a stream, in their order"
+            )
         chosen = list(names) or names_of_files(paths)
         if len(set(chosen)) != len(chosen) and not runs:
-            raise UsageError(f"--name: {', '.join(chosen)}: names must differ; give each stream its own")
+            raise UsageError(f"{arg('name')}: {', '.join(chosen)}: names must differ; give each stream its own")
         if "" in chosen:
-            raise UsageError(f"--name {','.join(chosen)}: a name is empty; give each stream one")
+            raise UsageError(f"{arg('name', ','.join(chosen))}: a name is empty; give each stream one")
         twice = Counter(zip(chosen, map(os.path.normpath, paths), strict=True))
         for (name, path), count in twice.items():
             if count > 1:
-                raise UsageError(f"--name {name}: {path} is given twice as one of its runs; name another file")
+                raise UsageError(f"{arg('name', name)}: {path} is given twice as one of its runs; name another file")
         tagged = bool(names) or len(paths) > 1
         return [cls([path], opener).of_model(name, tagged=tagged) for path, name in zip(paths, chosen, strict=True)]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.grids import EVERY_RECALL, GRIDS
 from hoicli.evaluation.protocols import COUNTED_IMAGES, PROTOCOLS, Protocol
 from hoicli.evaluation.selection import protocols, rows_of
@@ -53,7 +53,9 @@ def chosen_protocols(names: Iterable[str], dataset: str | None = None) -> list[P
     for path in files:
         row = read_protocol(path, vocabulary)
         if any(row.name == other.name for other in rows):
-            raise UsageError(f"--protocol {path}: there is another protocol called {row.name}; give one another name")
+            raise UsageError(
+                f"{arg('protocol', path)}: there is another protocol called {row.name}; give one another name"
+            )
         rows.append(row)
     return rows
 
@@ -77,7 +79,7 @@ def read_protocol(path: str, vocabulary: Vocabulary) -> Protocol:
     record, bad = _record(path), _errors(path)
     named = record.get("dataset", vocabulary.name)
     if named in DATASETS and named != vocabulary.name:
-        raise UsageError(f"--protocol {path}: of {named}, not {vocabulary.name}; name protocols of one dataset")
+        raise UsageError(f"{arg('protocol', path)}: of {named}, not {vocabulary.name}; name protocols of one dataset")
     row = _row(record, vocabulary, bad)
     _check_together(row, vocabulary, bad)
     numbers = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}
@@ -130,7 +132,7 @@ def _dataset_of(path: str) -> str:
     default = PROTOCOLS[record["like"]].dataset if "like" in record else "hico"
     named = record.get("dataset", default)
     if named not in DATASETS:
-        raise _errors(path)("dataset", f"{short(named)} is not shipped; give its file with --dataset")
+        raise _errors(path)("dataset", f"{short(named)} is not shipped; give its file with {arg('dataset')}")
     return str(named)
 
 

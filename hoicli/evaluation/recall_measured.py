@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
@@ -38,7 +38,7 @@ def evaluable(vocabulary: Vocabulary) -> Vocabulary:
     """The vocabulary itself; raises `UsageError` for one with roles, whose actions may have no object."""
     if vocabulary.roles:
         problem = "its actions have roles, and may have no object; recall is of triplets of subject, verb and object"
-        raise UsageError(f"--dataset {vocabulary.name}: {problem}")
+        raise UsageError(f"{arg('dataset', vocabulary.name)}: {problem}")
     return vocabulary
 
 

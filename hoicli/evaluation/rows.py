@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.tally import ClassResults, Mean, Tally, class_vocabulary, subset_classes, subset_means
@@ -76,7 +76,7 @@ class Evaluated:
         """The results as a whole, and of each part of the slices of classes."""
         view = dict(protocol.view)
         if taken := sorted(view.keys() & tags.keys()):
-            raise UsageError(f"--tag {', '.join(taken)}: rows of views have a {taken[0]} of their own")
+            raise UsageError(f"{arg('tag', ', '.join(taken))}: rows of views have a {taken[0]} of their own")
         whole = cls(protocol, vocabulary, wanted, results, settings, tags, view)
         parts = () if "slice" in view else wanted.slices
         return [whole] + [
@@ -156,7 +156,9 @@ class Evaluated:
         Of the verbs but no_interaction that have several classes in the mean; one whose best AP is 0 counts 100. Raises
         `UsageError` where the classes are not (verb, object)."""
         if self.protocol.roles or self.protocol.by_verb:
-            raise UsageError(f"--mpd: the classes of {self.protocol.name} are no verbs with objects; leave it out")
+            raise UsageError(
+                f"{arg('mpd')}: the classes of {self.protocol.name} are no verbs with objects; leave it out"
+            )
         vocabulary, ap = self.classes, self.results.ap
         left_out = vocabulary.no_interaction_ids
         aps: dict[str, list[float]] = {}

@@ -8,9 +8,9 @@ from itertools import chain
 from pickle import PickleBuffer
 from typing import Any, TypeVar
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.box_conventions import BoxSample
-from hoicli.evaluation.coverage import ALLOW, OF_NO_CLASS, Coverage, Doubled, Inverted, check_counted, served
+from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, Doubled, Inverted, allow, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_records import match_records
@@ -54,7 +54,7 @@ def read_truth(
     truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
     if truth.uncounted and not allow_uncounted:
         counted = f"{classless:,} of {len(scenes.interaction):,} triplets"
-        raise DataError(f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{ALLOW}", place=stream.name)
+        raise DataError(f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{allow()}", place=stream.name)
     if classless:
         note(f"{classless} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
     return truth
@@ -214,7 +214,7 @@ def tallies(
     if matched and not named and not vocabulary.own:
         vocabulary = load(predictions.dataset or vocabulary.name)
         if vocabulary.name != chosen[0].dataset and any(row.settings() for row in chosen):
-            raise UsageError(f"--grid: the matches are of {vocabulary.name}; say so with --dataset")
+            raise UsageError(f"{arg('grid')}: the matches are of {vocabulary.name}; say so with {arg('dataset')}")
     truth = gt if isinstance(gt, GroundTruth) else None
     if isinstance(gt, Stream):
         truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
@@ -223,7 +223,7 @@ def tallies(
         yield tally_predictions(predictions, truth, chosen, filters, policy), vocabulary, filters.signature()
         return
     if filters.removes or any("images" in row.settings() for row in chosen):
-        problem = "--top-k, --nms and --count-images act before matching"
+        problem = f"{arg('top_k')}, {arg('nms')} and {arg('count_images')} act before matching"
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with --gt")
     rows = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
     with no_garbage_collection():
@@ -232,7 +232,9 @@ def tallies(
     names = [row.name for row in chosen] if named else [name for name in rows if name in seen]
     missing = [name for name in names if name not in seen]
     if missing:
-        raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(sorted(seen)) or 'none'}")
+        raise UsageError(
+            f"{arg('protocol', ','.join(missing))}: the matches are of {', '.join(sorted(seen)) or 'none'}"
+        )
     if truth is not None:
         names = [row.name for row in served(truth, [rows[name] for name in names], named)]
     asked = {row.key: row for row in views.of([rows[name] for name in names], named)}
@@ -250,7 +252,9 @@ def tallies(
 def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
     """Raises `UsageError` for a view that a match stream does not have, or that its lines define otherwise."""
     if row.mean_of:
-        raise UsageError(f"--iou {dict(row.view)['iou']}: a mean over thresholds needs the predictions, with --gt")
+        raise UsageError(
+            f"{arg('iou', dict(row.view)['iou'])}: a mean over thresholds needs the predictions, with {arg('gt')}"
+        )
     if key not in stream.tallies:
         shown = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
         if not shown:

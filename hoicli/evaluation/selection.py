@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.grids import EVERY_RECALL, GRIDS
 from hoicli.evaluation.protocols import COUNTED_IMAGES, NO_SHIFT, PROTOCOLS, Protocol
 from hoicli.vocabulary.datasets import load
@@ -77,14 +77,14 @@ def adjusted(rows: Iterable[Protocol], *, images: str | None = None, grid: str |
     rows = list(rows)
     if images is not None:
         if images not in COUNTED_IMAGES:
-            raise UsageError(f"--count-images {images}: choose {', '.join(COUNTED_IMAGES)}")
+            raise UsageError(f"{arg('count_images', images)}: choose {', '.join(COUNTED_IMAGES)}")
         rows = [_changed(row, "images", images, images=images) for row in rows]
     if grid is not None:
         if grid not in GRIDS:
-            raise UsageError(f"--grid {grid}: choose {', '.join(GRIDS)}")
+            raise UsageError(f"{arg('grid', grid)}: choose {', '.join(GRIDS)}")
         without = [row.name for row in rows if row.grid == EVERY_RECALL]
         if without:
-            raise UsageError(f"--grid {grid}: {', '.join(without)} read precision at every recall, on no grid")
+            raise UsageError(f"{arg('grid', grid)}: {', '.join(without)} read precision at every recall, on no grid")
         rows = [_changed(row, "recall", grid, grid=GRIDS[grid]) for row in rows]
     return rows
 
@@ -111,7 +111,7 @@ def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> 
         near = get_close_matches(unknown[0].lower(), PROTOCOLS, n=1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         known = ", ".join(PROTOCOLS)
-        raise UsageError(f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
+        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
     datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in listed if name != "all")
     dataset = dataset or next(iter(datasets), "hico")
     vocabulary = load(dataset) if isinstance(dataset, str) else dataset
@@ -120,7 +120,7 @@ def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> 
     if others:
         theirs = PROTOCOLS[others[0]].dataset
         fix = f"choose from {', '.join(rows)}" if vocabulary.own else "name protocols of one dataset"
-        raise UsageError(f"--protocol {', '.join(others)}: of {theirs}, not {vocabulary.name}; {fix}")
+        raise UsageError(f"{arg('protocol', ', '.join(others))}: of {theirs}, not {vocabulary.name}; {fix}")
     if not listed:
         listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
     every = [name for name, row in rows.items() if not row.whole_image]

@@ -17,7 +17,7 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Stream
 from hoicli.records.results import BAR
 from hoicli.vocabulary.labels import Vocabulary
@@ -114,14 +114,14 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
                 known = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
                 if text.replace(".", "", 1).isdigit():  # objects:32,96
                     known = "commas are between slices, colons between cuts: objects:32:96"
-                raise UsageError(f"--slice {text}: there is no such slice or file; {known}{meant}")
+                raise UsageError(f"{arg('slice', text)}: there is no such slice or file; {known}{meant}")
             made = _of_file(text)
         elif MEASURES[name].of == CLASSES:
             made = _of_classes(name, text, cuts, vocabulary)
         else:
             made = _of_numbers(name, text, cuts, vocabulary)
         if found.setdefault(made.name, made) != made:
-            raise UsageError(f"--slice {text}: another slice is called {made.name}; rename one of the files")
+            raise UsageError(f"{arg('slice', text)}: another slice is called {made.name}; rename one of the files")
     return list(found.values())
 
 
@@ -139,7 +139,7 @@ def _of_numbers(name: str, text: str, given: Sequence[str], vocabulary: Vocabula
 
 def _numbers(text: str, given: Sequence[str]) -> Iterator[float]:
     """The cuts in `text`, checked."""
-    wrong = UsageError(f"--slice {text}: give ascending numbers above 0 as cuts, for example distance:0.5:1")
+    wrong = UsageError(f"{arg('slice', text)}: give ascending numbers above 0 as cuts, for example distance:0.5:1")
     if len(given) >= MOST_PARTS or not all(re.fullmatch(r"\d{1,12}(\.\d{1,12})?", part) for part in given):
         raise wrong
     cuts = [float(part) for part in given]
@@ -170,18 +170,20 @@ def _of_classes(name: str, text: str, given: Sequence[str], vocabulary: Vocabula
         parts = {thing: frozenset(i for i, pair in pairs if pair[1] == thing) for thing in objects}
     if not parts:
         has_none = "classes by training frequency" if name == "frequency" else "classes by object"
-        raise UsageError(f"--slice {text}: {vocabulary.name} has no {has_none}")
+        raise UsageError(f"{arg('slice', text)}: {vocabulary.name} has no {has_none}")
     return Slice(name, name, tuple(parts), classes=tuple(parts.values()))
 
 
 def _of_training_counts(name: str, text: str, given: Sequence[str], vocabulary: Vocabulary) -> Slice:
     """The classes cut by how many training triplets each has."""
     if name != "frequency":
-        raise UsageError(f"--slice {text}: {name} is not cut by numbers; leave them out")
+        raise UsageError(f"{arg('slice', text)}: {name} is not cut by numbers; leave them out")
     counts = vocabulary.training_counts
     if not counts:
         problem = f"{vocabulary.name} has no training counts, only groups"
-        raise UsageError(f"--slice {text}: {problem}; leave out the cuts, or make a dataset with hoicli vocab --train")
+        raise UsageError(
+            f"{arg('slice', text)}: {problem}; leave out the cuts, or make a dataset with hoicli vocab --train"
+        )
     cuts = tuple(_numbers(text, given))
     bounds = list(pairwise([0.0, *cuts, math.inf]))
     classes = tuple(frozenset(i for i, count in enumerate(counts) if low <= count < high) for low, high in bounds)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.converters.named import signed
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -367,7 +367,7 @@ def subset_classes(
     """
     vocabulary = class_vocabulary(vocabulary, protocol)
     if split is not None and split not in vocabulary.unseen:
-        raise UsageError(f"--split {split}: {protocol.name} averages verbs, and splits are of interactions")
+        raise UsageError(f"{arg('split', split)}: {protocol.name} averages verbs, and splits are of interactions")
     everything = frozenset(range(len(vocabulary.interactions)))
     subsets: dict[str, frozenset[int]] = {"full": everything, **vocabulary.groups}
     if protocol.subsets:

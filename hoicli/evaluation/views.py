@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import CLASSES, MEASURES, TRIPLETS, Part, Slice, parse_slices
 from hoicli.io.messages import note
@@ -28,7 +28,7 @@ class Thresholds:
 
 
 def parse_thresholds(
-    texts: Iterable[str], *, option: str = "--iou", what: str = "IoU", least: float | None = None
+    texts: Iterable[str], *, option: str = "iou", what: str = "IoU", least: float | None = None
 ) -> Thresholds:
     """`0.5,0.75` or `0.5:0.95:0.05` (first, last and step). Steps are decimal: the values of a range are the very
     numbers that its decimals are read as. They lie above 0, or from `least` on, and are at most 1. option and what: of
@@ -43,28 +43,30 @@ def parse_thresholds(
             number = Decimal("nan")
         if not (number.is_finite() and (number > 0 if least is None else least <= number) and number <= 1):
             from_ = "above 0, at most 1" if least is None else f"from {least:g} to 1"
-            raise UsageError(f"{option} {text}: {part!r} is no {what}; give a number {from_}")
+            raise UsageError(f"{arg(option, text)}: {part!r} is no {what}; give a number {from_}")
         return number
 
     for text in (part.strip() for several in texts for part in several.split(",")):
         if not text:
-            raise UsageError(f"{option}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
+            raise UsageError(f"{arg(option)}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
         parts = text.split(":")
         if len(parts) == 1:
             values[float(decimal(text, text, least))] = None
             continue
         if len(parts) != 3:
-            raise UsageError(f"{option} {text}: write a number, or first:last:step, for example 0.5:0.95:0.05")
+            raise UsageError(f"{arg(option, text)}: write a number, or first:last:step, for example 0.5:0.95:0.05")
         first, last, step = (decimal(text, parts[0], least), decimal(text, parts[1], least), decimal(text, parts[2]))
         steps = (last - first) / step
         if steps != int(steps) or not 1 <= steps < MOST_THRESHOLDS:
             most = MOST_THRESHOLDS - 1
-            raise UsageError(f"{option} {text}: steps of {step} do not lead from {first} to {last} (1 to {most} steps)")
+            raise UsageError(
+                f"{arg(option, text)}: steps of {step} do not lead from {first} to {last} (1 to {most} steps)"
+            )
         members = tuple(float(first + number * step) for number in range(int(steps) + 1))
         values |= dict.fromkeys(members)
         ranges[":".join(f"{number.normalize():f}" for number in (first, last, step))] = members
     if len(values) > MOST_THRESHOLDS:
-        raise UsageError(f"{option}: {len(values)} thresholds; give at most {MOST_THRESHOLDS}")
+        raise UsageError(f"{arg(option)}: {len(values)} thresholds; give at most {MOST_THRESHOLDS}")
     return Thresholds(tuple(values), tuple(ranges.items()))
 
 
@@ -107,14 +109,17 @@ class Views:
         rows = list(rows)
         for slice_ in self.of_data:
             if without := [row.name for row in rows if not _has(row, slice_)]:
-                problem = f"--slice {slice_.name}: {', '.join(without)} go by the person first, and may need no object"
+                problem = (
+                    f"{arg('slice', slice_.name)}: {', '.join(without)} go by the person first, and may need no object"
+                )
                 if named is None or any(name in named for name in without):
                     raise UsageError(f"{problem}; use people, pairs, verb, a file, or protocol vcoco-qpic")
                 note(f"left out: {problem}")
         if self.of_data and (counted := [row.name for row in rows if not row.only_annotated_classes]):
             named_slices = ",".join(slice_.name for slice_ in self.of_data)
             note(
-                f"--slice {named_slices}: the mean on a part is over the classes with ground truth there; on all data "
+                f"{arg('slice', named_slices)}: the mean on a part is over the classes with ground truth there; on "
+                "all data "
                 f"{', '.join(counted)} count the others 0: compare parts with parts"
             )
         return [view for row in rows for view in self._of(row)]
@@ -176,7 +181,8 @@ def with_part(row: Protocol) -> Protocol:
     slice_ = dict(row.view).get("slice")
     if row.part is None and slice_ is not None:
         raise UsageError(
-            f"--gt: the matches are of the slice {slice_}; leave --gt out, or evaluate with the same --slice"
+            f"{arg('gt')}: the matches are of the slice {slice_}; leave {arg('gt')} out, or evaluate with the same "
+            f"{arg('slice')}"
         )
     return row
 
@@ -187,7 +193,8 @@ def check_diagnosed(row: Protocol) -> None:
     measure = MEASURES.get(slice_.partition(":")[0])
     if measure is not None and measure.of == TRIPLETS:
         raise UsageError(
-            f"--slice {slice_}: no types of errors by it, since fixing a box would put the prediction into another "
+            f"{arg('slice', slice_)}: no types of errors by it, since fixing a box would put the prediction into "
+            "another "
             "part; use people, pairs, verb, object, frequency or a file"
         )
 

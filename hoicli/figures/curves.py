@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.figures.canvas import add_foot, hide_frame, saved, titled
 from hoicli.figures.shown import ALL_CLASSES, caveats_of, label, model_name
 from hoicli.figures.styles import BESIDE, LINES, PAGE_WIDTH, PAPER, Look
@@ -72,7 +72,7 @@ def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
         elif {"precision", "recall"} <= point.keys():
             _add_point(line, point, alone=name in classes)
     if not found:
-        raise UsageError("--plot: there is no row of hoicli curves to draw")
+        raise UsageError(f"{arg('plot')}: there is no row of hoicli curves to draw")
     return found
 
 

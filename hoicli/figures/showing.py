@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair
 from hoicli.io.streams import Line, Stream
 from hoicli.records.image import problems, truth_problems
@@ -132,7 +132,11 @@ def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> It
             raise DataError(f"no stream has image {missing[0]!r}; name images as the records do (image_id)")
         there = [image_id for image_id in dict.fromkeys(choice.image_ids) if image_id in there]
     if not there:
-        asked = "; ask for less (--score, --verb, --object, --single-hoi)" if choice.filters else ""
+        asked = (
+            f"; ask for less ({arg('score')}, {arg('verb')}, {arg('object_')}, {arg('single_hoi')})"
+            if choice.filters
+            else ""
+        )
         raise DataError(f"nothing to draw{asked}")
     files = Files(folder)
     for image_id in there[: None if choice.image_ids else choice.count]:
@@ -191,7 +195,7 @@ class Files:
         try:
             names = sorted(path.name for path in self._folder.iterdir()) if self._folder is not None else []
         except OSError as error:
-            raise UsageError(f"--images {self._folder}: cannot be read ({error.strerror})") from None
+            raise UsageError(f"{arg('images', self._folder)}: cannot be read ({error.strerror})") from None
         for name in names:
             if name.lower().endswith(ENDINGS):
                 found.setdefault(image_id_of(name), name)

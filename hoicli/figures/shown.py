@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hoicli.corruption.catalogue import FAMILIES
-from hoicli.errors import UsageError, visible
+from hoicli.errors import UsageError, arg, visible
 from hoicli.figures.styles import GROUPED, LINES, ORACLES, STYLES
 from hoicli.records.caveats import words_of
 from hoicli.records.results import Row
@@ -55,7 +55,7 @@ def deltas_of(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
                 raise _doubled(f"oracle {oracle}", model)
             found[model][oracle] = _value(row)
     if not found:
-        raise UsageError("--plot: there is no delta_mAP over all classes (subset full, or 25) to draw")
+        raise UsageError(f"{arg('plot')}: there is no delta_mAP over all classes (subset full, or 25) to draw")
     return {
         model: {oracle: deltas[oracle] for oracle in ORACLES if oracle in deltas} for model, deltas in found.items()
     }
@@ -150,7 +150,7 @@ def pair_sweeps(rows: Iterable[Row]) -> dict[str, list[SweepPoint]]:
         if len(point) == 2:
             lines.setdefault(model, []).append(SweepPoint(point["pair_recall"], point["pair_precision"], *thresholds))
     if not lines:
-        raise UsageError("--plot: there is no pair recall with its precision (subset full) to draw")
+        raise UsageError(f"{arg('plot')}: there is no pair recall with its precision (subset full) to draw")
     return {
         model: sorted(
             points, key=lambda point: (point.recall, point.precision, str(point.nms), str(point.det_threshold))
@@ -220,7 +220,7 @@ def _robustness_means(rows: Iterable[Row]) -> dict[str, dict[_Part, float]]:
         means[part] = value
     models = {model: means for model, means in models.items() if _ALL in means}
     if not models:
-        raise UsageError("--plot: there is no row of hoicli robust to draw")
+        raise UsageError(f"{arg('plot')}: there is no row of hoicli robust to draw")
     return models
 
 
@@ -255,8 +255,8 @@ def _robustness_caption(models: Mapping[str, Mapping[_Part, float]]) -> str:
 
 def _doubled(what: str, model: str, where: str = "") -> UsageError:
     return UsageError(
-        f"--plot: two values of {what} for model {model or 'without a name'}{where}; "
-        "give each file its own --tag model=NAME"
+        f"{arg('plot')}: two values of {what} for model {model or 'without a name'}{where}; "
+        f"give each file its own {arg('tag', 'model=NAME')}"
     )
 
 

@@ -8,7 +8,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.io.outputs import beside, compressor, is_to_be_replaced, others_in, writable
 
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
@@ -83,7 +83,7 @@ def check_folders(path: str, option: str) -> None:
 def check_new_folder(path: str, option: str) -> None:
     """Raises `UsageError` if the folder cannot be created, or exists and is not empty."""
     if path == "-":
-        raise UsageError(f"--to mat writes a folder of files; name it with {option} DIR")
+        raise UsageError(f"{arg('to', 'mat')} writes a folder of files; name it with {option} DIR")
     target = Path(path).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{option} {path}: is there already; give a folder that does not exist, or an empty one")

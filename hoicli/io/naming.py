@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 
 
 def names_of_files(paths: Sequence[str]) -> list[str]:
@@ -21,7 +21,7 @@ def names_of_files(paths: Sequence[str]) -> list[str]:
     twice = next((path for path, count in Counter(parts).items() if count > 1), None)
     if twice is not None:
         problem = f"{os.path.join(*twice)} is given twice: names must differ"
-        raise UsageError(f"{problem}; leave one out, or give each a name with --name")
+        raise UsageError(f"{problem}; leave one out, or give each a name with {arg('name')}")
     bare = [
         ("stdin",) if path == "-" else (*above, name.split(".")[0] or name)
         for path, (*above, name) in zip(paths, parts, strict=True)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io import signals
 
 Task = TypeVar("Task")
@@ -100,7 +100,7 @@ def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
             try:
                 result = ready.recv()
             except (EOFError, ConnectionResetError):
-                raise DataError("a worker process was killed (out of memory?); try fewer --jobs") from None
+                raise DataError(f"a worker process was killed (out of memory?); try fewer {arg('jobs')}") from None
             if isinstance(result, RuntimeError):
                 raise result
             results[busy.pop(ready)] = result

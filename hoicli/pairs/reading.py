@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.errors import arg
 from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
 from hoicli.records.columns import BATCH, attempt, indices, numbers, read_columns, require, sound, typed
@@ -113,7 +114,7 @@ def _problems(record: Record, vocabulary: Vocabulary, *, box_scores: bool = Fals
     """Everything in a record that `pair_batch` cannot read."""
     yield from problems(record, vocabulary, scored=True, besides=("scores",))
     if box_scores and record.get("scores") is None:
-        yield Problem("scores", "missing; --det-threshold needs a detection score for each box")
+        yield Problem("scores", f"missing; {arg('det_threshold')} needs a detection score for each box")
 
 
 _MISSING = float("nan")

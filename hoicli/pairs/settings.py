@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.filters import Filters
 from hoicli.pairs.reading import PairBatch
 from hoicli.records.boxes import pair_nms
@@ -46,7 +46,7 @@ def sweeps(
     """
     for value in nms:
         if not 0 <= value <= 1:
-            raise UsageError(f"--nms-sweep {value:g}: the threshold is an overlap, between 0 and 1")
+            raise UsageError(f"{arg('nms_sweep', value)}: the threshold is an overlap, between 0 and 1")
     Filters(nms_alpha=alpha, nms_beta=beta)  # checks the exponents, also without a threshold
     rows = [Sweep(), *(Sweep(nms=value, alpha=alpha, beta=beta) for value in nms)]
     rows += [Sweep(det_threshold=value) for value in det_thresholds]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -32,7 +32,14 @@ from hoicli.vocabulary.labels import Vocabulary
 
 STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
-NOT_RELEASED = "--as-released: for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
+
+
+def not_released() -> UsageError:
+    """What is raised where the released code is asked for and cannot run."""
+    problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
+    return UsageError(f"{arg('as_released')}: {problem}")
+
+
 """neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes."""
 RELEASED_STEPS = 110
 """In the released code they go on to 1.09, where precision is 0, so a perfect ranking scores 101/110 (voc_ap)."""
@@ -59,7 +66,7 @@ class PairStatistics:
     ) -> None:
         self._truth = TruthPairs(truth)
         if as_released and self.protocol.person_first:
-            raise UsageError(NOT_RELEASED)
+            raise not_released()
         self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
         self.interacting = InteractingPairs(self._truth) if interactiveness else None
         self._settings = list(settings)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, TypeGuard
 
+from hoicli.errors import arg
 from hoicli.records.caveats import CAVEATS
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import Problem, is_number, json_type, short
@@ -75,7 +76,10 @@ def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """The scores of a ground-truth record: triplets with scores are predictions."""
     for index, hoi in _hois(record):
         if hoi.get("score") is not None:
-            text = "ground truth has no scores, so these are predictions; give the ground truth with --gt (swapped?)"
+            text = (
+                f"ground truth has no scores, so these are predictions; give the ground truth with {arg('gt')} "
+                "(swapped?)"
+            )
             yield Problem(f"hois[{index}].score", text)
 
 
@@ -320,4 +324,4 @@ def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("value", "missing or no finite number (null where there is nothing to average)")
     tags = record.get("tags", {})
     if type(tags) is not dict or not all(type(tag) is str for tag in tags.values()):
-        yield Problem("tags", "must be an object of strings; eval --tag writes it")
+        yield Problem("tags", f"must be an object of strings; eval {arg('tag')} writes it")

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hoicli.errors import DataError, StoppedError
+from hoicli.errors import DataError, StoppedError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.ids import MISSING, ImageIds
@@ -81,7 +81,7 @@ class ImageRegister:
     def add(self, image_id: str, line: Line) -> None:
         """Raises `DataError` if the image was added already, or is not a known one."""
         if self._known is not None and image_id not in self._known:
-            advice = self.meant(image_id) or "give the set it belongs to, or pass --on-error skip"
+            advice = self.meant(image_id) or f"give the set it belongs to, or pass {arg('on_error', 'skip')}"
             problem = f"{image_id!r} is not in the ground truth; {advice}"
             raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
         place, where = self.ids.add(image_id), self._mark(line)
@@ -98,7 +98,7 @@ class ImageRegister:
         if one == other or not self._dumps:
             return f"keep one line {self._unit}"
         compare = f"hoicli compare {one} {other}, or " if self._unit == "an image" else ""  # it takes no matches
-        models = f"{compare}evaluate each with a --tag"
+        models = f"{compare}evaluate each with a {arg('tag')}"
         return f"files are read as one stream, so keep one line {self._unit} in all of them; for two models: {models}"
 
     def _mark(self, line: Line) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.outputs import stays_inside
 
 LONGEST_NUMBER = 18
@@ -38,8 +38,8 @@ def file_name_of(record: Mapping[str, Any], place: str) -> str:
     """The `file_name` of a record; raises `DataError` if it is missing or leads out of --images."""
     name = record.get("file_name")
     if type(name) is not str or not name:
-        raise DataError("missing; it names the image under --images", place=place, field="file_name")
+        raise DataError(f"missing; it names the image under {arg('images')}", place=place, field="file_name")
     if not stays_inside(name):
-        text = f"{name!r} leads out of the folder; give a path under --images"
+        text = f"{name!r} leads out of the folder; give a path under {arg('images')}"
         raise DataError(text, place=place, field="file_name")
     return name

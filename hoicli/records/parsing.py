@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import MALFORMED, DataError, StoppedError, UsageError
+from hoicli.errors import MALFORMED, DataError, StoppedError, UsageError, arg
 from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
@@ -104,7 +104,7 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
     if stripped == b"{":
         return f"a JSON object over several lines; a record is one line (jq -c .), {_FOREIGN}", ""
     if stripped[:1] == b"{" and (stripped[-1:] not in b"}]" or "unexpected end" in str(error)):
-        return "the line is cut off (no closing bracket); write the file again, or pass --on-error skip", ""
+        return f"the line is cut off (no closing bracket); write the file again, or pass {arg('on_error', 'skip')}", ""
     reason = re.sub(r": line \d+ column (\d+) \(char \d+\)", r" at character \1", str(error))
     if "UTF-8" in reason:
         reason = "no UTF-8 text"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.version import __version__
 
 Row = dict[str, Any]
@@ -89,15 +89,17 @@ def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str
     """
     bad = [tag for tag in tags if "=" not in tag or tag.startswith("=")]
     if bad:
-        raise UsageError(f"--tag {', '.join(bad)}: write key=value, for example --tag model=cdn")
+        raise UsageError(f"{arg('tag', ', '.join(bad))}: write key=value, for example {arg('tag', 'model=cdn')}")
     try:
         "".join(tags).encode()
     except UnicodeEncodeError:
-        raise UsageError(f"--tag {', '.join(tags)}: no UTF-8, so no row can hold it; write it in UTF-8") from None
+        raise UsageError(f"{arg('tag', ', '.join(tags))}: no UTF-8, so no row can hold it; write it in UTF-8") from None
     found = dict(tag.split("=", 1) for tag in tags)
     reserved = [key for key in found if key in ROW_KEYS or key in taken]
     if reserved:
-        raise UsageError(f"--tag {', '.join(reserved)}: rows have a {reserved[0]} of their own; choose another name")
+        raise UsageError(
+            f"{arg('tag', ', '.join(reserved))}: rows have a {reserved[0]} of their own; choose another name"
+        )
     return found
 
 

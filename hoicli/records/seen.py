@@ -10,7 +10,7 @@ from typing import Any
 from unicodedata import name as unicode_name
 from unicodedata import normalize
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.image import truth_problems
@@ -123,8 +123,8 @@ def dataset_of(truth: Seen, training: Seen | None, name: str) -> dict[str, Any]:
     if training is not None:
         content |= {"training_counts": [training.pairs[pair] for pair in pairs], "cuts": dict(CUTS)}
     if name in DATASETS:
-        raise UsageError(f"--name {name}: is a dataset of hoicli's own; choose another")
-    check(content, f"--name {name}")
+        raise UsageError(f"{arg('name', name)}: is a dataset of hoicli's own; choose another")
+    check(content, arg("name", name))
     return content
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.records.kit import Floats
 from hoicli.resampling.weighted import Weights
 
@@ -33,9 +33,11 @@ class Resampling:
     def checked(cls, rounds: int, seed: int, *, or_none: bool = False) -> Resampling:
         """From a command's options; raises `UsageError` for values that mean nothing. or_none: 0 rounds may be."""
         if not (or_none and rounds == 0) and not 2 <= rounds <= MOST_ROUNDS:
-            raise UsageError(f"--bootstrap {rounds}: give a number of rounds from 2 to {MOST_ROUNDS:,}; 1000 is usual")
+            raise UsageError(
+                f"{arg('bootstrap', rounds)}: give a number of rounds from 2 to {MOST_ROUNDS:,}; 1000 is usual"
+            )
         if seed < 0:
-            raise UsageError(f"--seed {seed}: give a whole number of at least 0")
+            raise UsageError(f"{arg('seed', seed)}: give a whole number of at least 0")
         return cls(rounds, seed)
 
     @classmethod

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Line
 from hoicli.records.image import result_problems
 from hoicli.records.parsing import Record, parse
@@ -137,7 +137,7 @@ class Gathering:
         if unit not in ("%", "fraction", ""):
             if self.wanted.metric is None and metric != METRIC:
                 return
-            text = f"{unit!r} is no share of a whole; choose a metric in % or fraction with --metric"
+            text = f"{unit!r} is no share of a whole; choose a metric in % or fraction with {arg('metric')}"
             raise DataError(text, place=line.place, field="unit")
         tags = row.get("tags", {})
         model = self.name_of(tags, line)
@@ -162,7 +162,7 @@ class Gathering:
                 "corruption",
                 (
                     "missing; hoicli eval --tag corruption=NAME --tag severity=1 says what was evaluated, "
-                    "--tag corruption=clean the original images"
+                    f"{arg('tag', 'corruption=clean')} the original images"
                 ),
             )
         elif corruption == CLEAN and severity not in ("", "0"):
@@ -214,7 +214,8 @@ class Gathering:
         if kind not in found:
             kinds = listed([f"{metric} {subset}" for metric, subset in sorted(self._rows)])
             raise UsageError(
-                f"no row of metric {usual[0]}, subset {usual[1]}; there are {kinds}: choose with --metric and --subset"
+                f"no row of metric {usual[0]}, subset {usual[1]}; there are {kinds}: choose with {arg('metric')} and "
+                f"{arg('subset')}"
             )
         return kind
 
@@ -224,10 +225,10 @@ class Gathering:
         wanted = self.choice()[2]
         protocol = next(iter(there)) if wanted is None else wanted
         if protocol not in there:
-            raise UsageError(f"--protocol {protocol}: the rows are of {listed(sorted(there))}")
+            raise UsageError(f"{arg('protocol', protocol)}: the rows are of {listed(sorted(there))}")
         if wanted is None and len(there) > 1:
             names = ", ".join(sorted(there))
-            raise UsageError(f"the rows are of {len(there)} protocols: choose one with --protocol: {names}")
+            raise UsageError(f"the rows are of {len(there)} protocols: choose one with {arg('protocol')}: {names}")
         return protocol, dict(sorted(there[protocol].items()))
 
     def called(self, model: str) -> str:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from itertools import groupby
 
 from hoicli.corruption.catalogue import CORRUPTIONS, KEPT, MOVING, RECIPE, RECIPES, SEVERITIES, family_of
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.results import joined_settings
 from hoicli.robustness.gathering import RECIPE_TAG, Cell, Gathering, ModelRows, Value, listed
 from hoicli.robustness.selection import (
@@ -134,7 +134,8 @@ def _of_vcoco(metric: str, subset: str, protocol: str, *, chosen: bool) -> list[
     if chosen:
         return []
     return [
-        f"M is {metric} of {protocol} over {subset} action-roles, as in RoHOI (AP#2); --protocol and --subset choose"
+        f"M is {metric} of {protocol} over {subset} action-roles, as in RoHOI (AP#2); {arg('protocol')} and "
+        f"{arg('subset')} choose"
     ]
 
 
@@ -145,7 +146,7 @@ def _check_rows(gathering: Gathering, model: str, rows: ModelRows) -> None:
         more = f" (and {len(rows.doubled) - 1} more)" if len(rows.doubled) > 1 else ""
         raise DataError(
             f"{_cells([cell])} of {gathering.called(model)} is at {first} already{more}; keep one row a cell, "
-            f"or tell models apart with --tag {gathering.model_tag}=NAME or --name",
+            f"or tell models apart with {arg('tag')} {gathering.model_tag}=NAME or {arg('name')}",
             place=second,
         )
     for found, field, problem in (
@@ -240,7 +241,7 @@ def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], 
         hint = f"is {others[0]} {near[0]}? " if near else ""
         remarks.append(
             f"left out, being none of the benchmark's corruptions: {listed(others)}; "
-            f"{hint}--corruption seen takes what occurs"
+            f"{hint}{arg('corruption', 'seen')} takes what occurs"
         )
     if further := sorted({severity for name, severity in there if name in corruptions} - set(severities)):
         remarks.append(f"left out, being none of the severities: {listed(further)}")
@@ -268,7 +269,7 @@ def _percent(rows: ModelRows, unit: str | None) -> dict[Cell, float]:
         example = min((row for row in unchecked.values() if row.value), key=lambda row: (row.value or 0.0, row.place))
         raise DataError(
             f"{example.value} and its like look like fractions of 1, and CRI needs percent; "
-            "pass --unit fraction to multiply by 100, or --unit percent if they are right",
+            f"pass {arg('unit', 'fraction')} to multiply by 100, or {arg('unit', 'percent')} if they are right",
             place=example.place,
             field="value",
         )
@@ -298,7 +299,9 @@ def _lacking(
         if not allow_missing:
             more = f" (and {len(lacking) - 1} more models lack some)" if len(lacking) > 1 else ""
             more += f" (there is {listed(others)})" if others else ""
-            advice = "evaluate them, choose with --corruption and --severity, or pass --allow-missing"
+            advice = (
+                f"evaluate them, choose with {arg('corruption')} and {arg('severity')}, or pass {arg('allow_missing')}"
+            )
             raise DataError(f"{text}{more}; {advice}", place=gathering.place)
         if not grid.cells:
             raise DataError(f"{text}; there is nothing to average", place=gathering.place)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.claims import reads
 from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.streams import Line
@@ -38,12 +38,12 @@ def check_folders(images: str, out: str) -> None:
     try:
         import hoicli.corruption.images  # noqa: F401
     except ImportError:
-        raise UsageError("--images needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
+        raise UsageError(f"{arg('images')} needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
     if not Path(images).is_dir():
-        raise UsageError(f"--images {images}: there is no such folder")
+        raise UsageError(f"{arg('images', images)}: there is no such folder")
     if Path(images).resolve() == Path(out).resolve():
         raise UsageError(
-            f"--save-images {out}: is the folder of the images; give another, or they would be overwritten"
+            f"{arg('save_images', out)}: is the folder of the images; give another, or they would be overwritten"
         )
 
 
@@ -91,7 +91,9 @@ def read_image(record: Record, images: str, place: str) -> SourceImage:
     try:
         picture = decode(data := file_bytes(Path(images, path)))
     except OSError as error:
-        raise DataError(f"{name}: {error.strerror}; is --images its folder?", place=place, field="file_name") from None
+        raise DataError(
+            f"{name}: {error.strerror}; is {arg('images')} its folder?", place=place, field="file_name"
+        ) from None
     except DataError as error:
         raise DataError(f"{name} {error.problem}", place=place, field="file_name") from None
     high, wide = picture.pixels.shape[:2]
@@ -109,7 +111,10 @@ def write_changed(image: SourceImage, record: Record, change: Perturbation, imag
     """
     source, target = Path(images, image.name), Path(out, image.name)
     if lies_in(target, Path(images)) if lies_in(Path(images), Path(out)) else lies_in(source, Path(out)):
-        problem = f"{image.name}: --images and --save-images lie in one another, and an image could be overwritten"
+        problem = (
+            f"{image.name}: {arg('images')} and {arg('save_images')} lie in one another, and an image could be "
+            "overwritten"
+        )
         raise DataError(f"{problem}; give a folder beside", place=place, field="file_name")
     from hoicli.corruption.images import encode, finished
 

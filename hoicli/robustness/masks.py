@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Line
 from hoicli.records.boxes import iou
 from hoicli.records.image import problems
@@ -74,10 +74,10 @@ class Masking:
         except ValueError:
             number = math.nan
         if not 0 <= number <= 1:
-            raise UsageError(f"--ratio {ratio}: choose {', '.join(RATIOS)}, or a number from 0 to 1")
-        for option, value in (("--dilate", dilate), ("--expand", expand)):
+            raise UsageError(f"{arg('ratio', ratio)}: choose {', '.join(RATIOS)}, or a number from 0 to 1")
+        for option, value in (("dilate", dilate), ("expand", expand)):
             if not 0 <= value < math.inf:
-                raise UsageError(f"{option} {value:g}: give a finite number of at least 0")
+                raise UsageError(f"{arg(option, value)}: give a finite number of at least 0")
         return cls(number, seed, dilate, expand, all_boxes)
 
     def record(self, record: Record) -> Record:

@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.records.parsing import Record
 
 PROBABILITY = 0.5
@@ -43,9 +43,11 @@ class Pixelation:
     def checked(cls, *, probability: float, block: int, seed: int) -> Pixelation:
         """From options; raises `UsageError` for what is out of range."""
         if not 0 <= probability <= 1:
-            raise UsageError(f"--pixelate {probability:g}: give a probability from 0 to 1; SAMPL's baseline has 0.5")
+            raise UsageError(
+                f"{arg('pixelate', probability)}: give a probability from 0 to 1; SAMPL's baseline has 0.5"
+            )
         if block < 2:
-            raise UsageError(f"--block {block}: give a whole number of pixels of at least 2")
+            raise UsageError(f"{arg('block', block)}: give a whole number of pixels of at least 2")
         return cls(probability, block, seed)
 
     def record(self, record: Record) -> Record:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hoicli.converters.opening import Opening
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
@@ -93,7 +93,7 @@ def evaluate_cells(
     names = [protocol or usual]
     chosen = chosen_protocols(names, dataset)
     if len(chosen) != 1:
-        raise UsageError(f"--protocol {protocol}: cells are evaluated by one protocol; choose one")
+        raise UsageError(f"{arg('protocol', protocol)}: cells are evaluated by one protocol; choose one")
     vocabulary = load(dataset or chosen[0].dataset)
     samples = None if resampling is None else Samples(resampling)
     images: tuple[list[str], str] | None = None

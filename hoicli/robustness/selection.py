@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hoicli.corruption.catalogue import CORRUPTIONS
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 
 METRIC, SUBSET = "mAP", "full"
 """What a benchmark is about, where nobody says otherwise."""
@@ -57,13 +57,13 @@ def benchmark(corruptions: str, severities: str) -> Benchmark:
     elif corruptions != "rohoi":
         names = tuple(dict.fromkeys(part.strip() for part in corruptions.split(",")))
         if "" in names or CLEAN in names:
-            raise UsageError(f"--corruption {corruptions}: give names with commas between, rohoi, seen, or auto")
+            raise UsageError(f"{arg('corruption', corruptions)}: give names with commas between, rohoi, seen, or auto")
     levels: tuple[int, ...] | str = severities
     if severities not in (AUTO, SEEN):
         parts = [part.strip() for part in severities.split(",")]
         if not all(map(is_severity, parts)):
             raise UsageError(
-                f"--severity {severities}: give whole numbers of at least 1 with commas between, seen, or auto"
+                f"{arg('severity', severities)}: give whole numbers of at least 1 with commas between, seen, or auto"
             )
         levels = tuple(sorted(set(map(int, parts))))
     return Benchmark(names, levels)
@@ -84,7 +84,9 @@ def named(paths: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     if not names:
         return {}
     if len(names) != len(paths):
-        raise UsageError(f"--name: {len(names)} names for {len(paths)} streams; give one a stream, in their order")
+        raise UsageError(
+            f"{arg('name')}: {len(names)} names for {len(paths)} streams; give one a stream, in their order"
+        )
     if len(set(names)) != len(names) or len(set(paths)) != len(paths):
-        raise UsageError(f"--name: {', '.join(names)}: names and streams must differ; give each stream its own")
+        raise UsageError(f"{arg('name')}: {', '.join(names)}: names and streams must differ; give each stream its own")
     return dict(zip(paths, names, strict=True))

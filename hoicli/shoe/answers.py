@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
 from hoicli.shoe.pairs import DATES, is_rating
 
@@ -76,11 +76,11 @@ class AnswerCache:
         try:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             if self.on_disk and not stat.S_ISREG(os.fstat(self._file).st_mode):
-                raise UsageError(f"--cache {path}: no regular file, so answers cannot be kept there")
+                raise UsageError(f"{arg('cache', path)}: no regular file, so answers cannot be kept there")
             with self._locked():
                 self._read_on()
         except OSError as error:
-            raise UsageError(f"--cache {path}: {error.strerror}; give a file that can be written") from None
+            raise UsageError(f"{arg('cache', path)}: {error.strerror}; give a file that can be written") from None
 
     def rating(self, key: Key) -> int | None:
         """The rating of a question, None if there is none yet; of two answers the first counts."""
@@ -147,7 +147,7 @@ class AnswerCache:
             data += part
         found = _Lines(data, self._lines + 1)
         if found.damaged:
-            problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for --cache?"
+            problem = f"no answer of a model (model, setup, pos, a, b, rating); is this the file for {arg('cache')}?"
             raise DataError(problem, place=f"{self._path}:{found.damaged[0]}")
         for known in found.known:
             self._know(*known)

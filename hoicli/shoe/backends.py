@@ -18,7 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
@@ -46,7 +46,7 @@ def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
         return Lexical()
     if kind == "table" and what:
         return TableFile(what, policy)
-    raise UsageError(f"--backend {name}: choose from {', '.join(BACKENDS)}")
+    raise UsageError(f"{arg('backend', name)}: choose from {', '.join(BACKENDS)}")
 
 
 def synsets_of(wordnet: Lexicon, pairs: Sequence[Pair]) -> dict[str, int]:

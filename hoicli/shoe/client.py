@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from http.client import HTTPException, InvalidURL
 from typing import Any, NoReturn
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.shoe.endpoint import Endpoint
 
@@ -151,7 +151,7 @@ class Client:
         except TimeoutError:
             raise late from None
         except (InvalidURL, ValueError):  # their text may hold the user and password of a proxy
-            problem = "cannot be asked; check --base-url, and the proxies in HTTP_PROXY, HTTPS_PROXY"
+            problem = f"cannot be asked; check {arg('base_url')}, and the proxies in HTTP_PROXY, HTTPS_PROXY"
             raise self._error(problem) from None
         except (HTTPException, OSError) as error:
             words = self._quoted(str(error)) or type(error).__name__
@@ -168,14 +168,14 @@ class Client:
         if error.code in (408, 409, 425, 429) or error.code >= 500:
             raise _LaterError(reason, _retry_after(error.headers.get("Retry-After")))
         if error.code in (401, 403):
-            advice = f"put a valid key into {self._endpoint.key_name}, or name its variable with --key-env"
+            advice = f"put a valid key into {self._endpoint.key_name}, or name its variable with {arg('key_env')}"
         elif error.code == 404:
-            advice = f"check --base-url (usually it ends in /v1) and --model {model}"
+            advice = f"check {arg('base_url')} (usually it ends in /v1) and {arg('model', model)}"
         elif 300 <= error.code < 400:
             where = self._quoted(str(error.headers.get("Location")))
-            advice = f"it redirects to {where}; give the final address as --base-url"
+            advice = f"it redirects to {where}; give the final address as {arg('base_url')}"
         else:
-            advice = f"the server does not take the request; check --model {model} and --body"
+            advice = f"the server does not take the request; check {arg('model', model)} and {arg('body')}"
         raise self._error(f"{reason}: {advice}") from None
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 
 IN_ITS_PLACE = "[key]"
 WITHHELD = "(not shown: it has the API key in it)"
@@ -53,11 +53,12 @@ class Endpoint:
         for mark, what in (("@", "a user or password"), ("?", "a query"), ("#", "a fragment")):
             if mark in self.url:
                 raise UsageError(
-                    f"--base-url: holds {what} ({mark}), which is not shown here; give http://HOST[:PORT]/v1 and put "
-                    "the key into a variable (--key-env)"
+                    f"{arg('base_url')}: holds {what} ({mark}), which is not shown here; give http://HOST[:PORT]/v1 "
+                    "and put "
+                    f"the key into a variable ({arg('key_env')})"
                 )
         if not _is_url(self.url):
-            raise UsageError(f"--base-url {self.shown(self.url)}: give http://HOST[:PORT]/v1 or https://HOST/v1")
+            raise UsageError(f"{arg('base_url', self.shown(self.url))}: give http://HOST[:PORT]/v1 or https://HOST/v1")
 
     @property
     def chat(self) -> str:
@@ -102,7 +103,7 @@ def request_fields(text: str | None, shown: Callable[[str], str] = str) -> dict[
     if not isinstance(value, dict):
         line = " ".join(str(text)[:1000].split())
         line = line if len(line) <= 120 else line[:117] + "..."
-        raise UsageError(f"--body {shown(line)}: give a JSON object, for example '{{\"max_tokens\": 50}}'")
+        raise UsageError(f"{arg('body', shown(line))}: give a JSON object, for example '{{\"max_tokens\": 50}}'")
     return value
 
 

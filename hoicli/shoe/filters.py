@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
 from hoicli.records.kit import Bools, Floats, Ints, run_starts
 from hoicli.records.triplets import Triplets
@@ -34,13 +34,15 @@ class ConfidenceFilter:
 
     def __post_init__(self) -> None:
         if self.min_rank is not None and not 0 <= self.min_rank <= 1:
-            raise UsageError(f"--min-rank {self.min_rank:g}: give a share from 0 to 1")
+            raise UsageError(f"{arg('min_rank', self.min_rank)}: give a share from 0 to 1")
         if self.rank_of not in RANKS:
-            raise UsageError(f"--rank-of {self.rank_of}: choose from {', '.join(RANKS)}")
+            raise UsageError(f"{arg('rank_of', self.rank_of)}: choose from {', '.join(RANKS)}")
         if self.rank_of != "all" and self.min_rank is None:
-            raise UsageError(f"--rank-of {self.rank_of}: says what --min-rank is of; give that, too")
+            raise UsageError(f"{arg('rank_of', self.rank_of)}: says what {arg('min_rank')} is of; give that, too")
         if self.everywhere and not self.filters:
-            raise UsageError("--filter-map: filters by --min-score or --min-rank; give one of them")
+            raise UsageError(
+                f"{arg('filter_map')}: filters by {arg('min_score')} or {arg('min_rank')}; give one of them"
+            )
 
     @property
     def filters(self) -> bool:
@@ -63,10 +65,13 @@ class ConfidenceFilter:
         unscored = int(np.isnan(predictions.score).sum()) if self.filters else 0
         if unscored:
             raise UsageError(
-                f"--min-score and --min-rank need scores, and {unscored:,} predictions have none: leave them out"
+                f"{arg('min_score')} and {arg('min_rank')} need scores, and {unscored:,} predictions have none: leave "
+                "them out"
             )
         if self.rank_of == "best" and predictions.score.min(initial=0) < 0:
-            raise UsageError("--rank-of best: needs scores of at least 0, and some are below; choose another")
+            raise UsageError(
+                f"{arg('rank_of', 'best')}: needs scores of at least 0, and some are below; choose another"
+            )
 
     def kept(self, predictions: Triplets) -> Bools:
         """[P] the predictions of at least that score and rank; a note says that a rank is a reading."""
@@ -78,7 +83,8 @@ class ConfidenceFilter:
             keep &= self._ranked(predictions, self.min_rank)
             whom = "every metric" if self.everywhere else "mf1 and the miss rates"
             note(
-                f"--min-rank {self.min_rank:g} is a reading: the paper does not say of what its confidence score rank "
+                f"{arg('min_rank', self.min_rank)} is a reading: the paper does not say of what its confidence score "
+                "rank "
                 f"is; here {RANKS[self.rank_of].replace('-', ' ')}, which leaves "
                 f"{whom} {int(keep.sum()):,} of {len(keep):,}"
             )

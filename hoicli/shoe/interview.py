@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
 from hoicli.records.parsing import Record
@@ -180,7 +180,7 @@ class Interview:
             return "nothing was answered"
         if self._cache.on_disk:
             return "what was answered is kept, run again to go on"
-        return f"the answers so far ({self.usage.answers:,}) are lost, run again with --cache FILE"
+        return f"the answers so far ({self.usage.answers:,}) are lost, run again with {arg('cache', like='FILE')}"
 
     def _rate(self, client: Client, model: str, question: Question) -> Failure | None:
         """Ask until there is a rating; returns the failure if there is none."""
@@ -225,7 +225,9 @@ def failures_error(failures: Iterable[Failure], *, kept: bool) -> DataError:
     failures = list(failures)
     shown = "; ".join(map(str, failures[:10]))
     more = f"; and {len(failures) - 10:,} more" if len(failures) > 10 else ""
-    again = "run again to ask them again" if kept else "run again with --cache FILE to ask all again once"
+    again = (
+        "run again to ask them again" if kept else f"run again with {arg('cache', like='FILE')} to ask all again once"
+    )
     return DataError(
-        f"{len(failures):,} questions got no usable answer: {shown}{more}; {again}, or pass --on-error skip"
+        f"{len(failures):,} questions got no usable answer: {shown}{more}; {again}, or pass {arg('on_error', 'skip')}"
     )

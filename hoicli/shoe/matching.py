@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs
 from hoicli.io.workers import shared_out
 from hoicli.records.boxes import iou
@@ -66,20 +66,20 @@ class ShoeSettings:
     min_similarity: float = 0.0
 
     def __post_init__(self) -> None:
-        shares = {"delta": self.delta, "verb-weight": self.verb_weight, "min-similarity": self.min_similarity}
-        for option, value in ((f"--{name}", value) for name, value in shares.items()):
+        shares = {"delta": self.delta, "verb_weight": self.verb_weight, "min_similarity": self.min_similarity}
+        for share, value in shares.items():
             if not 0 <= value <= 1:
-                raise UsageError(f"{option} {value:g}: give a number from 0 to 1")
+                raise UsageError(f"{arg(share, value)}: give a number from 0 to 1")
         for option, name, known in (
-            ("--combine", self.combine, COMBINE),
-            ("--ap", self.area, AREAS),
-            ("--against", self.against, AGAINST),
-            ("--assignment", self.assignment, ASSIGNMENTS),
+            ("combine", self.combine, COMBINE),
+            ("ap", self.area, AREAS),
+            ("against", self.against, AGAINST),
+            ("assignment", self.assignment, ASSIGNMENTS),
         ):
             if name not in known:
-                raise UsageError(f"{option} {name}: choose from {', '.join(known)}")
+                raise UsageError(f"{arg(option, name)}: choose from {', '.join(known)}")
         if self.combine == "min" and self.verb_weight != 0.5:
-            raise UsageError("--verb-weight: the minimum of two similarities has no weights; leave it out")
+            raise UsageError(f"{arg('verb_weight')}: the minimum of two similarities has no weights; leave it out")
 
     def signature(self) -> dict[str, str]:
         """All settings, for signatures, since none has a standard value; but for the two that depart from the

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
@@ -43,15 +43,19 @@ class Raters:
 
     def __post_init__(self) -> None:
         if not self.models:
-            raise UsageError("--backend llm: name a --model to ask")
+            raise UsageError(f"{arg('backend', 'llm')}: name a {arg('model')} to ask")
         if self.base_url is None and not self.dry_run:
-            raise UsageError("--backend llm: give the endpoint with --base-url, for example http://localhost:8000/v1")
+            raise UsageError(
+                f"{arg('backend', 'llm')}: give the endpoint with {arg('base_url')}, for example http://localhost:8000/v1"
+            )
         if self.jobs < 1:
-            raise UsageError(f"--jobs {self.jobs}: give more than 0")
+            raise UsageError(f"{arg('jobs', self.jobs)}: give more than 0")
         if not 0 < self.timeout <= LONGEST_TIMEOUT:
-            raise UsageError(f"--timeout {self.timeout:g}: give seconds, more than 0 and at most {LONGEST_TIMEOUT:,}")
+            raise UsageError(
+                f"{arg('timeout', self.timeout)}: give seconds, more than 0 and at most {LONGEST_TIMEOUT:,}"
+            )
         if not all(name and name.isprintable() for name in self.models):
-            raise UsageError("--model, --screen: give a model's name, of characters that print")
+            raise UsageError(f"{arg('model')}, {arg('screen')}: give a model's name, of characters that print")
         _ = self.endpoint, self._price  # both are checked before anything is asked
 
     @cached_property
@@ -67,7 +71,7 @@ class Raters:
         if self.key_env is not None and not key and self.base_url is not None:
             # A value that does not look like a variable's name may be the key itself.
             named = f" {key_env}" if re.fullmatch(r"[A-Z]+(_[A-Z0-9]+)*", key_env) else ""
-            problem = f"--key-env{named}: there is no such environment variable, or it is empty"
+            problem = f"{arg('key_env')}{named}: there is no such environment variable, or it is empty"
             raise UsageError(problem if named else f"{problem}; give the name of the variable, not the key")
         url = self.base_url or "http://localhost/v1"  # a dry run needs none
         endpoint = Endpoint(url, key or None, key_env, self.timeout)
@@ -84,7 +88,7 @@ class Raters:
             except ValueError:
                 tokens_in = tokens_out = -1.0
             if not (0 <= tokens_in < 1e9 and 0 <= tokens_out < 1e9) or (model and model not in self.models):
-                raise UsageError(f"--price {text}: give IN,OUT or MODEL=IN,OUT, the prices of a million tokens")
+                raise UsageError(f"{arg('price', text)}: give IN,OUT or MODEL=IN,OUT, the prices of a million tokens")
             table |= dict.fromkeys([model] if model else self.models, (tokens_in, tokens_out))
         return table
 
@@ -100,7 +104,7 @@ class Raters:
                 self._count(interview, work, output)
             else:
                 if self.cache is None:
-                    note("without --cache FILE a run that ends early loses its answers")
+                    note(f"without {arg('cache', like='FILE')} a run that ends early loses its answers")
                 self._ask(interview, cache, work, policy, output)
         finally:
             cache.close()

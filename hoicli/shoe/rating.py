@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
 from hoicli.io.streams import Line, Stream
@@ -157,7 +157,7 @@ def rated_rows(name: str, backend: Backend, work: Work, policy: ErrorPolicy) -> 
     if missing and work.strict:
         _, a, b = missing[0]
         problem = f"{len(missing):,} of {len(work.pairs):,} pairs are not in it, the first {a} and {b}"
-        policy.handle(DataError(f"{problem}; rate them too, or pass --on-error skip", place=name))
+        policy.handle(DataError(f"{problem}; rate them too, or pass {arg('on_error', 'skip')}", place=name))
     return work.rows(rated)
 
 

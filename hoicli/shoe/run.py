@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.converters.named import signed
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.evaluation.coverage import Inverted
 from hoicli.evaluation.views import parse_thresholds
 from hoicli.io.messages import note
@@ -64,7 +64,7 @@ class ShoeOptions:
         ignore_no_interaction: bool = False,
     ) -> ShoeOptions:
         """From a command's options of these names; raises `UsageError` for what they cannot be."""
-        deltas = parse_thresholds([delta], option="--delta", what="similarity", least=0).values
+        deltas = parse_thresholds([delta], option="delta", what="similarity", least=0).values
         confidence = ConfidenceFilter(min_score, min_rank, rank_of, filter_map)
         settings = ShoeSettings(deltas[0], verb_weight, combine, ap, against, assignment, min_similarity)
         return cls(settings, deltas, confidence, single_hoi, ignore_no_interaction)
@@ -150,7 +150,8 @@ class Evaluation:
             )
             left_out = [int((~mask).sum()) for mask in masks]
             note(
-                f"--ignore-no-interaction: {left_out[0]:,} triplets of the ground truth and {left_out[1]:,} of the "
+                f"{arg('ignore_no_interaction')}: {left_out[0]:,} triplets of the ground truth and {left_out[1]:,} of "
+                "the "
                 "predictions are left out"
             )
         if roles and found.role.any():
@@ -161,7 +162,8 @@ class Evaluation:
         classes = classes_of(truth, senses_of(self._vocabulary), candidates)
         if options.single_hoi:
             note(
-                f"--single-hoi: {len(truth.image_ids):,} of {len(keep):,} images have one human-object pair (boxes of "
+                f"{arg('single_hoi')}: {len(truth.image_ids):,} of {len(keep):,} images have one human-object pair "
+                "(boxes of "
                 f"one label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show {len(classes.classes):,} classes"
             )
         table = self._table

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.results import Row, joined_settings, settings_of, tag_column
 from hoicli.tables.layout import (
     TextTable,
@@ -290,7 +290,10 @@ def clash(first: Row, row: Row) -> DataError:
     told = ", ".join(
         f"{key} ({cell_text(flat[0].get(key)) or 'none'}, {cell_text(flat[1].get(key)) or 'none'})" for key in differ
     )
-    fix = "choose with --where, tell them apart with --tag when they are made, or average over a tag with --over"
+    fix = (
+        f"choose with {arg('where')}, tell them apart with {arg('tag')} when they are made, or average over a tag "
+        f"with {arg('over')}"
+    )
     return DataError(f"{what} for the same place {beside}; they differ in {told}: {fix}", place=place_of(row))
 
 
@@ -376,7 +379,7 @@ def _sorted(
     matching = matching or [at for at, column in enumerate(columns) if column.head[1].casefold() == sort.casefold()]
     if len(matching) != 1:
         problem = "several columns are called so" if matching else "no column is called so"
-        raise UsageError(f"--sort {sort}: {problem}; choose from {', '.join(called)}")
+        raise UsageError(f"{arg('sort', sort)}: {problem}; choose from {', '.join(called)}")
     (at,) = matching
     sense = -1 if columns[at].sense == LOWER else 1
 

@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterable, Sequence
 
-from hoicli.errors import UsageError, visible
+from hoicli.errors import UsageError, arg, visible
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
@@ -25,7 +25,7 @@ FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
 def chosen_format(name: str, output: str) -> str:
     """The format in force; raises `UsageError` for an unknown one."""
     if name not in FORMATS:
-        raise UsageError(f"--format {name}: choose from {', '.join(FORMATS)}")
+        raise UsageError(f"{arg('format', name)}: choose from {', '.join(FORMATS)}")
     if name == "auto":
         return "table" if output == "-" and sys.stdout.isatty() else "jsonl"
     return name

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from hoicli.errors import arg
 from hoicli.io.streams import Line
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, row_ends
@@ -259,4 +260,4 @@ SETS: Mapping[str, tuple[str, Callable[[], Iterator[Row]]]] = {
 
 def published_lines(name: str) -> list[Line]:
     """The rows of a published table as lines of a stream, which `table` reads before those of files."""
-    return [Line(f"--published {name}", number, dump(row)) for number, row in enumerate(SETS[name][1](), start=1)]
+    return [Line(arg("published", name), number, dump(row)) for number, row in enumerate(SETS[name][1](), start=1)]

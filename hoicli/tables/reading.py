@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line, Stream
 from hoicli.records.image import result_problems
@@ -76,7 +76,9 @@ def read_rows(
         place = ", ".join("<stdin>" if path == "-" else path for path in paths)
         why = [_why_none(key, wanted, list(values)) for (key, wanted), values in zip(asked, met, strict=True) if values]
         told = "; ".join(filter(None, why)) or "each has rows, all together none"
-        raise DataError(f"no rows of --metric and --where in it: {told}" if any(met) else "no rows in it", place=place)
+        raise DataError(
+            f"no rows of {arg('metric')} and {arg('where')} in it: {told}" if any(met) else "no rows in it", place=place
+        )
     return rows
 
 

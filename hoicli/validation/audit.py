@@ -12,7 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -45,21 +45,21 @@ class Rules:
 
     def __post_init__(self) -> None:
         shares = {
-            "--same": self.same,
-            "--confident": self.levels.confident,
-            "--dismissed": self.levels.dismissed,
-            "--known": self.levels.known,
+            "same": self.same,
+            "confident": self.levels.confident,
+            "dismissed": self.levels.dismissed,
+            "known": self.levels.known,
         }
         for name, value in shares.items():
-            if not (0 < value <= 1 if name == "--same" else 0 <= value <= 1):
-                scale = "in percent, from 0 to 100" if name == "--known" else "from 0 to 1"
-                raise UsageError(f"{name} {100 * value if name == '--known' else value:g}: give a number {scale}")
+            if not (0 < value <= 1 if name == "same" else 0 <= value <= 1):
+                scale = "in percent, from 0 to 100" if name == "known" else "from 0 to 1"
+                raise UsageError(f"{arg(name, 100 * value if name == 'known' else value)}: give a number {scale}")
 
     def of(self, models: int) -> Rules:
         """The rules with the votes in force. Raises `UsageError` for more votes than models."""
         votes = models if self.votes is None else self.votes
         if models and not 1 <= votes <= models:
-            raise UsageError(f"--votes {votes}: give a whole number from 1 to {models}, the number of models")
+            raise UsageError(f"{arg('votes', votes)}: give a whole number from 1 to {models}, the number of models")
         return replace(self, votes=votes)
 
     @property

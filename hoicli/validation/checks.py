@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hoicli.errors import MALFORMED
+from hoicli.errors import MALFORMED, arg
 from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL
 from hoicli.records.image import UNKNOWN_LABEL
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE
 from hoicli.records.parsing import Record
 
 ERRORS = {  # a record's problems have their codes from where they are found
-    MALFORMED: "mend what is named; other commands leave such lines out with --on-error skip",
+    MALFORMED: f"mend what is named; other commands leave such lines out with {arg('on_error', 'skip')}",
     UNKNOWN_LABEL: "use the vocabulary's spelling (hoicli vocab); a wrong object order looks like this too",
     UNKNOWN_PROTOCOL: "match the predictions again, with this version",
     DUPLICATE_IMAGE: "keep one line an image; check two models' dumps one by one",
@@ -32,7 +32,7 @@ WARNINGS = {
     "relative-box": "all numbers are at most 1: multiply by the image's width and height",
     "score-outside-range": "fine for ranking; a sum or a scaled score?",
     "all-scores-equal": "nothing ranks the predictions: mAP then depends on tie-breaking",
-    "duplicate-triplet": "the second of two equal predictions is a false positive; --nms removes it",
+    "duplicate-triplet": f"the second of two equal predictions is a false positive; {arg('nms')} removes it",
     "doubled-annotation": "list each once: both count, and most protocols find only one",
     "no-such-interaction": "the vocabulary has no class of this verb and object: never counted",
     "subject-no-person": "qpic and diag ignore it, the other protocols do not look",

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.errors import arg
 from hoicli.evaluation.pairing import first_largest
 from hoicli.records.kit import Floats, Ints
 from hoicli.validation.batches import Checked, TripletClass, triplet_class
@@ -158,7 +159,7 @@ class LabelEvidence:
             dataset, share = self._other_dataset
             own = self._known(self.vocabulary)
             knows = f"{dataset} knows {share:.0%} of the triplets' names, {self.vocabulary.name} {own:.0%}"
-            return Finding("another-dataset", self.counts.triplets, f"{name}: {knows}: --dataset {dataset}")
+            return Finding("another-dataset", self.counts.triplets, f"{name}: {knows}: {arg('dataset', dataset)}")
         found = self._explanation
         if found is not None:
             option = found.reading.option
@@ -266,14 +267,14 @@ def _same(name: TripletClass) -> TripletClass:
 def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     """The ways in which a vocabulary's numbers are mistaken for one another."""
     for what, names, meant in _object_orders(vocabulary):
-        option = f"--object-order {meant}" if vocabulary.coco_ids else ""
+        option = arg("object_order", meant) if vocabulary.coco_ids else ""
         yield Reading("another-object-order", what, _objects(names), option)
     verbs = vocabulary.verbs
     for base, other, names in (
         (1, 0, {wrong: right for right, wrong in pairwise(verbs)}),
         (0, 1, dict(pairwise(verbs))),
     ):
-        what, option = f"verbs, counted from {base}, were read from {other}", f"--verb-base {base}"
+        what, option = f"verbs, counted from {base}, were read from {other}", arg("verb_base", base)
         yield Reading("another-verb-numbering", what, _verbs(names), option if vocabulary.coco_ids else "")
     if vocabulary.name == "vcoco":
         for wrong, right in permutations(VCOCO_ORDERS, 2):
@@ -282,7 +283,7 @@ def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
                 for read, meant in zip(VCOCO_ORDERS[wrong], VCOCO_ORDERS[right], strict=True)
             }
             what = f"verbs, in the order of {right}, were read in that of {wrong}"
-            yield Reading("another-verb-numbering", what, _roles(order), f"--from {right}-vcoco-list")
+            yield Reading("another-verb-numbering", what, _roles(order), f"{arg('from_')} {right}-vcoco-list")
 
 
 def _object_orders(vocabulary: Vocabulary) -> Iterator[tuple[str, dict[str, str], str]]:

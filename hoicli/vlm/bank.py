@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from hoicli.converters.containers.source import Source
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of
@@ -210,14 +210,14 @@ def _setting(questions: Sequence[Question], name: str, said: str | None) -> str:
     most = SETTINGS[people.pop() + others.pop()]
     if said is not None:
         if SETTINGS.index(said) > SETTINGS.index(most):
-            raise UsageError(f"--setting {said}: {name} has no boxes for it; it can be {most}")
+            raise UsageError(f"{arg('setting', said)}: {name} has no boxes for it; it can be {most}")
         return said
     told = _SETTING_IN_NAME.search(name)
     if most != "pair" or (not told and not any(question.label for question in questions)):
         return most
     if told is None:
         both = "gives both boxes and the object's class, as CrossHOI-Bench's files of two settings do"
-        raise UsageError(f"{name} {both}; say --setting person or --setting pair")
+        raise UsageError(f"{name} {both}; say {arg('setting', 'person')} or {arg('setting', 'pair')}")
     return "person" if told[1] == "person" else "pair"
 
 

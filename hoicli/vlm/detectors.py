@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools
 from hoicli.records.parsing import Record, is_number, json_type, short
@@ -66,7 +66,9 @@ class Selection:
             return cls(kind, value)
         if kind in ("top", "total") and number.isascii() and number.isdecimal() and 1 <= value < 1e9:
             return cls(kind, value)
-        raise UsageError(f"--choose {text}: give top:K (of an image), total:N (of the dump) or score:T, such as {TOP}")
+        raise UsageError(
+            f"{arg('choose', text)}: give top:K (of an image), total:N (of the dump) or score:T, such as {TOP}"
+        )
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.number:g}" if self.kind == "score" else f"{self.kind}:{int(self.number)}"

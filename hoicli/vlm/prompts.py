@@ -18,7 +18,7 @@ import orjson
 from hoicli.converters.context import Context
 from hoicli.converters.imagelist import read_image_list
 from hoicli.converters.vlm.frames import Frame
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
@@ -84,8 +84,8 @@ def prompt_of(
     lines = []
     if bank.setting != "scene":
         if size is None and frame.kind != "pixels":
-            problem = "the image's size is not known; give ground truth that has it with --image-list"
-            raise DataError(f"{problem}, or use --coords pixels")
+            problem = f"the image's size is not known; give ground truth that has it with {arg('image_list')}"
+            raise DataError(f"{problem}, or use {arg('coords', 'pixels')}")
         person, other = (box and frame.from_pixels(box, size) for box in (question.human, question.other))
         asked = asked.format(person=person, other=other)
         kind = "pixels" if frame.kind == "resized" else frame.kind

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 from hoicli.io.claims import reads
 from hoicli.vocabulary.labels import BOXES, SUBJECT, Vocabulary, nearest, normalise
 
@@ -235,4 +235,4 @@ OWN_CLASSES = "hoicli vocab --from GT.jsonl -o FILE.json"
 
 def records_of(dataset: str) -> str:
     """A question for messages: are the records of this dataset? With the option to give."""
-    return f"{DATASETS[dataset].partition(':')[0]} records? --dataset {dataset}"
+    return f"{DATASETS[dataset].partition(':')[0]} records? {arg('dataset', dataset)}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.inputs import open_input, readable
 from hoicli.vocabulary.faults import MAKE, check
 
@@ -18,7 +18,7 @@ LARGEST = 1 << 26
 def dataset_bytes(path: str) -> bytes:
     """What is in a dataset's file, unpacked. Raises `DataError` that names the file."""
     if path == "-":
-        raise DataError("a dataset is read from a file, not from stdin", place="--dataset")
+        raise DataError("a dataset is read from a file, not from stdin", place=arg("dataset"))
     with open_input(path) as stream, readable(path):
         data = stream.read(LARGEST + 1)
     if len(data) > LARGEST:

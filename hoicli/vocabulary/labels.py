@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 from unicodedata import normalize
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, arg
 
 SUBJECT = "person"
 """The label of every subject in every benchmark."""
@@ -118,7 +118,7 @@ class Vocabulary:
     @property
     def option(self) -> str:
         """The option that names the dataset, after a space, for messages; hico needs none."""
-        return "" if self.name == "hico" else f" --dataset {self.path or self.name}"
+        return "" if self.name == "hico" else f" {arg('dataset', self.path or self.name)}"
 
     @property
     def subject_ids(self) -> frozenset[int]:
@@ -191,7 +191,7 @@ class Vocabulary:
         key = self.split_aliases.get(key.replace("_", "-"), key.replace("-", "_"))
         if key not in self.unseen:
             has = ", ".join(self.unseen) or "no zero-shot splits"
-            raise UsageError(f"--split {name}: {self.name} has {has}")
+            raise UsageError(f"{arg('split', name)}: {self.name} has {has}")
         return key
 
 

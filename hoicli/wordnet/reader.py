@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io import standard
 from hoicli.wordnet.files import DATABASE, Files
 from hoicli.wordnet.graph import Graph
@@ -142,7 +142,7 @@ def installed(name: str) -> Files | None:
                 return Files(Path(found.zipfile.filename), found.entry)
             return Files(Path(found))
     if reasons:
-        raise UsageError(f"--wordnet {name}: {reasons[0].message}")
+        raise UsageError(f"{arg('wordnet', name)}: {reasons[0].message}")
     return None
 
 

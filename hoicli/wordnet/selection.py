@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.errors import DataError, HoicliError, UsageError
+from hoicli.errors import DataError, HoicliError, UsageError, arg
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_whole
 from hoicli.io.workers import no_garbage_collection
@@ -57,7 +57,7 @@ def choose(wordnet: str | None) -> None:
         if not tables:
             known = {table.rpartition("-")[2].removesuffix(".tab") for table in files.fileids()}
             raise UsageError(
-                f"--wordnet {wordnet}: no such language in it; it has {', '.join(sorted(known)) or 'none'}"
+                f"{arg('wordnet', wordnet)}: no such language in it; it has {', '.join(sorted(known)) or 'none'}"
             )
         digest = files.digest(tables)
         words = Lemmas(_kept(f"{digest}.{language}", wordnet, partial(_language, files, language)))
@@ -66,7 +66,9 @@ def choose(wordnet: str | None) -> None:
         return
     missing = [file for file in DATABASE if not files.has(file)]
     if missing:
-        raise UsageError(f"--wordnet {wordnet}: no {missing[0]} in it; a language of it is named as {wordnet}:fra")
+        raise UsageError(
+            f"{arg('wordnet', wordnet)}: no {missing[0]} in it; a language of it is named as {wordnet}:fra"
+        )
     files = Files(files.path, files.inside, spare=own.files)
     digest = files.digest([*DATABASE, *SHARED, COUNTS])
     graph = Graph(_kept(digest, wordnet, partial(_database, files)))
@@ -77,13 +79,14 @@ def _found(place: str) -> Files:
     if place and Path(place).is_dir():
         return Files(Path(place))
     if not _CORPUS.fullmatch(place):
-        raise UsageError(f"--wordnet {place}: there is no such folder")
+        raise UsageError(f"{arg('wordnet', place)}: there is no such folder")
     from hoicli.wordnet.reader import installed
 
     files = installed(place)
     if files is None:
         raise UsageError(
-            f"--wordnet {place}: neither a folder nor in nltk's data folders; python -m nltk.downloader {place} gets it"
+            f"{arg('wordnet', place)}: neither a folder nor in nltk's data folders; python -m nltk.downloader {place} "
+            "gets it"
         )
     return files
 

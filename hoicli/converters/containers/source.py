@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from hoicli.converters.containers.text import json_item, literal, split_items
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.inputs import open_input, packed_size
 from hoicli.io.messages import display_name
 
@@ -126,7 +126,9 @@ class Source:
         Raises `DataError` if the list is cut off, an item is not readable, or there is no list.
         """
         if not self.is_list:
-            raise DataError(f"holds no list ({self.kind}); --from NAME chooses another format", place=self.name)
+            raise DataError(
+                f"holds no list ({self.kind}); {arg('from_', like='NAME')} chooses another format", place=self.name
+            )
         if self.kind == "pickle":
             for index, item in enumerate(self.unpickled):
                 yield f"[{index}]", item

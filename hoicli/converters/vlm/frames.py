@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 
 CONVENTIONS = (
     "1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini: y first), qwen2.5 (Qwen2.5-VL: pixels of the copy it "
@@ -50,7 +50,9 @@ class Frame:
         if self.kind == "pixels":
             return 1.0, 1.0, 1.0, 1.0
         if size is None:
-            raise DataError("the image's size is not known; give the record width and height (or convert --image-list)")
+            raise DataError(
+                f"the image's size is not known; give the record width and height (or convert {arg('image_list')})"
+            )
         width, height = size
         if self.kind == "relative":
             return width, 1.0, height, 1.0
@@ -88,8 +90,8 @@ class Frame:
         return self.kind
 
 
-def parse_frame(text: str, option: str = "--coords") -> Frame:
-    """The frame that `--coords` names. Raises `UsageError` that lists them."""
+def parse_frame(text: str, place: str = "") -> Frame:
+    """The frame that `--coords` names, or a file at `place`. Raises `UsageError` that lists them."""
     if text in PLAIN:
         return Frame(text)
     if text == "qwen2.5":
@@ -100,7 +102,7 @@ def parse_frame(text: str, option: str = "--coords") -> Frame:
         low, high = map(int, numbers)
         if low > 0 and high > 0 and (kind == "resized" or FACTOR * FACTOR <= low <= high):
             return Frame(kind, (low, high))
-    raise UsageError(f"{option} {text}: choose from {CONVENTIONS}")
+    raise UsageError(f"{f'{place} {text}' if place else arg('coords', text)}: choose from {CONVENTIONS}")
 
 
 def resized_by_qwen(width: float, height: float, least: int, most: int) -> tuple[int, int]:

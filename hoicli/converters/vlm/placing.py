@@ -14,7 +14,7 @@ from hoicli.converters.vlm.keys import Named, Place
 from hoicli.converters.vlm.names import label_of
 from hoicli.converters.vlm.persons import PERSONS, names_person
 from hoicli.converters.vlm.spelling import Spelling
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.caveats import BY_TOKENS
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import SUBJECT
@@ -145,7 +145,7 @@ class Placer:
         """Say how many boxes reach far out of their images."""
         if self._outside.count:
             many = f"{self._outside.count:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
-            self._context.announce(f"{many} (the first: {self._outside.first}): is it another --coords?")
+            self._context.announce(f"{many} (the first: {self._outside.first}): is it another {arg('coords')}?")
 
     def _drop(self, reason: str) -> None:
         self._context.drop(reason, self._context.place)
@@ -176,7 +176,7 @@ class Placer:
     def _of_index(self, image: AnsweredImage, index: int) -> _Placed:
         """A box of --boxes by its number (those of the answer itself are found by then)."""
         if not self._indexed:
-            raise DataError("names boxes by index; give the boxes that were shown with --boxes FILE")
+            raise DataError(f"names boxes by index; give the boxes that were shown with {arg('boxes', like='FILE')}")
         if image.shown is not None and 0 <= index < len(image.shown["boxes"]):
             return _Placed(image.shown["boxes"][index], image.shown["labels"][index], index)
         raise _NotPlacedError("a triplet with the index of a box that is not there")
@@ -191,7 +191,7 @@ class Placer:
             if len(indices) == 1 and not own and image.shown is not None:
                 return _Placed(image.shown["boxes"][indices[0]], name, indices[0])
         if not self._indexed and not claims.located:
-            raise _NotPlacedError("a triplet without boxes (--boxes FILE gives a detector's)")
+            raise _NotPlacedError(f"a triplet without boxes ({arg('boxes', like='FILE')} gives a detector's)")
         raise _NotPlacedError("a triplet that names a label of no box, or of several")
 
     def _located(self, image: AnsweredImage, box: list[float], name: str, frame: Frame | None) -> _Placed:
@@ -208,7 +208,7 @@ class Placer:
         if len(box) != 4:
             raise _NotPlacedError("a box that is not four numbers")
         if frame is None:
-            problem = f"nothing says what the boxes' numbers mean; tell it with --coords: {CONVENTIONS}"
+            problem = f"nothing says what the boxes' numbers mean; tell it with {arg('coords')}: {CONVENTIONS}"
             raise UsageError(f"{self._context.place}: {problem}{_readings(box, image.size)}")
         if isinstance(box, Named) and frame.kind == "1000-yx":
             frame = Frame("1000")

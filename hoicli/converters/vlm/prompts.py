@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hoicli.converters.vlm.frames import Frame
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
@@ -62,7 +62,9 @@ def prompts(
     """
     size = _size(record)
     if task == "detect" and frame.kind == "pixels" and size is None:
-        raise DataError("missing; a prompt in pixels says how large the image is (or use --coords 1000)", field="width")
+        raise DataError(
+            f"missing; a prompt in pixels says how large the image is (or use {arg('coords')} 1000)", field="width"
+        )
     pairs = _pairs_of(record) if task == "pairs" else []
     if task == "pairs" and not pairs:
         return

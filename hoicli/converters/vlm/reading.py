@@ -46,7 +46,7 @@ from hoicli.converters.vlm.rows import (
     rows,
     task_of,
 )
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems
 from hoicli.records.names import image_id_of, path_of
@@ -118,12 +118,12 @@ class _AnswerReader:
                 return
             frame = self._tokens_frame(reading) or row_frame
             if isinstance(answer, str) and (orders := order_doubt(answer[: 1 << 20], frame)):
-                self._drop("an answer that says another order of its boxes' numbers than --coords", *orders)
+                self._drop(f"an answer that says another order of its boxes' numbers than {arg('coords')}", *orders)
                 return
             boxes = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
             boxes += [box for box, _ in claims.located]
             if readings := scale_doubt((box for box in boxes if isinstance(box, list)), frame):
-                self._drop("an answer whose boxes have another scale than --coords", *readings)
+                self._drop(f"an answer whose boxes have another scale than {arg('coords')}", *readings)
                 return
             image.read = True
             if self._context.scores == "tokens":
@@ -184,7 +184,7 @@ class _AnswerReader:
 
     def _known(self, kind: str, what: str) -> Frame:
         """The frame of boxes whose convention is known; a note says so once."""
-        self._announce_once(f"{what}: taken as {kind}; --coords says otherwise")
+        self._announce_once(f"{what}: taken as {kind}; {arg('coords')} says otherwise")
         return Frame(kind)
 
     def _announce_once(self, what: str) -> None:
@@ -208,7 +208,7 @@ class _AnswerReader:
         if tokens is None:
             self._drop("the scores of an answer without log-probabilities of its tokens (its triplets are kept)")
             return [replace(claim, score=None) for claim in claims]
-        self._announce_once(f"--scores tokens: the score of a triplet is {RULE}")
+        self._announce_once(f"{arg('scores')} tokens: the score of a triplet is {RULE}")
         found = scored(claims, tokens)
         for claim in found:
             if claim.score is None:
