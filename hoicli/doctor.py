@@ -15,7 +15,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from hoicli.io import zstd
 from hoicli.version import __version__
 
 OK, MISSING, PROBLEM = "ok", "missing", "problem"
@@ -27,7 +26,6 @@ DEPENDENCIES = ("typer", "orjson", "numpy", "scipy", "nltk", "tqdm")
 EXTRAS = {
     "images": (("cv2", "PIL.Image"), "corrupt, mask --images and their pictures"),
     "plot": (("matplotlib",), "--plot of diagnose, pairstats and robust"),
-    "zstd": (("zstandard",), "files that end in .zst"),
 }
 """Each extra: the modules it brings, and what needs them."""
 
@@ -98,9 +96,6 @@ def _extra(extra: str, modules: tuple[str, ...], use: str) -> Examined:
     """An extra is installed when all its modules load; the row says whether a module is absent or fails to load."""
     name, install = f"extra {extra}", f"for {use}: pip install 'hoicli[{extra}]'"
     found = []
-    own = zstd.module() if extra == "zstd" else None
-    if own is not None and own.name not in modules:  # Python has one itself
-        return Examined(name, OK, own.name)
     for module in modules:
         short = module.partition(".")[0]
         try:

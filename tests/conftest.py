@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hoicli.cli import run
-from hoicli.io import durable
 from tests.support.project import NAMED, NO_GOLDEN, SHARED, THERE, Hoicli, Result
 
 STARTED = time.monotonic()
@@ -60,8 +59,7 @@ def _own_annotations(
 def _no_waiting_for_the_disk() -> Iterator[None]:
     """What runs in this process does not sync, which takes some 10 ms an output. Subprocesses do."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_sync", "_sync_file_system"):
-            patch.setattr(durable, name, lambda _: None)
+        patch.setattr(os, "fsync", lambda _: None)
         yield
 
 

@@ -16,7 +16,7 @@ from hoicli.corruption.catalogue import CORRUPTIONS, FAMILIES, FAMILY_OF, IMAGEN
 from hoicli.errors import DataError, UsageError
 from hoicli.io.inputs import readable
 from hoicli.io.messages import note
-from hoicli.io.outputs import open_output, saved_tree
+from hoicli.io.outputs import open_output
 from hoicli.io.pool import processors
 from hoicli.io.streams import Stream
 
@@ -141,7 +141,7 @@ def corrupt(
     converted: Counter[str] = Counter()
     todo = list(unique_jobs(_jobs(paths, plan, dumps.opening(None, policy)), policy, part))
     outcomes = run(todo, plan, processes=processes, policy=policy)
-    with open_output(out.output) as write, saved_tree(save_images):
+    with open_output(out.output) as write:
         for outcome in outcomes:
             write(outcome.lines)
             if outcome.converted:

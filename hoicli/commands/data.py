@@ -41,9 +41,9 @@ def data(
 ) -> None:
     """Ground truth by name: wherever a command takes --gt FILE, --gt hico:test takes the copy kept here.
 
-    add converts files that you have; fetch downloads them from their publishers' own addresses, over https, goes on
-    where a broken download stopped, and takes a file only if its checksum is the published one. Nothing is downloaded
-    unless you ask. The copies are in hoicli/data of your cache folder; HOICLI_DATA is another folder.
+    add converts files that you have; fetch downloads them from their publishers' own addresses, over https, and takes
+    a file only if its checksum is the published one. Nothing is downloaded unless you ask. The copies are in
+    hoicli/data of your cache folder; HOICLI_DATA is another folder.
     """
     from hoicli.converters import store
 

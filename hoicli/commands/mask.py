@@ -9,7 +9,7 @@ from hoicli.commands.checks import FOLDER, READ, READ_FOLDER, Count
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
 from hoicli.errors import DataError, UsageError
-from hoicli.io.outputs import open_output, saved_tree
+from hoicli.io.outputs import open_output
 from hoicli.io.streams import Line, Stream
 
 
@@ -110,7 +110,7 @@ def mask(
         lines = list(lines)
         check_names(lines)
     painted = painted_files()
-    with open_output(output) as write, saved_tree(save_images):
+    with open_output(output) as write:
         for line in lines:
             try:
                 record = read_record(line)

@@ -160,5 +160,5 @@ def _notation(format_: str, output: str) -> str:
     """The notation in force."""
     if format_ != "auto":
         return format_
-    name = output.removesuffix(".gz").removesuffix(".zst")
+    name = output.removesuffix(".gz")
     return next((notation for ending, notation in _ENDINGS.items() if name.endswith(ending)), "table")

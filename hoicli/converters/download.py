@@ -1,4 +1,4 @@
-"""Downloads that can go on where they stopped, and count only if their checksum is right."""
+"""Downloads that count only if their checksum is right."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 
 from hoicli.converters.named import Part
 from hoicli.errors import DataError, UsageError
-from hoicli.io.outputs import writable
+from hoicli.io.outputs import atomic_path
 from hoicli.io.progress import Progress
-from hoicli.io.working import alone
 
 PATIENCE = 60.0
 """Seconds without a byte after which a server counts as silent."""
 PIECE = 1 << 18
+_LATER = "try again later, or get the file by hand: hoicli data add NAME FILE"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -33,37 +33,23 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def download(part: Part, folder: Path) -> Path:
-    """The file of a part in `folder`, downloaded unless it is there. What arrives before a connection breaks is kept in
-    FILE.part, and the next call asks for the rest.
+    """The file of a part in `folder`, downloaded unless it is there.
 
     Raises `UsageError` for an address without encryption, `DataError` if the server cannot be reached, refuses,
-    redirects or sends something else than the published file; a file with a wrong checksum is removed.
+    redirects or sends something else than the published file, of which nothing is kept.
     """
     target = folder / os.path.basename(urlsplit(part.url).path)
     if target.is_file() and checksum(target, part.checksum) == part.checksum:
         return target
     _check_address(part.url)
-    partial = target.with_name(f"{target.name}.part")
-    with writable(str(folder)):
-        folder.mkdir(parents=True, exist_ok=True)
-        if partial.is_symlink() or (partial.exists() and not (partial.is_file() and partial.stat().st_nlink == 1)):
-            raise DataError("is a link, or no plain file; remove it, and fetch again", place=str(partial))
-        with open(partial, "ab", opener=_itself) as file:
-            alone(file.fileno(), partial)  # two that append would spoil it
+    with atomic_path(str(target), "data fetch") as temporary:
+        with open(temporary, "wb") as file:
             _transfer(part, file)
-            file.flush()
-            found = checksum(partial, part.checksum)
-            if found != part.checksum:
-                partial.unlink()
-                problem = f"is not the published file ({found}, not {part.checksum}); fetch it again, or get it by hand"
-                raise DataError(problem, place=part.url)
-            os.replace(partial, target)
+        found = checksum(Path(temporary), part.checksum)
+        if found != part.checksum:
+            problem = f"is not the published file ({found}, not {part.checksum}); fetch it again, or get it by hand"
+            raise DataError(problem, place=part.url)
     return target
-
-
-def _itself(path: str, flags: int) -> int:
-    """Opens a file, but not what a link leads to, and waits for no pipe."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
 
 
 def _check_address(url: str) -> None:
@@ -77,56 +63,43 @@ def _check_address(url: str) -> None:
 
 
 def _transfer(part: Part, file: IO[bytes]) -> None:
-    """Append what is missing to the partial file; a server that does not resume sends it all again."""
-    have = os.fstat(file.fileno()).st_size
+    """Write what the server sends, up to `part.most` bytes."""
     headers = {"User-Agent": "hoicli", "Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
     request = urllib.request.Request(part.url, headers=headers)  # noqa: S310 (_check_address has seen the scheme)
     try:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=PATIENCE) as response:
-            resumed = response.status == 206
             length = response.headers.get("Content-Length", "")
-            total = (have if resumed else 0) + int(length) if re.fullmatch("[0-9]{1,18}", length) else None
-            if not resumed:
-                file.truncate(0)
-            _copy(part, response, file, have if resumed else 0, total)
+            total = int(length) if re.fullmatch("[0-9]{1,18}", length) else None
+            _copy(part, response, file, total)
     except urllib.error.HTTPError as error:
         with error:
-            if error.code != 416 or not have:  # nothing is missing any more
-                raise DataError(_refusal(error), place=part.url) from None
+            raise DataError(_refusal(error), place=part.url) from None
     except urllib.error.URLError as error:
         raise DataError(f"no connection ({error.reason}); {_LATER}", place=part.url) from None
     except TimeoutError:
         raise DataError(f"the server fell silent; {_LATER}", place=part.url) from None
-    except HTTPException as error:
+    except (HTTPException, ConnectionError) as error:
         raise DataError(f"the connection broke ({type(error).__name__}); {_LATER}", place=part.url) from None
-    except ConnectionError as error:
-        raise DataError(f"the connection broke ({error.strerror}); {_LATER}", place=part.url) from None
 
 
-_LATER = "the same command goes on where this one stopped; or get the file by hand: hoicli data add NAME FILE"
-
-
-def _copy(part: Part, response: Any, file: IO[bytes], done: int, total: int | None) -> None:
+def _copy(part: Part, response: Any, file: IO[bytes], total: int | None) -> None:
+    done = 0
     with Progress(f"fetch {part.file_name}", total=total, unit="B") as progress:
-        progress.advance(done)
         while piece := response.read1(PIECE):
             done += len(piece)
             if done > part.most:
-                os.unlink(file.name)  # it would only grow again
                 raise DataError(f"sends more than {part.most:,} bytes, as the published file never is", place=part.url)
             file.write(piece)
             progress.advance(len(piece))
-        if total is not None and done < total:
-            raise DataError(f"the connection broke after {done:,} of {total:,} bytes; {_LATER}", place=part.url)
+    if total is not None and done < total:
+        raise DataError(f"the connection broke after {done:,} of {total:,} bytes; {_LATER}", place=part.url)
 
 
 def _refusal(error: urllib.error.HTTPError) -> str:
     if 300 <= error.code < 400:
         where = error.headers.get("Location", "nowhere")
         return f"redirects to {where}; get the file there by hand, then hoicli data add NAME FILE"
-    return f"HTTP {error.code}; try later, or get the file by hand: hoicli data add NAME FILE"
+    return f"HTTP {error.code}; {_LATER}"
 
 
 def checksum(path: Path, like: str) -> str:

@@ -1,7 +1,7 @@
 """The user's own copy of named ground truth: records in a folder, made once from the published files.
 
 The folder is $HOICLI_DATA, else hoicli/data in the user's cache folder ($XDG_CACHE_HOME, ~/.cache). It holds
-DATASET/PART.jsonl of every set, and in DATASET/.PART.download what is being downloaded.
+DATASET/PART.jsonl of every set, and in DATASET/.PART.download the files of one that is not complete.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from hoicli.io.outputs import atomic_path, writable
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
-from hoicli.io.working import locked
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import dump
@@ -162,13 +161,9 @@ def fetch(name: str) -> Added:
     target = path_of(name)
     downloads = target.with_name(f".{target.stem}.download")
     with writable(str(downloads)):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        lock = locked(downloads)
-    try:
-        added = add(name, [str(_unpacked(part, download(part, downloads))) for part in row.parts])
-        shutil.rmtree(downloads, ignore_errors=True)
-    finally:
-        os.close(lock)
+        downloads.mkdir(parents=True, exist_ok=True)
+    added = add(name, [str(_unpacked(part, download(part, downloads))) for part in row.parts])
+    shutil.rmtree(downloads, ignore_errors=True)
     return added
 
 
@@ -177,14 +172,12 @@ def _unpacked(part: Part, path: Path) -> Path:
     if not part.member:
         return path
     target = path.with_name(part.file_name)
-    with writable(str(target)):
-        target.unlink(missing_ok=True)  # what stands there, or a link to it, is not written to
     try:
         with (
             zipfile.ZipFile(path) as archive,
             archive.open(part.member) as packed,
-            writable(str(target)),
-            open(target, "xb") as file,
+            atomic_path(str(target), "data fetch") as temporary,
+            open(temporary, "wb") as file,
         ):
             shutil.copyfileobj(packed, file, 1 << 20)
     except (zipfile.BadZipFile, KeyError):  # only where the table above is wrong: the archive's checksum was right

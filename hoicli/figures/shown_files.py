@@ -16,7 +16,7 @@ from hoicli.records.parsing import dump
 LIST = "shown.jsonl"
 """The file of a folder that says which picture is of which image, with what is drawn on it."""
 SHEET, FOLDER = "sheet", "folder"
-OTHERS = (".html", ".htm", ".jpg", ".jpeg", ".svg", ".pdf", ".gif", ".webp", ".md", ".json", ".jsonl", ".gz", ".zst")
+OTHERS = (".html", ".htm", ".jpg", ".jpeg", ".svg", ".pdf", ".gif", ".webp", ".md", ".json", ".jsonl", ".gz")
 """Endings that no folder is likely to have."""
 
 

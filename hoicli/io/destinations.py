@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import os
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from hoicli.errors import UsageError, arg
-from hoicli.io.outputs import beside, compressor, is_to_be_replaced, others_in, writable
+from hoicli.io.outputs import beside, is_to_be_replaced, others_in, writable
 
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'hoicli[plot]'"
@@ -23,15 +21,13 @@ def check_file(path: str, option: str) -> None:
 
 
 def check_output(path: str, option: str = "-o") -> None:
-    """Raises before the work what `open_output` would raise after it: `UsageError` if the file cannot be created or its
-    compressor is missing, `DataError` if stdout is closed."""
-    if path == "-":
-        with writable("<stdout>"):
-            os.write(sys.stdout.fileno(), b"")
+    """Raises before the work what `open_output` would raise after it: `UsageError` if the file cannot be created,
+    `DataError` if stdout is closed."""
+    if path != "-":
+        check_file(path, option)
         return
-    check_file(path, option)
-    with compressor(path, io.BytesIO()):
-        pass
+    with writable("<stdout>"):
+        os.write(1, b"")
 
 
 def _check_inside(folder: Path, given: str, shown: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files opened for reading: `-` is stdin, gzip and zstd are unpacked, UTF-16 is decoded, errors name the file."""
+"""Files opened for reading: `-` is stdin, gzip is unpacked, UTF-16 is decoded, errors name the file."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import IO, cast
 
 from hoicli.errors import DataError
-from hoicli.io import zstd
 from hoicli.io.claims import reads
 from hoicli.io.encoding import Pieces, as_utf8, peeked
 from hoicli.io.messages import display_name
 
-GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 DENSE, DENSEST = 1 << 24, 200
 """Compressed data may unpack to DENSE bytes, and to more only up to DENSEST times its size (dumps: 5 to 20 times)."""
 
@@ -42,8 +40,8 @@ def readable(name: str) -> Iterator[None]:
 
 
 def is_packed(head: bytes) -> bool:
-    """Whether data that begins with these four bytes is compressed."""
-    return head.startswith(GZIP_MAGIC) or zstd.begins_zstd(head)
+    """Whether data that begins with these bytes is compressed."""
+    return head.startswith(GZIP_MAGIC)
 
 
 def parts_of(path: str) -> list[str]:
@@ -58,8 +56,8 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
     """A file or `-` (stdin), decompressed, and converted to UTF-8 if it begins with another encoding's mark.
 
     name: its name in messages (default: its path). Compression is detected by magic bytes, not by name. Raises
-    `DataError` if the file does not exist, is a directory, has damaged compressed data, needs zstd that is not
-    installed, or has an unsupported encoding.
+    `DataError` if the file does not exist, is a directory, has damaged compressed data, is compressed
+    otherwise, or has an unsupported encoding.
     """
     name = name or display_name(path)
     reads(path, name)
@@ -68,14 +66,16 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
             if sys.stdin is None:  # `<&-`
                 raise DataError("is closed; pipe something in, or name a file", place=name)
             raw = cast("io.BufferedReader", sys.stdin.buffer)
-        elif Path(path).is_dir():
+        elif os.path.isdir(path):
             raise IsADirectoryError
         else:
             raw = cast("io.BufferedReader", closing.enter_context(open(path, "rb", buffering=1 << 20)))
         magic, raw = peeked(raw)
         if is_packed(magic):
             packed = _Packed(raw)
-            raw = closing.enter_context(io.BufferedReader(Pieces(_unpacked(packed, magic, name), packed), 1 << 20))
+            raw = closing.enter_context(io.BufferedReader(Pieces(_unpacked(packed, name), packed), 1 << 20))
+        elif magic == ZSTD_MAGIC:
+            raise DataError("is zstd-compressed; pipe it in: zstd -dc FILE | hoicli ...", place=name)
         yield as_utf8(raw, name)
 
 
@@ -103,13 +103,12 @@ class _Packed:
         return self._taken
 
 
-def _unpacked(packed: _Packed, magic: bytes, name: str) -> Iterator[bytes]:
+def _unpacked(packed: _Packed, name: str) -> Iterator[bytes]:
     """The unpacked data, piece by piece. Raises `DataError` if it is more than DENSE bytes and more than DENSEST times
     the compressed size: only a decompression bomb is."""
-    file = cast("IO[bytes]", packed)
-    unzipped = partial(gzip.GzipFile(fileobj=file, mode="rb").read1, 1 << 16)
+    unzipped = gzip.GzipFile(fileobj=cast("IO[bytes]", packed), mode="rb")
     given = 0
-    for piece in zstd.unpacked(file, name) if zstd.begins_zstd(magic) else iter(unzipped, b""):
+    for piece in iter(partial(unzipped.read1, 1 << 16), b""):
         given += len(piece)
         if given > max(DENSE, DENSEST * packed.tell()):
             problem = f"unpacks to more than {DENSEST} times its size, as no dump does; if it is one, unpack it first"

@@ -8,24 +8,21 @@ import os
 import re
 import shutil
 import stat
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, BinaryIO, cast
 
 from hoicli.errors import DataError, UsageError
-from hoicli.io import zstd
 from hoicli.io.claims import refuse_input
-from hoicli.io.durable import sync_file, sync_folder, sync_tree
 from hoicli.io.signals import held
 
 WRITE_CHUNK = 1 << 18
 """Bytes collected before a write: enough that the system call costs little, few enough to stream."""
 LIST_OF_FILES = ".hoicli-files"
 """What is in a folder that is replaced as a whole, one a line: what else is there is another's."""
-RENAMINGS = 100
-"""Times that a folder tries to take a name which others take at the same time."""
+NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
+"""What a file system says that cannot sync, as some of FUSE and of networks: no reason to lose the result."""
 
 
 def stays_inside(name: str) -> bool:
@@ -43,62 +40,25 @@ def lies_in(path: Path, folder: Path) -> bool:
 def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
     """A `write(bytes)` function for `-` (stdout) or a file that appears whole, under its name, or not at all.
 
-    A file whose name ends in .gz or .zst is compressed, reproducibly. Raises as `atomic_path`.
+    A file whose name ends in .gz is compressed, reproducibly. Complete lines that were written to stdout before an
+    error are still printed. Raises as `atomic_path`.
     """
     number = 1 if path == "-" else descriptor(path)
-    if number == 1:
-        with _gathered(sys.stdout.buffer) as write:
-            yield write
-    elif number is not None:  # an open stream: append at its position
-        with writable(path), open(os.dup(number), "wb", buffering=WRITE_CHUNK) as opened:
-            yield opened.write
+    if number is not None:  # an open stream: append at its position
+        name = "<stdout>" if number == 1 else path
+        with writable(name), open(os.dup(number), "wb", buffering=WRITE_CHUNK) as stream:
+            yield stream.write
     else:
         with (
             atomic_path(path) as temporary,
             open(temporary, "wb", buffering=WRITE_CHUNK) as raw,
-            compressor(path, raw) as stream,
+            _compressed(raw) if path.endswith(".gz") else nullcontext(raw) as packed,
         ):
-            yield stream.write
+            yield packed.write
 
 
-@contextmanager
-def _gathered(stdout: BinaryIO) -> Iterator[Callable[[bytes], None]]:
-    """Write in large pieces. Complete lines computed before an error are still written."""
-    chunks: list[bytes] = []
-    size = 0
-
-    def write(data: bytes, least: int = WRITE_CHUNK) -> None:
-        nonlocal size
-        chunks.append(data)
-        size += len(data)
-        if size >= least:
-            with writable("<stdout>"):
-                stdout.write(b"".join(chunks))
-                stdout.flush()
-            chunks.clear()
-            size = 0
-
-    try:
-        yield write
-    finally:
-        write(b"", least=0)
-
-
-@contextmanager
-def compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
-    """A stream that writes to `raw`, compressed by the ending of `path`. Raises `UsageError` if zstd is not
-    installed."""
-    if path.endswith(".gz"):
-        with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0, compresslevel=6) as stream:
-            yield cast("IO[bytes]", stream)
-    elif path.endswith(".zst"):
-        module = zstd.module()
-        if module is None:
-            raise UsageError(f"-o {path}: writing zstd needs pip install 'hoicli[zstd]'; or end the name in .gz")
-        with module.writer(raw) as stream:
-            yield cast("IO[bytes]", stream)
-    else:
-        yield raw
+def _compressed(raw: BinaryIO) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0, compresslevel=6))
 
 
 @contextmanager
@@ -119,7 +79,7 @@ def writable(name: str) -> Iterator[None]:
 def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
     """A temporary path beside `path` that takes its name when the block ends well and is removed when it does not.
 
-    A power cut leaves the old file or the new one: the new content is on disk before it takes the name. Of several
+    The new content is on disk before it takes the name: a power cut leaves the old file or the new one. Of several
     processes that write the same path, each does so whole, and the last one stays.
     Links are followed, and the new file keeps the mode of the file it replaces. A device or a pipe (/dev/null,
     `>(gzip)`) is written to directly. Raises `UsageError`, naming `option`, if the file cannot be created, and
@@ -133,20 +93,28 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
     target = Path(os.path.realpath(path))
     with beside(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
         yield str(temporary)
-        sync_file(temporary)
+        _sync(temporary)
         refuse_input(path, option)  # again: the run may have learned of it since
-        inherit(temporary, target)
+        _inherit(temporary, target)
         os.replace(temporary, target)
-    sync_folder(target.parent)
 
 
-@held()  # signals wait until no partial file is left
+def _sync(path: Path) -> None:
+    """Wait until the content of a file is on disk: a full or broken disk may say so only now."""
+    with open(path, "rb") as file:
+        try:
+            os.fsync(file.fileno())
+        except OSError as error:
+            if error.errno not in NO_SYNC:
+                raise
+
+
 def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root: Path | None = None) -> None:
     """Write one of many files whole or not at all, in a folder that is created if missing. Raises as `atomic_path`.
 
-    A power cut may leave it cut off, until `saved_tree` has ended. The name may come from a record: a link of that name
-    is replaced, whatever it leads to, and so is a device or a pipe. A linked folder on the way that leads out of `root`
-    is refused with a `DataError`.
+    A power cut may leave it cut off: to wait for the disk takes 5 ms, which is too long for every image of a benchmark.
+    The name may come from a record: a link of that name is replaced, whatever it leads to, and so is a device or a
+    pipe. A linked folder on the way that leads out of `root` is refused with a `DataError`.
     """
     if root is not None and not lies_in(path.parent, root):
         raise DataError(f"leads out of {option} {root} by a link; remove the link", place=str(path.parent))
@@ -157,19 +125,8 @@ def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root:
     refuse_input(path, option)
     with beside(path, f"{option} {path}", path.parent) as temporary, writable(str(path)):
         temporary.write_bytes(data)
-        if path.is_file() and not path.is_symlink():
-            inherit(temporary, path)
+        _inherit(temporary, path)
         os.replace(temporary, path)
-
-
-@contextmanager
-def saved_tree(path: str | None) -> Iterator[None]:
-    """When the block ends well, what `write_whole` wrote below this folder (None: nothing) is on disk. Raises
-    `DataError` if the disk says that it is not."""
-    yield
-    if path is not None:
-        with writable(path):
-            sync_tree(Path(path))
 
 
 @contextmanager
@@ -177,9 +134,8 @@ def atomic_folder(path: str, *, replace: bool = False) -> Iterator[Path]:
     """A temporary folder beside `path` (which is new or empty, or with `replace` any folder) that takes its name if the
     block succeeds and is removed if not. Raises `DataError` if writing fails.
 
-    As with `atomic_path`, its content is on disk before it takes the name, and with `replace` the last of several
-    processes wins; without, the first. With `replace`, the folder holds a list of its files (LIST_OF_FILES), and is
-    never put in the place of one that holds others.
+    With `replace`, the folder holds a list of its files (LIST_OF_FILES), and is never put in the place of one that
+    holds others. Of several processes that write the same folder, some may be refused.
     """
     target = Path(path).resolve()
     folder, old = _part_of(target), _part_of(target)
@@ -189,12 +145,19 @@ def atomic_folder(path: str, *, replace: bool = False) -> Iterator[Path]:
         if replace:
             names = "".join(f"{name}\n" for name in sorted(_names_in(folder)))
             (folder / LIST_OF_FILES).write_text(names, encoding="utf-8")
-        sync_tree(folder)
+        _inherit(folder, target)
         with held():  # between the two names there is nothing under the folder's
-            if inherit(folder, target) and not replace:
-                target.rmdir()
-            _rename(folder, target, old)
-    sync_folder(target.parent)
+            if replace and target.exists():
+                if others_in(target):
+                    problem = "other files were put into it meanwhile; move them, and run again"
+                    raise DataError(problem, place=str(target))
+                target.rename(old)
+            try:
+                folder.rename(target)
+            except OSError:
+                if old.exists():
+                    old.rename(target)
+                raise
 
 
 def others_in(folder: Path) -> bool:
@@ -209,26 +172,6 @@ def others_in(folder: Path) -> bool:
 def _names_in(folder: Path) -> set[str]:
     """All that is in a folder and below."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
-
-
-def _rename(folder: Path, target: Path, old: Path) -> None:
-    """Give a folder the name of another, which gets the name `old`, or keeps its own where this fails."""
-    for attempt in range(1, RENAMINGS + 1):
-        with suppress(FileNotFoundError):
-            target.rename(old)
-        if others_in(old):
-            old.rename(target)
-            raise DataError("other files were put into it meanwhile; move them, and run again", place=str(target))
-        try:
-            folder.rename(target)
-            return
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and attempt < RENAMINGS:
-                _remove(old)  # another process took the name meanwhile: its folder is replaced, too
-                continue
-            if old.exists():
-                old.rename(target)
-            raise
 
 
 def descriptor(path: str) -> int | None:
@@ -306,17 +249,13 @@ def _refusing(given: str, folder: Path) -> Iterator[None]:
         raise UsageError(f"{given}: cannot be made ({error.strerror})") from None
 
 
-def inherit(new: str | Path, old: str | Path) -> bool:
-    """Give a new file or folder the mode of the old one it replaces and, if this user may, its group and owner. Returns
-    whether the old one exists. (Other hard links keep the old content.)"""
-    try:
-        before, now = os.stat(old), os.stat(new)
-    except FileNotFoundError:
-        return False
-    if hasattr(os, "chown"):
-        for user, group in ((-1, before.st_gid), (before.st_uid, -1)):
-            if user not in (-1, now.st_uid) or group not in (-1, now.st_gid):
-                with suppress(OSError):
-                    os.chown(new, user, group)
-    os.chmod(new, stat.S_IMODE(before.st_mode))  # last: a change of owner clears the special bits
-    return True
+def _inherit(new: Path, old: Path) -> None:
+    """Give a new file or folder the mode of the old one it replaces and, if this user may, its group and owner. (Other
+    hard links keep the old content.)"""
+    if old.is_symlink() or not (old.is_file() or old.is_dir()):
+        return
+    before = old.stat()
+    for user, group in ((-1, before.st_gid), (before.st_uid, -1)):
+        with suppress(OSError):
+            os.chown(new, user, group)
+    new.chmod(stat.S_IMODE(before.st_mode))  # last: a change of owner clears the special bits

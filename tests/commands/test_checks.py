@@ -17,7 +17,6 @@ import typer
 from hoicli.cli import COMMANDS, app
 from hoicli.commands.checks import FOLDER, FOLDERS, PAGE_FOLDER, Count, Mark, OneOf, Read, Written, check, marks
 from hoicli.commands.manual import ManualCommand
-from hoicli.errors import UsageError
 from hoicli.io.outputs import LIST_OF_FILES
 from tests.hostile.dying import WRITERS
 from tests.support.project import FIXTURES, ROOT, Hoicli, Result
@@ -148,12 +147,6 @@ def test_the_ending_and_what_it_needs_are_looked_at_first(
     assert said == f"--plot {tmp_path / 'x.bmp'}: end the name in .png, .svg or .pdf"
     monkeypatch.setattr("hoicli.io.destinations.find_spec", lambda _: None)
     assert refused(hoicli("robust", "--plot", tmp_path / "x.png", "nothing")).startswith("--plot needs matplotlib")
-
-    def no_module(path: str, _: object) -> None:
-        raise UsageError(f"-o {path}: no module")
-
-    monkeypatch.setattr("hoicli.io.destinations.compressor", no_module)
-    assert refused(hoicli("eval", "-o", tmp_path / "x.zst", "nothing")) == f"-o {tmp_path / 'x.zst'}: no module"
 
 
 def test_a_wrong_output_loads_nothing_heavy() -> None:

@@ -1,5 +1,5 @@
-"""Every writer stopped half way: by kill -9 and SIGTERM at each of its steps, by a power cut, by a disk that is full,
-by a reader that has gone.
+"""Every writer stopped half way: by kill -9 and SIGTERM at each of its steps, by a disk that is full, by a reader
+that has gone.
 
 `python -m tests.hostile.dying FOLDER [--quick]` does it to every row of WRITERS, in forks of itself, and prints a line
 of JSON for each fault and one that counts. A step is whatever Python reports to an audit hook about a file in the
@@ -15,12 +15,12 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hoicli.cli import run
-from hoicli.io import durable, signals
+from hoicli.io import signals
 from tests.hostile.readers import CHOICE, CORPUS, FOREIGN, GT, MATCHES, PREDICTIONS, SHOE, VCOCO
 from tests.support.project import FIXTURES
 
@@ -293,85 +293,6 @@ def ended(
         yield step, faults
 
 
-@dataclass
-class Disk:
-    """What a power cut would leave: of each file the bytes of its last sync, of each folder the names of its. `root`:
-    where; `target`: what takes its name when its bytes are there, and not before (`faults`)."""
-
-    root: Path
-    target: Path
-    bytes: dict[int, bytes] = field(default_factory=dict)
-    names: dict[int, dict[str, int]] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-
-    def fsync(self, number: int) -> None:
-        """In the place of `os.fsync`."""
-        self._sync(Path(os.readlink(f"/proc/self/fd/{number}")))
-
-    def syncfs(self, _: int) -> None:
-        """In the place of `syncfs`."""
-        for path in (self.root, *self.root.rglob("*")):
-            self._sync(path)
-
-    def _sync(self, path: Path) -> None:
-        inode = path.lstat().st_ino
-        if path.is_dir():
-            self.names[inode] = {one.name: one.lstat().st_ino for one in path.iterdir()}
-        elif path.is_file():
-            self.bytes[inode] = path.read_bytes()
-
-    def renaming(self, rename: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-        """In the place of `os.rename` and `os.replace`."""
-
-        def renamed(source: Any, target: Any) -> None:
-            if Path(target) == self.target:
-                self.check(Path(source), "when it took its name")
-            rename(source, target)
-
-        return renamed
-
-    def check(self, path: Path, when: str) -> None:
-        """All that is there, but its own name, is to be on disk."""
-        inode = path.lstat().st_ino
-        if path.is_dir():
-            there = {one.name: one.lstat().st_ino for one in path.iterdir()}
-            if self.names.get(inode) != there:
-                self.faults.append(f"{path.name}: not all its names were on disk {when}")
-            for name in there:
-                self.check(path / name, when)
-        elif path.is_file() and self.bytes.get(inode) != path.read_bytes():
-            self.faults.append(f"{path.name} was not on disk {when}")
-
-    def check_name(self) -> None:
-        """The target's name is to be on disk."""
-        if self.names.get(self.root.stat().st_ino, {}).get(self.target.name) != self.target.lstat().st_ino:
-            self.faults.append("its name was not on disk at the end")
-
-
-def powerless(writer: Writer, folder: Path) -> list[str]:
-    """Faults of a writer whose machine loses its power when the output takes its name, or when all is done."""
-    words = _words(writer, folder)
-    disk = Disk(folder, _target(writer, folder))
-
-    def before() -> None:
-        os.fsync = disk.fsync  # type: ignore[assignment]
-        durable._sync_file_system = disk.syncfs  # type: ignore[assignment]
-        for name in ("rename", "replace"):
-            setattr(os, name, disk.renaming(getattr(os, name)))
-
-    def work() -> int:
-        code = run(words)
-        disk.check(disk.target, "at the end")
-        disk.check_name()
-        os.write(2, b"\nfaults %s" % json.dumps(disk.faults).encode())
-        return code
-
-    _emptied(folder, writer, old=False)
-    code, said = forked(work, before)
-    said, _, faults = said.rpartition(b"\nfaults ")
-    return [f"came to {code}: {said!r}"] if code else json.loads(faults)
-
-
 def _is_part(name: str) -> bool:
     last = name.rsplit("/", 1)[-1]
     return last.startswith(".") and last.endswith(".part")
@@ -435,7 +356,7 @@ def reader_gone(writer: Writer, folder: Path) -> list[str]:
 
 def main(folder: Path, *, quick: bool) -> None:
     """All of it, with what it needs imported before the first fork."""
-    steps = terms = cuts = sizes = 0
+    steps = terms = sizes = 0
     writers = [writer for writer in WRITERS if not (quick and writer.slow)]
     for writer in writers:
         _emptied(folder, writer, old=False)
@@ -450,9 +371,6 @@ def main(folder: Path, *, quick: bool) -> None:
             steps += 1
             if faults:
                 print(json.dumps({"writer": writer.name, "how": f"killed at step {step}", "faults": faults}))
-        cuts += 1
-        if faults := powerless(writer, folder):
-            print(json.dumps({"writer": writer.name, "how": "a power cut", "faults": faults}))
         for step, faults in ended(writer, folder, new, count, quick=quick):
             terms += 1
             if faults:
@@ -468,9 +386,7 @@ def main(folder: Path, *, quick: bool) -> None:
             ):
                 if faults:
                     print(json.dumps({"writer": writer.name, "how": how, "faults": faults}))
-    print(
-        json.dumps({"writers": len(writers), "kills": steps, "terms": terms, "cuts": cuts, "disks": sizes}), flush=True
-    )
+    print(json.dumps({"writers": len(writers), "kills": steps, "terms": terms, "disks": sizes}), flush=True)
 
 
 if __name__ == "__main__":

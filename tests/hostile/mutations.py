@@ -465,7 +465,7 @@ STRUCTURE: dict[str, list[Mutation]] = {
 
 
 def compressed(rng: Random, data: bytes) -> bytes:
-    """The file in a gzip that is whole, cut off, damaged, doubled, or followed by something; or as zstd."""
+    """The file in a gzip that is whole, cut off, damaged, doubled, or followed by something; or seems to be zstd."""
     packed = gzip.compress(data, compresslevel=1)
     ways: list[Callable[[], bytes]] = [
         lambda: packed,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from hoicli.errors import DataError, UsageError
-from hoicli.io.outputs import LIST_OF_FILES, atomic_folder, stays_inside, write_whole
+from hoicli.io.outputs import atomic_folder, atomic_path, stays_inside, write_whole
 
 
 def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces(tmp_path: Path) -> None:
@@ -64,6 +66,28 @@ def test_what_stands_under_the_name_is_replaced_and_never_followed(tmp_path: Pat
         write_whole(folder / "sub", b"new")
 
 
+@pytest.mark.parametrize(("fault", "kept"), [(None, "new"), (errno.EINVAL, "new"), (errno.EIO, "old")])
+def test_content_is_on_disk_before_it_takes_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int | None, kept: str
+) -> None:
+    """A file system that cannot say so loses nothing; a disk that breaks loses the new file and not the old."""
+    path, synced = tmp_path / "out", []
+
+    def fsync(number: int) -> None:
+        synced.append((os.pread(number, 99, 0), path.read_text()))
+        if fault is not None:
+            raise OSError(fault, "a fault")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    path.write_text("old")
+    refused = pytest.raises(DataError, match=rf"^{path}: cannot be written \(a fault\)")
+    with nullcontext() if kept == "new" else refused, atomic_path(str(path)) as temporary:
+        Path(temporary).write_text("new")
+    assert synced == [(b"new", "old")]
+    assert path.read_text() == kept
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path, there: bool) -> None:
     target = tmp_path / "made"
@@ -83,25 +107,6 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path, there: bool) -> No
     assert list(tmp_path.rglob("*")) == [target, target / "a"]
     if there:
         assert os.stat(target).st_mode & 0o777 == 0o750
-
-
-def test_the_last_of_several_folders_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two others take the name between the two steps of this one, as other processes may."""
-    target, rename, others = tmp_path / "made", Path.rename, ["c", "b"]
-    target.mkdir()
-
-    def renamed(source: Path, name: Path) -> Path:
-        done = rename(source, name)
-        if source == target and others:
-            (target / others.pop()).mkdir(parents=True)
-            (target / LIST_OF_FILES).write_text("b\nc\n")
-        return done
-
-    monkeypatch.setattr(Path, "rename", renamed)
-    with atomic_folder(str(target), replace=True) as folder:
-        (folder / "own").touch()
-    assert others == []
-    assert sorted(tmp_path.rglob("*")) == [target, target / LIST_OF_FILES, target / "own"]
 
 
 def test_files_of_others_in_a_replaced_folder_stay(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ first and parsed one item at a time, so memory stays near the size of the file.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -45,17 +45,16 @@ class Source:
 
     @cached_property
     def stored(self) -> int:
-        """Bytes of the file where it lies, before .gz and .zst are unpacked: what it may cost is measured by that."""
-        path = Path(self.path)
-        if self.path != "-" and path.is_file():
-            return path.stat().st_size
+        """Bytes of the file where it lies, before .gz is unpacked: what it may cost is measured by that."""
+        if self.path != "-" and os.path.isfile(self.path):
+            return os.path.getsize(self.path)
         content = len(self.data)
         return content if self._packed is None else self._packed
 
     @cached_property
     def kind(self) -> str:
         """folder, npz, npy, pickle, mat, json-list, json-object, json-text (a JSON string), json-lines, or unknown."""
-        if self.path != "-" and Path(self.path).is_dir():
+        if self.path != "-" and os.path.isdir(self.path):
             return "folder"
         if self.path.endswith(".npz") or self.data.startswith(ZIP_MAGIC):
             return "npz"
