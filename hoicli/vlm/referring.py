@@ -16,6 +16,7 @@ from functools import cache
 
 import numpy as np
 
+from hoicli.converters.vlm.names import denies
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats, Ints
 from hoicli.records.parsing import Record
@@ -31,7 +32,6 @@ from hoicli.wordnet.senses import candidates, senses_of
 
 LONGEST_VERB = 3
 """Words of a dataset's longest verbs (`talk_on_phone`)."""
-_DENIAL = re.compile(r"\b(no|not|never|nobody|nothing|none|neither|nor|cannot|without)\b|n['\u2019]t\b", re.IGNORECASE)
 
 Similar = Mapping[tuple[str, str], float]
 """The similarity of each (true phrase, predicted phrase)."""
@@ -137,7 +137,7 @@ class Phrases:
 
 def _denies(phrase: str) -> bool:
     """Whether a phrase says what a pair does not do: `never riding` is no riding."""
-    return normalise(phrase) != "no_interaction" and _DENIAL.search(phrase) is not None
+    return normalise(phrase) != "no_interaction" and denies(re.findall(r"[\w'\u2019]+", phrase.lower()))
 
 
 @cache

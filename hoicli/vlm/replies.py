@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hoicli.converters.vlm.rows import ANSWER_KEYS, content, failure_in, image_named_in
+from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in
 from hoicli.errors import DataError
 from hoicli.records.parsing import short
 from hoicli.vlm.bank import FIRST, PADDING, Bank, Question
@@ -66,12 +66,10 @@ def reply_of(row: Any, bank: Bank, known: Prompted) -> Reply:
         question = asked[name]
     if why := failure_in(row):
         return Reply(question.name, question, problem=why)
-    key = next((key for key in ANSWER_KEYS if key in row), None)
-    if key is None:
-        raise DataError(f"has no answer; put the model's text under {ANSWER_KEYS[0]!r}")
+    answer = answer_in(row)[1]
     if "options" in row:
         labels = _labels(row["options"], question)
-    return Reply(question.name, question, content(row[key]), labels)
+    return Reply(question.name, question, answer, labels)
 
 
 def _labels(options: Any, question: Question) -> dict[str, str]:

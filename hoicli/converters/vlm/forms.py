@@ -9,26 +9,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hoicli.converters.vlm.claims import Claims, NotReadError, Persons, claims_of
-from hoicli.converters.vlm.frames import Frame
-from hoicli.converters.vlm.persons import names_person
+from hoicli.converters.vlm.names import names_person
 from hoicli.converters.vlm.text import Spoken, Values, final_part, values_in
-from hoicli.converters.vlm.tokens import CONVENTIONS, claims_of_tokens, kinds_in
+from hoicli.converters.vlm.tokens import claims_of_tokens, kinds_in
 
 
 @dataclass
 class Reading:
-    """What is read in an answer. `reports`: (reason, readings) of what is left out; `frame`: the convention that its
-    tokens imply, `source`: what these are; `form`: json or tokens, "" for an answer that is refused."""
+    """What is read in an answer. `reports`: why parts are left out; `tokens`: the kind of its tokens, "" for none or
+    several; `form`: json or tokens, "" for an answer that is refused."""
 
     claims: Claims = field(default_factory=Claims)
-    reports: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    frame: Frame | None = None
-    source: str = ""
+    reports: list[str] = field(default_factory=list)
+    tokens: str = ""
     form: str = ""
-
-    def report(self, reason: str, *readings: str) -> None:
-        """Take a part that is left out."""
-        self.reports.append((reason, readings))
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ FORMS = (
     ),
     Form(
         "tokens: a sentence",
-        "InternVL, Qwen-VL, Qwen2-VL, Kosmos-2, Groma: a person, a verb and an object, nothing else",
+        "InternVL, Qwen-VL, Qwen2-VL, Groma: a person, a verb and an object, nothing else",
         "<ref>man</ref><box>[[100,200,300,400]]</box> is riding a <ref>bicycle</ref><box>[[250,300,500,450]]</box>",
     ),
     Form(
@@ -103,33 +97,23 @@ def is_phrase(answer: str) -> bool:
 def read_answer(answer: Any, question: Question) -> Reading:
     """What is read in an answer, a text or parsed already; without a form, the report says why it is refused."""
     reading = Reading()
+    verbs, label = question.verbs, question.label
     try:
         text = final_part(answer) if isinstance(answer, str) else Spoken.at("", 0)
-        kinds = kinds_in(text)
-        verbs = tuple(question.verbs) if question.label is not None else ()
-        if kinds:
-            reading.claims = claims_of_tokens(text, reading.report, question.persons, verbs, question.label)
-            _set_frame(reading, kinds)
+        if kinds := kinds_in(text):
+            reading.tokens = kinds.pop() if len(kinds) == 1 else ""
+            asked = tuple(verbs) if label is not None else ()
+            reading.claims = claims_of_tokens(text, reading.reports.append, question.persons, asked, label)
+            reading.form = "tokens"
         else:
-            found = values_in(text) if isinstance(answer, str) else Values([answer])
+            found = Values([answer]) if isinstance(answer, list | dict) else values_in(text)
+            if found.cut:
+                reading.reports.append("the unfinished end of an answer that was cut off")
             if not found.values:
                 raise NotReadError("an answer that was cut off before anything whole" if found.cut else NOT_READ)
-            reading.claims = claims_of(
-                found.values, reading.report, question.persons, verbs=question.verbs, label=question.label
-            )
-            if found.cut:
-                reading.reports.insert(0, ("the unfinished end of an answer that was cut off", ()))
-        reading.form = "tokens" if kinds else "json"
+            values, report = found.values, reading.reports.append
+            reading.claims = claims_of(values, report, question.persons, verbs=verbs, label=label)
+            reading.form = "json"
     except (NotReadError, ValueError) as refused:
-        reading.claims, reading.reports = Claims(), [(str(refused), ())]
+        reading.claims, reading.reports = Claims(), [str(refused)]
     return reading
-
-
-def _set_frame(reading: Reading, kinds: set[str]) -> None:
-    """The convention that the tokens imply."""
-    conventions = {CONVENTIONS.get(kind) for kind in kinds}
-    if len(conventions) == 1 and None not in conventions:
-        kind = min(kinds)
-        names = {"box": "<box> or <|box_start|>", "points": "<box> or <|box_start|>", "loc": "<loc_>"}
-        names |= {"patch": "<patch_index_>", "bins": "<loc>"}
-        reading.frame, reading.source = Frame(CONVENTIONS[kind]), f"boxes in {names[kind]} tokens"

@@ -34,6 +34,12 @@ FACTOR = 28
 QWEN_PIXELS = (56 * 56, 14 * 14 * 4 * 1280)
 """Its default bounds on the area of the copy (Qwen2VLImageProcessor in Hugging Face's transformers)."""
 
+MOST_OF_RELATIVE = 2.0
+"""A box of fractions beyond this reaches over more than the picture's size out of it."""
+_X_FIRST = re.compile(r"\bx_?(?:1|min)\s{0,3},\s{0,3}y_?(?:1|min)\b", re.IGNORECASE)
+_Y_FIRST = re.compile(r"\by_?(?:1|min)\s{0,3},\s{0,3}x_?(?:1|min)\b", re.IGNORECASE)
+_SIDES = re.compile(r"\bx\s{0,3},\s{0,3}y\s{0,3},\s{0,3}w(?:idth)?\s{0,3},\s{0,3}h", re.IGNORECASE)
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -72,14 +78,22 @@ class Frame:
     def from_pixels(self, box: Sequence[float], size: tuple[float, float] | None) -> list[float]:
         """The inverse of `to_pixels`, in whole numbers (`relative`: four decimals), for prompts."""
         width, across, height, down = self._scale(size)
-        x1, y1, x2, y2 = (
-            box[0] * across / width,
-            box[1] * down / height,
-            box[2] * across / width,
-            box[3] * down / height,
-        )
+        x1, x2 = (box[at] * across / width for at in (0, 2))
+        y1, y2 = (box[at] * down / height for at in (1, 3))
         values = [y1, x1, y2, x2] if self.kind == "1000-yx" else [x1, y1, x2, y2]
         return [round(value, 4) for value in values] if self.kind == "relative" else [round(value) for value in values]
+
+    def contradicts_order(self, text: str) -> bool:
+        """Whether a text says in words that its boxes have their numbers in another order."""
+        y_first = self.kind == "1000-yx"
+        return _SIDES.search(text) is not None or (_X_FIRST if y_first else _Y_FIRST).search(text) is not None
+
+    def contradicts_scale(self, boxes: Sequence[Sequence[float]]) -> bool:
+        """Whether boxes are all fractions below 1 where the convention has none, or go far beyond 1 where it has."""
+        if self.kind == "relative":
+            return any(max(box) > MOST_OF_RELATIVE for box in boxes)
+        small = all(0 <= number <= 1 for box in boxes for number in box)
+        return small and any(number % 1 for box in boxes for number in box)
 
     def __str__(self) -> str:
         """As `--coords` takes it."""

@@ -5,33 +5,23 @@ its meaning (`human_bbox`, `person box`, `sub_bbox` are one key), the type of it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from math import isfinite
-from typing import Any, Protocol
+from typing import Any
 
 from hoicli.converters.vlm.names import label_of
 
 Place = list[float] | int | str | None
 """Where something is: a box's numbers, the index or id of a box, its name alone, or nothing."""
-
-
-class Report(Protocol):
-    """Takes the reason why a part of an answer is left out; of one that can be read in several ways, the readings."""
-
-    def __call__(self, reason: str, *readings: str) -> None: ...
+Report = Callable[[str], None]
+"""Takes the reason why a part of an answer is left out."""
 
 
 class Named(list[float]):
     """The numbers of a box whose keys name its corners: x first, whatever `--coords` says about lists."""
 
 
-def shown(label: str, place: Place) -> str:
-    """A name with its place, for messages."""
-    numbers = f"[{', '.join(f'{number:g}' for number in place)}]" if isinstance(place, list) else str(place)
-    return f"{label or 'something'} {numbers}" if numbers != label else numbers
-
-
-# Keys, after `_plain`.
+# Keys, after `_plain_key`.
 _HUMAN, _OTHER = "(?:human|person|subject|sub|agent|h)", "(?:object|obj|target|o)"
 _BBOX = r"b?(?:ounding_)?box(?:es)?(?:_2d)?"
 SUBJECT = re.compile(rf"{_HUMAN}_(?:{_BBOX}|id|idx|index)|{_BBOX}_{_HUMAN}|human|person|subject")
@@ -46,21 +36,19 @@ VERBS = re.compile(
 SCORE = re.compile(r"score|confidence|conf|probability|prob")
 PERSON_LIST = re.compile(r"persons?|people|humans?|subjects?")
 """The key of a list of persons."""
-TRIPLETS = re.compile(r"(?:inter)?actions?|relation(?:ship)?s?|hois?|(?:predicted_|pred_)?pairs|triplets")
-"""The key of a list of triplets."""
-LISTS = re.compile(rf"{TRIPLETS.pattern}|objects|detections|boxes|labels")
+LISTS = re.compile(
+    r"(?:inter)?actions?|relation(?:ship)?s?|hois?|(?:predicted_|pred_)?pairs|triplets|objects|detections|boxes|labels"
+)
 """The keys of an object that has lists."""
 BESIDE = re.compile(
     r"reason(?:ing|s)?|explanations?|rationale|thoughts?|analysis|evidence|comments?|notes?|description|caption|summary|"
     r"(?:image_|img_|pair_|hoi_|triplet_|interaction_|relation_)?(?:id|idx|index)|image|file_name|image_path|width|height"
 )
 """The keys of what may stand beside a claim, and is not read."""
-
 CORNER = re.compile(r"[xy](?:_?min|_?max|[12])?|w|h|width|height")
-_CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"), ("x_min", "y_min", "x_max", "y_max"))
 
 
-def plain_key(key: str) -> str:
+def _plain_key(key: str) -> str:
     """ "Object Class", "object-class" and "objectClass" as object_class; what stands in brackets is left off."""
     key = re.sub(r"[(\[][^)\]]*[)\]]?", " ", key[:200])
     key = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip())
@@ -69,7 +57,7 @@ def plain_key(key: str) -> str:
 
 def by_plain_key(entry: dict[str, Any]) -> dict[str, Any]:
     """An object with plain keys."""
-    return {plain_key(key): value for key, value in entry.items()}
+    return {_plain_key(key): value for key, value in entry.items()}
 
 
 def value_of(entry: dict[str, Any], keys: re.Pattern[str]) -> Any:
@@ -103,15 +91,9 @@ def place_of(value: Any) -> Place:
             return numbers_of(box)
         index = next((entry[key] for key in ("id", "idx", "index", "box_index") if key in entry), None)
         return place_of(index) if index is not None else numbers_of(value) or text_of(value_of(entry, NAME))
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, int):
-        return value
     if isinstance(value, str):
-        if value.strip().isdecimal() and len(value.strip()) < 9:
-            return int(value)
-        return numbers_of(value) or value
-    return numbers_of(value)
+        return int(value) if value.strip().isdecimal() and len(value.strip()) < 9 else numbers_of(value) or value
+    return value if type(value) is int else numbers_of(value)
 
 
 def numbers_of(value: Any) -> list[float] | None:
@@ -121,14 +103,7 @@ def numbers_of(value: Any) -> list[float] | None:
     x, y, width, height).
     """
     if isinstance(value, dict):
-        entry = by_plain_key(value)
-        for keys in _CORNERS:
-            if all(key in entry for key in keys):
-                return _named(entry[key] for key in keys)
-        for keys in (("x", "y", "width", "height"), ("x", "y", "w", "h")):
-            if all(key in entry for key in keys) and (found := _named(entry[key] for key in keys)):
-                return Named((found[0], found[1], found[0] + found[2], found[1] + found[3]))
-        return None
+        return _of_keys({key.replace("_", ""): number for key, number in by_plain_key(value).items()})
     if isinstance(value, str):
         text = value.strip().strip("[]()").strip()
         value = re.split(r"\s*,\s*|\s+", text) if text else []
@@ -138,36 +113,26 @@ def numbers_of(value: Any) -> list[float] | None:
         return numbers_of(value[0])
     if len(value) == 2 and all(isinstance(point, list) and len(point) == 2 for point in value):
         value = [*value[0], *value[1]]
-    if len(value) != 4:
-        return None
-    numbers = [_number(item) for item in value]
-    return [number for number in numbers if number is not None] if None not in numbers else None
+    numbers = [number for number in map(number_of, value[:5]) if number is not None]
+    return numbers if len(numbers) == len(value) == 4 else None
 
 
-def _named(values: Iterable[Any]) -> list[float] | None:
-    numbers = numbers_of(list(values))
-    return None if numbers is None else Named(numbers)
+def _of_keys(entry: dict[str, Any]) -> list[float] | None:
+    for corners in (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax")):
+        if all(key in entry for key in corners):
+            numbers = numbers_of([entry[key] for key in corners])
+            return None if numbers is None else Named(numbers)
+    width, height = entry.get("width", entry.get("w")), entry.get("height", entry.get("h"))
+    numbers = numbers_of([entry.get("x"), entry.get("y"), width, height])
+    return None if numbers is None else Named((*numbers[:2], numbers[0] + numbers[2], numbers[1] + numbers[3]))
 
 
-def _number(value: Any) -> float | None:
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+def number_of(value: Any) -> float | None:
+    """A finite number, which may be a text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return float(value) if isfinite(value) else None
-    except OverflowError:
+        number = float(value)
+    except (ValueError, OverflowError):
         return None
-
-
-def score_of(value: Any, report: Report) -> float | None:
-    """The number of a score; None, and reported, for anything else."""
-    if value is None:
-        return None
-    number = _number(value)
-    if number is None:
-        report("a score that is no number (its triplet is kept)")
-    return number
+    return number if isfinite(number) else None

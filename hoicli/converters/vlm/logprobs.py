@@ -41,16 +41,16 @@ class Tokens:
     """The tokens of an answer with their log-probabilities, by the characters they spell. Raises `ValueError` if they
     do not spell the answer, or have no log-probabilities."""
 
-    def __init__(self, answer: str, said: Any) -> None:
+    def __init__(self, answer: Any, said: Any) -> None:
         """said: OpenAI's {content: [{token, logprob, bytes}]}, or such a list."""
         if isinstance(said, dict):
             said = said.get("content")
-        if not isinstance(said, list) or not said:
+        if not isinstance(answer, str) or not isinstance(said, list) or not said:
             raise ValueError
-        pieces = [_piece(item) for item in said]
+        pieces, logs = zip(*map(_piece, said), strict=True)
         if not b"".join(pieces).startswith(answer.encode("utf-8", "surrogatepass")):  # an end token may follow
             raise ValueError
-        self._logs = [_logarithm(item) for item in said]
+        self._logs = logs
         self._ends = list(accumulate(map(len, pieces)))
         lengths = (len(letter.encode("utf-8", "surrogatepass")) for letter in answer)
         self._bytes = None if answer.isascii() else [0, *accumulate(lengths)]
@@ -64,27 +64,18 @@ class Tokens:
         return math.exp(math.fsum(self._logs[number] for number in held))
 
 
-def _piece(item: Any) -> bytes:
-    """The bytes of a token: its `bytes`, which also tell of half a character, or its text."""
+def _piece(item: Any) -> tuple[bytes, float]:
+    """The bytes of a token (its `bytes`, which also tell of half a character, or its text), and its log-probability."""
     if not isinstance(item, dict):
         raise ValueError
-    given = item.get("bytes")
-    if isinstance(given, list):
-        return bytes(given) if all(type(number) is int for number in given) else _bad()
-    if not isinstance(item.get("token"), str):
+    given, text, log = item.get("bytes"), item.get("token"), item.get("logprob")
+    if isinstance(log, bool) or not isinstance(log, int | float) or not -math.inf < log <= 1e-3:
         raise ValueError
-    return str(item["token"]).encode("utf-8", "surrogatepass")
-
-
-def _bad() -> bytes:
-    raise ValueError
-
-
-def _logarithm(item: dict[str, Any]) -> float:
-    value = item.get("logprob")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value <= 1e-3:
+    if isinstance(given, list) and all(type(number) is int for number in given):
+        return bytes(given), min(float(log), 0.0)
+    if given is not None or not isinstance(text, str):
         raise ValueError
-    return min(float(value), 0.0)
+    return text.encode("utf-8", "surrogatepass"), min(float(log), 0.0)
 
 
 def scored(claims: Sequence[Claim], tokens: Tokens) -> list[Claim]:

@@ -1,18 +1,17 @@
-"""The words of an answer as verbs and labels in the records' spelling.
-
-Only the spelling changes: "Sitting on the bench" is `sitting_on` a `bench`. The look-up of senses finds the base form
-and the meaning of a verb.
+"""The words of an answer as verbs, labels and persons in the records' spelling: "Sitting on the bench" is `sitting_on`
+a `bench`. Only the spelling changes; the look-up of senses finds the base form and the meaning of a verb.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
-ARTICLES = frozenset(("a", "an", "the", "a/an", "his", "her", "their", "its", "another"))
-"""Words before a noun that are not part of its name."""
+from hoicli.vocabulary.labels import Vocabulary
+
 PREPOSITIONS = frozenset(
     (
         *("about", "against", "along", "around", "at", "by", "down", "for", "from", "in", "into", "near"),
@@ -20,15 +19,29 @@ PREPOSITIONS = frozenset(
     )
 )
 """Words that follow a verb and belong to it."""
+PERSONS = frozenset(
+    ("person", "human", "people", "man", "woman", "boy", "girl", "child", "kid", "baby", "adult", "player", "rider")
+)
+"""Names of a box that mean a person: the box becomes one of `person`."""
+_MORE_PERSONS = frozenset(
+    ("he", "she", "they", "someone", "somebody", "individual", "figure", "subject", "men", "women", "male", "female")
+)
+_ARTICLES = frozenset(("a", "an", "the", "a/an", "his", "her", "their", "its", "another"))
+"""Words before a noun that are not part of its name."""
 MOST_WORDS = 3
 """Words of a verb, or of a name; what is longer is prose."""
-_NO_WORDS = frozenset({
-    "no", "not", "non", "none", "nobody", "nothing", "never", "neither", "nor", "cannot", "without",
-    "absent", "except", "false", "hardly", "barely", "almost", "nearly", "or", "either", "if", "maybe",
-    "perhaps", "possibly", "probably", "may", "might", "could", "would", "unknown", "unclear", "unsure", "is",
-    "are", "true",
+_DENIALS = frozenset(("no", "not", "never", "nobody", "nothing", "none", "neither", "nor", "cannot", "without"))
+_DOUBTS = frozenset({
+    "non", "absent", "except", "false", "hardly", "barely", "almost", "nearly", "or", "either", "if", "maybe",
+    "perhaps", "possibly", "probably", "may", "might", "could", "would", "unknown", "unclear", "unsure", "is", "are",
+    "true",
 })  # fmt: skip
-"""Words that are no part of a verb or a name: what they stand in denies or doubts."""
+"""Further words that are no part of a verb or a name."""
+
+
+def denies(words: Iterable[str]) -> bool:
+    """Whether one of the words, in lower case, says that something is not so."""
+    return any(word in _DENIALS or word.endswith(("n't", "n\N{RIGHT SINGLE QUOTATION MARK}t")) for word in words)
 
 
 def label_of(text: str) -> str:
@@ -46,14 +59,11 @@ def verbs_of(said: Any, label: str | None = None) -> list[str]:
     """
     if isinstance(said, list):
         return list(dict.fromkeys(verb for item in said for verb in verbs_of(item, label)))
-    if not isinstance(said, str):
-        return []
     verbs = []
-    for part in _parts(said):
-        words = _words(part)
+    for words in _phrases(said) if isinstance(said, str) else ():
         if label is not None:
             words = _without_object(words, label)
-        words = [word for word in words if word not in ARTICLES]
+        words = [word for word in words if word not in _ARTICLES]
         if _is_plain(words):
             verbs.append(_verb(words))
     return list(dict.fromkeys(verbs))
@@ -66,22 +76,41 @@ def split_phrase(said: str) -> tuple[list[str], str | None]:
     of one word, or of more than twice `MOST_WORDS`, names no object.
     """
     verbs, label = [], None
-    for part in _parts(said):
-        words = _words(part)
-        if not words or len(words) > 2 * MOST_WORDS:
-            continue
-        article = next((place for place, word in enumerate(words) if place and word in ARTICLES), None)
-        if article is not None:
-            verb, name = words[:article], words[article + 1 :]
-        else:
-            end = 1
-            while end < len(words) and words[end] in PREPOSITIONS:
-                end += 1
-            verb, name = words[:end], words[end:]
-        if _is_plain(verb):
+    for words in _phrases(said):
+        end = 1
+        while end < len(words) and words[end] in PREPOSITIONS:
+            end += 1
+        article = next((place for place, word in enumerate(words) if place and word in _ARTICLES), None)
+        verb, name = (words[:end], words[end:]) if article is None else (words[:article], words[article + 1 :])
+        if len(words) <= 2 * MOST_WORDS and _is_plain(verb):
             verbs.append(_verb(verb))
             label = "_".join(name) or label
     return list(dict.fromkeys(verbs)), label
+
+
+def is_name(label: str) -> bool:
+    """Whether a label as records spell it is a name: a few words, none of which denies or doubts."""
+    return _is_plain([word for word in label.split("_") if not word.strip("#.").isdecimal()])
+
+
+def names_person(name: str) -> bool:
+    """Whether a name as records spell it means a person: one of PERSONS, or a word whose first sense in WordNet is a
+    person's (surfer, chef). Of several words the last counts ("young_woman"), and numbers do not ("person_2")."""
+    words = [word for word in name.split("_") if word.strip("#().0123456789")]
+    return bool(words) and _is_person(words[-1].strip("#().0123456789"))
+
+
+@lru_cache(maxsize=4096)
+def _is_person(word: str) -> bool:
+    if word in PERSONS or word in _MORE_PERSONS:
+        return True
+    if not word.isalpha() or len(word) > 40:
+        return False
+    from hoicli.wordnet.lexicon import embedded
+
+    wordnet = embedded()
+    senses = wordnet.word_senses(word, "n")
+    return bool(senses) and wordnet.synset(wordnet.name(senses[0])).lexname() == "noun.person"
 
 
 def _verb(words: list[str]) -> str:
@@ -94,42 +123,66 @@ def _is_plain(words: list[str]) -> bool:
     """Whether words are a verb or a name, and nothing that denies, doubts or goes on."""
     if not 0 < len(words) <= MOST_WORDS:
         return False
-    return words[0] == "no_interaction" or all(map(_is_word, words))
+    return words[0] == "no_interaction" or not (denies(words) or any(map(_is_strange, words)))
 
 
-def _is_word(word: str) -> bool:
-    """Whether a word is of letters, and neither denies nor doubts."""
-    if word in _NO_WORDS or word.endswith(("n't", "n\N{RIGHT SINGLE QUOTATION MARK}t")) or word[0].isdigit():
-        return False
-    return all(letter.isalnum() or letter in "-'&." or unicodedata.category(letter)[0] == "M" for letter in word)
+def _is_strange(word: str) -> bool:
+    """Whether a word doubts, or has other signs than letters."""
+    if word in _DOUBTS or word[0].isdigit():
+        return True
+    return not all(letter.isalnum() or letter in "-'&." or unicodedata.category(letter)[0] == "M" for letter in word)
 
 
-def is_name(label: str) -> bool:
-    """Whether a label as records spell it is a name: a few words, none of which denies or doubts."""
-    return _is_plain([word for word in label.split("_") if not word.strip("#.").isdecimal()])
-
-
-def _parts(said: str) -> Iterator[str]:
-    """The phrases of a text, separated by commas, semicolons, line ends and "and"."""
+def _phrases(said: str) -> Iterator[list[str]]:
+    """The words, in lower case, of each phrase of a text: commas, semicolons, line ends and "and" stand between them.
+    "no interaction" is one word."""
     text = re.sub(r"[^\S\n]+", " ", re.sub(r"[`*\"]+", "", said)).strip()  # a run of spaces is looked at once
     for part in re.split(r"\s*[,;\n]\s*|\s+and\s+", text):
-        part = part.strip().strip(".!?,;:").strip()
-        if part:
-            yield part
-
-
-def _words(part: str) -> list[str]:
-    """The words of a phrase in lower case; "no interaction" stays one word."""
-    words = re.split(r"[\s_]+", part.lower())
-    if words[:2] == ["no", "interaction"]:
-        words = ["no_interaction", *words[2:]]
-    return [word for word in words if word]
+        words = [word for word in re.split(r"[\s_]+", part.strip().strip(".!?,;:").lower()) if word]
+        if words[:2] == ["no", "interaction"]:
+            words[:2] = ["no_interaction"]
+        if words:
+            yield words
 
 
 def _without_object(words: list[str], label: str) -> list[str]:
-    """The words without the object's name at their end, with the article before it."""
+    """The words without the object's name at their end."""
     name = label_of(label).split("_")
     for ending in (name, [*name[:-1], name[-1] + "s"], [*name[:-1], name[-1] + "es"]):
         if len(words) > len(ending) and words[-len(ending) :] == ending:
             return words[: -len(ending)]
     return words
+
+
+class Spelling:
+    """A dataset's names for a model's words (`--to-vocabulary`), by spelling only: case and spaces do not matter, and a
+    gerund is also looked up as its base form."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._verbs = {_folded(name): name for name in vocabulary.verbs}
+        self._objects = {_folded(name): name for name in vocabulary.objects}
+
+    def object(self, name: str) -> str | None:
+        """The vocabulary's spelling of an object, None for one it does not have."""
+        return self._objects.get(_folded(name))
+
+    def verb(self, name: str) -> str | None:
+        """The vocabulary's spelling of a verb, None for one it does not have: "riding" is ride, "sitting_on" sit_on."""
+        first, *rest = name.split("_")
+        spelled = (_folded("_".join((form, *rest))) for form in (first, *_base_forms(first)))
+        return next((self._verbs[form] for form in spelled if form in self._verbs), None)
+
+
+def _folded(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _base_forms(word: str) -> list[str]:
+    """The possible base forms of a gerund: riding -> rid, ride; sitting -> sitt, sitte, sit; lying -> ly, lye, lie."""
+    stem = word[:-3]
+    if not word.endswith("ing") or len(stem) < 2:
+        return []
+    forms = [stem, stem + "e"]
+    if len(stem) > 2 and stem[-1] == stem[-2]:
+        forms.append(stem[:-1])
+    return [*forms, stem[:-1] + "ie"] if stem.endswith("y") else forms

@@ -9,11 +9,9 @@ from functools import cached_property
 
 from hoicli.converters.context import BoxTable, Context, Noticed
 from hoicli.converters.vlm.claims import Claim, Claims
-from hoicli.converters.vlm.frames import CONVENTIONS, Frame, parse_frame
+from hoicli.converters.vlm.frames import CONVENTIONS, Frame
 from hoicli.converters.vlm.keys import Named, Place
-from hoicli.converters.vlm.names import label_of
-from hoicli.converters.vlm.persons import PERSONS, names_person
-from hoicli.converters.vlm.spelling import Spelling
+from hoicli.converters.vlm.names import PERSONS, Spelling, label_of, names_person
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.caveats import BY_TOKENS
 from hoicli.records.parsing import Record, is_number
@@ -21,6 +19,8 @@ from hoicli.vocabulary.labels import SUBJECT
 
 Size = tuple[float, float]
 """(width, height)."""
+_Placed = int | tuple[Sequence[float], str]
+"""A person or an object: the index of a box that the record has, or a box in pixels with its label."""
 
 
 @dataclass
@@ -77,19 +77,6 @@ def size_of(record: Record) -> Size | None:
     return (width, height) if width > 0 and height > 0 else None
 
 
-@dataclass(frozen=True)
-class _Placed:
-    """A person or an object: a box in pixels with its label; its `index` if the record has it already."""
-
-    box: Sequence[float]
-    label: str
-    index: int | None = None
-
-    def row(self, table: BoxTable) -> int:
-        """The index of the box in the record, added if it is new."""
-        return table.add(self.box, self.label) if self.index is None else self.index
-
-
 class _NotPlacedError(Exception):
     """There is no such box; the message is the reason that is counted."""
 
@@ -101,22 +88,40 @@ class Placer:
         self._context = context
         self._indexed = indexed
         self._spelling = Spelling(context.vocabulary) if context.to_vocabulary else None
-        self._subject, self._subjects = context.subject, frozenset(context.vocabulary.subjects)
+        self._subjects = frozenset(context.vocabulary.subjects)
         self._boxes = 0
         self._outside = Noticed()
 
-    def add_claim(self, image: AnsweredImage, claim: Claim, claims: Claims, frame: Frame | None) -> None:
-        """Add one triplet for each verb, with its boxes; a claim without usable boxes is left out."""
-        label = self._object_name(claim.label) if claim.label is not None else None
-        if claim.label is not None and label is None:
-            self._drop("an object outside the vocabulary")
-            return
-        acts = self._subject if claim.acts is None else self._subject_name(claim.acts)
+    def add_answer(self, image: AnsweredImage, claims: Claims, frame: Frame | None) -> None:
+        """Add the triplets of an answer, or its boxes where it has none; what has no usable box is left out."""
+        for claim in claims.triplets:
+            try:
+                self._add(image, claim, claims, frame)
+            except _NotPlacedError as error:
+                self._drop(str(error))
+        for box, name in claims.located if not claims.triplets else ():
+            try:
+                self._row(image, self._located(image, box, name, frame))
+            except _NotPlacedError as error:
+                self._drop(str(error))
+
+    def acts(self, name: str) -> bool:
+        """Whether a name is one of who acts: one of the dataset's subjects, or a person's where that is one of them."""
+        return name in self._subjects or (SUBJECT in self._subjects and names_person(name))
+
+    def announce(self) -> None:
+        """Say how many boxes reach far out of their images."""
+        if self._outside.count:
+            many = f"{self._outside.count:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
+            self._context.announce(f"{many} (the first: {self._outside.first}): is it another {arg('coords')}?")
+
+    def _add(self, image: AnsweredImage, claim: Claim, claims: Claims, frame: Frame | None) -> None:
+        """Add one triplet for each verb of a claim."""
+        label = None if claim.label is None else self._object_name(claim.label)
+        acts = claim.acts if claim.acts in self._subjects else self._context.subject
         subject = self._placed(image, claim.subject, acts, claims, frame)
         object_ = self._placed(image, claim.object, label, claims, frame)
-        if subject is None or object_ is None:
-            return
-        ends = subject.row(image.table), object_.row(image.table)
+        ends = self._row(image, subject), self._row(image, object_)
         for said in claim.verbs:
             verb = said if self._spelling is None else self._spelling.verb(said)
             if verb is None:
@@ -126,82 +131,57 @@ class Placer:
             else:
                 image.hois[(*ends, verb)] = claim.score
 
-    def add_box(self, image: AnsweredImage, box: list[float], name: str, frame: Frame | None) -> None:
-        """Add a box that no triplet uses."""
-        try:
-            self._located(image, box, name, frame).row(image.table)
-        except _NotPlacedError as error:
-            self._drop(str(error))
-
-    def acts(self, name: str) -> bool:
-        """Whether a name is one of who acts: one of the dataset's subjects, or a person's where that is one of them."""
-        return name in self._subjects or (SUBJECT in self._subjects and names_person(name))
-
-    def _subject_name(self, name: str) -> str:
-        """The label of a subject: its own among the dataset's, else that of all."""
-        return name if name in self._subjects else self._subject
-
-    def announce(self) -> None:
-        """Say how many boxes reach far out of their images."""
-        if self._outside.count:
-            many = f"{self._outside.count:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
-            self._context.announce(f"{many} (the first: {self._outside.first}): is it another {arg('coords')}?")
+    def _row(self, image: AnsweredImage, placed: _Placed) -> int:
+        """The index of a box in the record, to which it is added if it is new."""
+        return placed if isinstance(placed, int) else image.table.add(*placed)
 
     def _drop(self, reason: str) -> None:
         self._context.drop(reason, self._context.place)
 
-    def _object_name(self, name: str) -> str | None:
-        spelled = label_of(name)
-        return spelled if self._spelling is None else self._spelling.object(spelled)
+    def _object_name(self, name: str) -> str:
+        spelled: str | None = label_of(name)
+        if self._spelling is not None and spelled is not None:
+            spelled = self._spelling.object(spelled)
+        if spelled is None:
+            raise _NotPlacedError("an object outside the vocabulary")
+        return spelled
 
     def _placed(
         self, image: AnsweredImage, place: Place, label: str | None, claims: Claims, frame: Frame | None
-    ) -> _Placed | None:
-        """A claim's person or object; None for one that is left out."""
-        try:
-            if isinstance(place, list):
-                pixels = self._pixels(place, image, frame)
-                if label is None:
-                    raise _NotPlacedError("a triplet whose object has no name")
-                return _Placed(pixels, label)
-            if isinstance(place, int):
-                return self._of_index(image, place)
-            if isinstance(place, str):
-                return self._of_name(image, [label_of(place), *([label] if label is not None else [])], claims, frame)
+    ) -> _Placed:
+        """A claim's person or object, by its box, by the index of one of --boxes (those of the answer itself are found
+        by then), or by a name that one box has."""
+        if isinstance(place, list):
+            pixels = self._pixels(place, image, frame)
+            if label is None:
+                raise _NotPlacedError("a triplet whose object has no name")
+            return pixels, label
+        if isinstance(place, int):
+            if not self._indexed:
+                raise DataError(
+                    f"names boxes by index; give the boxes that were shown with {arg('boxes', like='FILE')}"
+                )
+            if image.shown is None or not 0 <= place < len(image.shown["boxes"]):
+                raise _NotPlacedError("a triplet with the index of a box that is not there")
+            return place
+        if place is None:
             raise _NotPlacedError("a triplet without a person or an object, or with a box that is not four numbers")
-        except _NotPlacedError as error:
-            self._drop(str(error))
-            return None
-
-    def _of_index(self, image: AnsweredImage, index: int) -> _Placed:
-        """A box of --boxes by its number (those of the answer itself are found by then)."""
-        if not self._indexed:
-            raise DataError(f"names boxes by index; give the boxes that were shown with {arg('boxes', like='FILE')}")
-        if image.shown is not None and 0 <= index < len(image.shown["boxes"]):
-            return _Placed(image.shown["boxes"][index], image.shown["labels"][index], index)
-        raise _NotPlacedError("a triplet with the index of a box that is not there")
-
-    def _of_name(self, image: AnsweredImage, names: Sequence[str], claims: Claims, frame: Frame | None) -> _Placed:
-        """The one box with this name (the first of `names` that any has) in the answer itself, or in --boxes."""
-        for name in names:
-            own = claims.located_by_name.get(name, ())
+        for name in filter(None, (label_of(place), label)):
+            own, shown = claims.located_by_name.get(name, ()), image.shown_by_name.get(name, ())
             if len(own) == 1:
                 return self._located(image, *own[0], frame)
-            indices = image.shown_by_name.get(name, ())
-            if len(indices) == 1 and not own and image.shown is not None:
-                return _Placed(image.shown["boxes"][indices[0]], name, indices[0])
+            if len(shown) == 1 and not own:
+                return shown[0]
         if not self._indexed and not claims.located:
             raise _NotPlacedError(f"a triplet without boxes ({arg('boxes', like='FILE')} gives a detector's)")
         raise _NotPlacedError("a triplet that names a label of no box, or of several")
 
     def _located(self, image: AnsweredImage, box: list[float], name: str, frame: Frame | None) -> _Placed:
         """A box with a name as a box of the record; all names of persons become `person`."""
-        pixels = self._pixels(box, image, frame)
-        own = label_of(name) in self._subjects - {SUBJECT}
-        label = label_of(name) if own else SUBJECT if label_of(name) in PERSONS else self._object_name(name)
-        if label is None:
-            raise _NotPlacedError("an object outside the vocabulary")
-        return _Placed(pixels, label)
+        pixels, name = self._pixels(box, image, frame), label_of(name)
+        if name in self._subjects and name != SUBJECT:
+            return pixels, name
+        return pixels, SUBJECT if name in PERSONS else self._object_name(name)
 
     def _pixels(self, box: Sequence[float], image: AnsweredImage, frame: Frame | None) -> list[float]:
         """The box in pixels; raises `UsageError` if the convention of its numbers is unknown."""
@@ -216,10 +196,9 @@ class Placer:
         if x2 < x1 or y2 < y1:
             raise _NotPlacedError("a box whose second corner lies before its first")
         self._boxes += 1
-        if image.size is not None:
-            width, height = image.size
-            if x1 < -0.1 * width or y1 < -0.1 * height or x2 > 1.1 * width or y2 > 1.1 * height:
-                self._outside.add(f"{self._context.place}: {list(box)}")
+        width, height = image.size or (float("inf"), float("inf"))
+        if x1 < -0.1 * width or y1 < -0.1 * height or x2 > 1.1 * width or y2 > 1.1 * height:
+            self._outside.add(f"{self._context.place}: {list(box)}")
         return pixels
 
 
@@ -227,7 +206,7 @@ def _readings(box: Sequence[float], size: Size | None) -> str:
     """For a message: what a box is in pixels by several conventions, if the picture's size is known."""
     if size is None:
         return ""
-    said = [f"{[round(number, 1) for number in parse_frame(name).to_pixels(box, size)]} as {name}" for name in _SHOWN]
+    said = [f"{[round(number, 1) for number in Frame(kind).to_pixels(box, size)]} as {kind}" for kind in _SHOWN]
     return f"; the first, {[*box]}, is in pixels {', '.join(said)}"
 
 

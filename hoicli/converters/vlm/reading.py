@@ -21,36 +21,28 @@ unchanged; `--to-vocabulary` maps them, gerunds included, to the dataset's own a
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, Noticed
-from hoicli.converters.vlm.claims import Claim, claims_of
-from hoicli.converters.vlm.doubts import order_doubt, scale_doubt
-from hoicli.converters.vlm.forms import Question, Reading, is_phrase, read_answer
+from hoicli.converters.vlm.claims import Claim, Claims, claims_of
+from hoicli.converters.vlm.forms import Question, is_phrase, read_answer
 from hoicli.converters.vlm.frames import Frame, parse_frame
-from hoicli.converters.vlm.keys import numbers_of
+from hoicli.converters.vlm.keys import Named, numbers_of
 from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
 from hoicli.converters.vlm.names import verbs_of
 from hoicli.converters.vlm.placing import AnsweredImage, Placer, size_of
-from hoicli.converters.vlm.rows import (
-    ANSWER_KEYS,
-    benchmark_of,
-    content,
-    failure_in,
-    image_named_in,
-    is_answers,
-    rows,
-    task_of,
-)
+from hoicli.converters.vlm.rows import answer_in, benchmark_of, failure_in, image_named_in, is_answers, rows, task_of
 from hoicli.errors import DataError, arg
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems
 from hoicli.records.names import image_id_of, path_of
 from hoicli.records.parsing import Record, parse
+
+_OF_TOKENS = {"loc": ("1000", "<loc_>"), "bins": ("relative", "<loc>")}
+"""The convention that tokens of a kind imply, whatever --coords says, and how a note calls them."""
 
 
 def sniff(source: Source) -> bool:
@@ -60,7 +52,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image with a readable answer, in the order of first appearance."""
-    reader = _AnswerReader(source, context)
+    reader = _AnswerReader(context)
     for place, row in rows(source, context):
         context.place = place
         try:
@@ -75,15 +67,15 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 class _AnswerReader:
     """Turns rows into images, row by row (`context.place` is the current row); `records` yields them."""
 
-    def __init__(self, source: Source, context: Context) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
         self._frame = parse_frame(context.coords) if context.coords is not None else None
         self._detections = _detections(context)
-        self._placer = Placer(context, indexed=self._detections is not None)
+        self._placer = Placer(context, indexed=context.boxes is not None)
         self._images: dict[str, AnsweredImage] = {}
         self._paths: dict[str, str] = {}
         self._announced: set[str] = set()
-        self._noticed: dict[str, Noticed] = defaultdict(Noticed)
+        self._boxes_only = Noticed()
 
     def add(self, row: Any) -> None:
         """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
@@ -97,12 +89,8 @@ class _AnswerReader:
                 raise DataError(f"no detections, but {benchmark_of(row)}")
             self._announce_once(f"{benchmark_of(row)}, too, as they are")
         image = self._image(row)
-        key = next((key for key in ANSWER_KEYS if row.get(key) is not None), None)
-        if key is None:
-            raise DataError(f"has no answer; put the model's text under {ANSWER_KEYS[0]!r}")
-        answer = content(row[key])
+        key, answer = answer_in(row)
         person, other = (numbers_of(row.get(name)) for name in ("person_bbox", "object_bbox"))
-        action = row.get("action") if isinstance(row.get("action"), str) else None
         label = next((row[name] for name in ("object_category", "object") if isinstance(row.get(name), str)), None)
         if person and other and isinstance(answer, str) and is_phrase(answer):
             phrase = {"subject": person, "object": other, "object_class": label, "verb": answer}
@@ -110,36 +98,31 @@ class _AnswerReader:
             image.read |= bool(claims.triplets)
             frame: Frame | None = self._frame or self._known("pixels", "person_bbox and object_bbox of the rows")
         else:
-            row_frame = self._row_frame(row, key)
-            verbs = verbs_of(action, label) if action is not None else []
-            reading = self._read(answer, Question(verbs, label, self._placer.acts))
+            frame = self._row_frame(row, key)
+            verbs = verbs_of(row.get("action"), label) if isinstance(row.get("action"), str) else []
+            reading = read_answer(answer, Question(verbs, label, self._placer.acts))
+            for reason in reading.reports:
+                self._drop(reason)
             claims = reading.claims
             if not claims.understood:
                 return
-            frame = self._tokens_frame(reading) or row_frame
-            if isinstance(answer, str) and (orders := order_doubt(answer[: 1 << 20], frame)):
-                self._drop(f"an answer that says another order of its boxes' numbers than {arg('coords')}", *orders)
-                return
-            boxes = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
-            boxes += [box for box, _ in claims.located]
-            if readings := scale_doubt((box for box in boxes if isinstance(box, list)), frame):
-                self._drop(f"an answer whose boxes have another scale than {arg('coords')}", *readings)
+            if reading.form == "tokens":
+                frame = self._tokens_frame(reading.tokens, frame)
+            if frame is not None and self._contradicted(frame, answer, claims):
                 return
             image.read = True
             if self._context.scores == "tokens":
                 claims.triplets = self._by_tokens(claims.triplets, answer, logprobs_in(row))
                 image.token_scores |= any(claim.score is not None for claim in claims.triplets)
-        for claim in claims.triplets:
-            self._placer.add_claim(image, claim, claims, frame)
-        if not claims.triplets and claims.located:
-            self._notice("answers that tell of boxes only, which are kept without triplets")
-            for box, name in claims.located:
-                self._placer.add_box(image, box, name, frame)
+        self._placer.add_answer(image, claims, frame)
+        if claims.located and not claims.triplets:
+            self._boxes_only.add(self._context.place)
 
     def records(self) -> Iterator[Record]:
         """The images with a readable answer."""
-        for what, noticed in self._noticed.items():
-            self._context.announce(f"{what}: {noticed}")
+        if self._boxes_only.count:
+            what = "answers that tell of boxes only, which are kept without triplets"
+            self._context.announce(f"{what}: {self._boxes_only}")
         given = [score is not None for image in self._images.values() for score in image.hois.values()]
         if any(given) and not all(given):
             missing = f"{given.count(False):,} of {len(given):,} triplets have no score"
@@ -147,9 +130,7 @@ class _AnswerReader:
         elif given and not any(given):
             self._context.announce("the answers give no scores: good for mF1 (hoicli shoe-eval), mAP needs them")
         self._placer.announce()
-        for image in self._images.values():
-            if image.read:
-                yield image.record()
+        yield from (image.record() for image in self._images.values() if image.read)
 
     def _image(self, row: dict[str, Any]) -> AnsweredImage:
         """The image of a row, created at its first row; with --boxes it begins with these."""
@@ -163,7 +144,7 @@ class _AnswerReader:
             base = None if file_name is None else file_name.replace("\\", "/").rsplit("/", 1)[-1]
             image = AnsweredImage(image_id, base, self._context.image_sizes.get(str(image_id)))
             self._images[str(image_id)] = image
-            if self._detections is not None and str(image_id) in self._detections:
+            if str(image_id) in self._detections:
                 image.show(self._detections[str(image_id)])
         image.size = image.size or size_of(row)
         return image
@@ -182,6 +163,30 @@ class _AnswerReader:
                 return self._known("pixels", "sub_bbox and obj_bbox of mllms-zs-hoi")
         return None
 
+    def _tokens_frame(self, kind: str, of_row: Frame | None) -> Frame | None:
+        """The convention of tokens; --coords comes before that of <box>, whose numbers a model may have been trained on
+        otherwise, not before those that count bins."""
+        if kind in _OF_TOKENS:
+            convention, name = _OF_TOKENS[kind]
+            self._announce_once(f"boxes in {name} tokens: taken as their model writes them")
+            return Frame(convention)
+        if kind == "box" and self._frame is None:
+            return self._known("1000", "boxes in <box> or <|box_start|> tokens")
+        return of_row
+
+    def _contradicted(self, frame: Frame, answer: Any, claims: Claims) -> bool:
+        """Whether an answer says that its boxes follow another convention, or its numbers do; counted if so."""
+        if isinstance(answer, str) and frame.contradicts_order(answer[: 1 << 20]):
+            self._drop(f"an answer that says another order of its boxes' numbers than {arg('coords')}")
+            return True
+        places = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
+        places += [box for box, _ in claims.located]
+        boxes = [place for place in places if isinstance(place, list) and not isinstance(place, Named)]
+        if frame.contradicts_scale([box for box in boxes if len(box) == 4]):
+            self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
+            return True
+        return False
+
     def _known(self, kind: str, what: str) -> Frame:
         """The frame of boxes whose convention is known; a note says so once."""
         self._announce_once(f"{what}: taken as {kind}; {arg('coords')} says otherwise")
@@ -192,20 +197,11 @@ class _AnswerReader:
             self._announced.add(what)
             self._context.announce(what)
 
-    def _read(self, answer: Any, question: Question) -> Reading:
-        """What is read in an answer; what it leaves out is counted."""
-        reading = read_answer(answer, question)
-        for reason, readings in reading.reports:
-            self._drop(reason, *readings)
-        return reading
-
     def _by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
         """The claims with the scores of their tokens, or without scores, and counted, where there are none."""
         try:
-            tokens = Tokens(answer, logprobs) if isinstance(answer, str) else None
+            tokens = Tokens(answer, logprobs)
         except ValueError:
-            tokens = None
-        if tokens is None:
             self._drop("the scores of an answer without log-probabilities of its tokens (its triplets are kept)")
             return [replace(claim, score=None) for claim in claims]
         self._announce_once(f"{arg('scores')} tokens: the score of a triplet is {RULE}")
@@ -215,32 +211,15 @@ class _AnswerReader:
                 self._drop("the score of a triplet whose words are not found among the tokens (it is kept)")
         return found
 
-    def _tokens_frame(self, reading: Reading) -> Frame | None:
-        """The convention of an answer's tokens; --coords comes before that of <box>, whose numbers a model may have
-        been trained on otherwise, not before those that count bins."""
-        if reading.frame is None or (reading.source.startswith("boxes in <box>") and self._frame is not None):
-            return self._frame if reading.frame is not None else None
-        if reading.source.startswith("boxes in <box>"):
-            return self._known(reading.frame.kind, reading.source)
-        self._announce_once(f"{reading.source}: taken as their model writes them")
-        return reading.frame
-
-    def _drop(self, reason: str, *readings: str) -> None:
-        """Count a part that is left out; of one with several readings, the first is shown with them."""
-        said = f": read as {', or as '.join(readings)}" if readings else ""
-        self._context.drop(reason, f"{self._context.place}{said}")
-
-    def _notice(self, what: str) -> None:
-        """Count an answer that is read, but worth a note."""
-        self._noticed[what].add(self._context.place)
+    def _drop(self, reason: str) -> None:
+        """Count a part that is left out."""
+        self._context.drop(reason, self._context.place)
 
 
-def _detections(context: Context) -> dict[str, Record] | None:
-    """The records of --boxes by image; None when it was not given."""
-    if context.boxes is None:
-        return None
+def _detections(context: Context) -> dict[str, Record]:
+    """The records of --boxes by image."""
     found: dict[str, Record] = {}
-    for line in Stream([context.boxes], "boxes"):
+    for line in Stream([context.boxes], "boxes") if context.boxes is not None else ():
         record = parse(line)
         for problem in problems({"hois": [], **record}, None, scored=False):
             raise problem.error(line.place)

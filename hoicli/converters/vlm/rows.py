@@ -184,6 +184,14 @@ _BENCHMARKS: tuple[tuple[str, str, tuple[set[str], ...]], ...] = (
 """(task, what, the sets of keys of which one is there)."""
 
 
+def answer_in(row: Mapping[str, Any]) -> tuple[str, Any]:
+    """(key, answer) of a row: the text, or what was parsed already. Raises `DataError` for a row without one."""
+    keys = sorted((key for key in ANSWER_KEYS if key in row), key=lambda key: row[key] is None)
+    if not keys:
+        raise DataError(f"has no answer; put the model's text under {ANSWER_KEYS[0]!r}")
+    return keys[0], _content(row[keys[0]])
+
+
 def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
     """Rows of {outputs, preds, gt_paths}: three lists of one length. A repeated image is left out."""
     outputs, truth = source.mapping["outputs"], source.mapping["gt_paths"]
@@ -201,7 +209,7 @@ def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
         yield place, {**row, "response": output}
 
 
-def content(answer: Any) -> Any:
+def _content(answer: Any) -> Any:
     """The text of an answer in a chat completion or a batch's response; anything else unchanged."""
     for _ in range(6):
         if isinstance(answer, dict):

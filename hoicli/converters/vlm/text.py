@@ -81,28 +81,35 @@ def values_in(part: Spoken) -> Values:
         raise ValueError("several code fences in one answer")
     if fences:
         part = Spoken.at(fences[0][1], part.start + fences[0].start(1))
-    found = Values()
-    reader = _ValueReader(part, 0, part.start)
+    found, reader = Values(), _ValueReader(part)
     try:
-        while reader.opens():
+        while not reader.cut and reader.opens():
             value = reader.value(0)
             if value or not reader.cut:
                 found.values.append(value)
-            if reader.cut:
-                found.cut = True
-                return found
-        return found if reader.ended() else Values()
     except _CutOffError:
-        found.cut = True
-        return found
-    except _NoValueError:
+        reader.cut = True
+    except _NotJsonError:
         return Values()
+    found.cut = reader.cut
+    return found if reader.cut or not reader.next_mark() else Values()
 
 
 _FENCE = re.compile(r"```[a-zA-Z0-9_]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_SKIP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
+_TOKEN = re.compile(
+    r"(?P<mark>[{}\[\](),:])|(?P<number>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|"
+    r'"(?P<double>(?:[^"\\]|\\.)*)"|'
+    r"'(?P<single>(?:[^'\\]|\\.|'(?!\s*(?:[,:}\])]|\Z)))*)'",
+    re.DOTALL,
+)
+_WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
+_CLOSING = {"{": "}", "[": "]", "(": ")"}
+_ESCAPE = re.compile(r"\\(?:u(?P<code>[0-9a-fA-F]{4})|(?P<one>.))", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-class _NoValueError(Exception):
+class _NotJsonError(Exception):
     """There is no value at this place."""
 
 
@@ -110,134 +117,94 @@ class _CutOffError(Exception):
     """The text ends within a value of which nothing complete is left."""
 
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_SKIP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
-_DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_SINGLE = re.compile(r"'((?:[^'\\]|\\.|'(?!\s*(?:[,:}\])]|\Z)))*)'", re.DOTALL)
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
-_CLOSING = {"[": "]", "(": ")"}
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-
-
 class _ValueReader:
-    """Reads one value from a place in a text; `cut` says that the text ended within it."""
+    """Reads the values of a text one by one; `cut` says that the text ended within the last."""
 
-    def __init__(self, text: str, position: int, base: int = 0) -> None:
-        self.base = base
-        self.text = text
-        self.position = position
+    def __init__(self, text: Spoken) -> None:
         self.cut = False
+        self._text = text
+        self._at = 0
+
+    def next_mark(self) -> str:
+        """The next character, "" at the end of the text; spaces and comments are left behind."""
+        self._at = _SKIP.match(self._text, self._at).end()  # type: ignore[union-attr]
+        return self._text[self._at : self._at + 1]
 
     def opens(self) -> bool:
         """Whether an object or a list comes next, after a comma if need be."""
-        self._skip()
-        if self.text[self.position : self.position + 1] == ",":
-            self.position += 1
-            self._skip()
-        return self.text[self.position : self.position + 1] in ("{", "[")
-
-    def ended(self) -> bool:
-        """Whether nothing is left."""
-        return self.position >= len(self.text)
+        if self.next_mark() == ",":
+            self._at += 1
+        return self.next_mark() in ("{", "[")
 
     def value(self, depth: int) -> Any:
-        """The value at the position. Raises `_NoValueError`, or `_CutOffError` at the end of the text."""
-        self._skip()
-        head = self._head()
-        if depth > DEEPEST:
-            raise _NoValueError
-        if head == "{":
-            return self._object(depth)
-        if head in _CLOSING:
-            return self._list(depth, _CLOSING[head])
-        if head in "\"'":
-            return self._string()
-        if number := _NUMBER.match(self.text, self.position):
-            if number.end() == len(self.text):  # digits may be missing
+        """The next value. Raises `_NotJsonError`, or `_CutOffError` at the end of the text."""
+        token = self._token()
+        said, kind = token[0], token.lastgroup
+        if said in _CLOSING and depth < DEEPEST:
+            return self._object(depth + 1) if said == "{" else self._list(_CLOSING[said], depth + 1)
+        if kind in ("double", "single"):
+            return self._string(token)
+        if kind == "number":
+            if token.end() == len(self._text):  # digits may be missing
                 raise _CutOffError
-            self.position = number.end()
-            text = number.group()
-            return float(text) if not text.lstrip("-").isdigit() or len(text) > 15 else int(text)
-        word = _WORD.match(self.text, self.position)
-        if word is not None and word.group() in _WORDS:
-            self.position = word.end()
-            return _WORDS[word.group()]
-        raise _NoValueError
+            return float(said) if not said.lstrip("-").isdigit() or len(said) > 15 else int(said)
+        if said in _WORDS:
+            return _WORDS[said]
+        raise _NotJsonError
 
-    def _list(self, depth: int, closing: str) -> list[Any]:
-        self.position += 1
+    def _list(self, closing: str, depth: int) -> list[Any]:
+        """The items to the closing bracket; of a list that is cut off those that are complete."""
         items: list[Any] = []
-        while True:
-            try:
-                self._skip()
-                if self._head() == closing:
-                    self.position += 1
-                    return items
-                if self._head() == "," and items:
-                    self.position += 1
+        try:
+            while self.next_mark() != closing:
+                if items and self.next_mark() == ",":
+                    self._at += 1
                     continue
-                items.append(self.value(depth + 1))
+                items.append(self.value(depth))
                 if self.cut:
                     return items
-                self._skip()
-                if self._head() not in ",{[" + closing:
-                    raise _NoValueError
-            except _CutOffError:
-                self.cut = True
-                return items
+                if self.next_mark() not in {",", "{", "[", "", closing}:
+                    raise _NotJsonError
+            self._at += 1
+        except _CutOffError:
+            self.cut = True
+        return items
 
     def _object(self, depth: int) -> dict[str, Any]:
-        self.position += 1
+        """The entries to the closing bracket; one that is cut off is kept if its last value is complete but for the end
+        of a list of objects or lists."""
         entries: dict[str, Any] = {}
-        while True:
-            self._skip()
-            head = self._head()
-            if head == "}":
-                self.position += 1
-                return entries
-            if head == ",":
-                self.position += 1
+        while self.next_mark() != "}":
+            if self.next_mark() == ",":
+                self._at += 1
                 continue
-            key = self._key()
-            self._skip()
-            if self._head() != ":":
-                raise _NoValueError
-            self.position += 1
-            entries[key] = value = self.value(depth + 1)
-            if self.cut:  # a list in it was cut off; whole items in that list are kept, half an item is not
-                if isinstance(value, list) and value and all(isinstance(item, dict | list) for item in value):
-                    return entries
-                if isinstance(value, dict):
+            token = self._token()
+            if token.lastgroup in ("mark", "number"):
+                raise _NotJsonError
+            key = self._string(token)
+            if self._token()[0] != ":":
+                raise _NotJsonError
+            entries[key] = value = self.value(depth)
+            if self.cut:
+                whole = isinstance(value, list) and value and all(isinstance(item, dict | list) for item in value)
+                if whole or isinstance(value, dict):
                     return entries
                 raise _CutOffError
+        self._at += 1
+        return entries
 
-    def _key(self) -> str:
-        if self._head() in "\"'":
-            return self._string()
-        word = _WORD.match(self.text, self.position)
-        if word is None:
-            raise _NoValueError
-        self.position = word.end()
-        return word.group()
+    def _token(self) -> re.Match[str]:
+        mark = self.next_mark()
+        token = _TOKEN.match(self._text, self._at)
+        if token is None:
+            raise _CutOffError if mark in ("", '"', "'") else _NotJsonError
+        self._at = token.end()
+        return token
 
-    def _string(self) -> str:
-        pattern = _DOUBLE if self._head() == '"' else _SINGLE
-        match = pattern.match(self.text, self.position)
-        if match is None:
-            raise _CutOffError
-        self.position = match.end()
-        return Spoken.at(_unescaped(match.group(1)), self.base + match.start(1))
-
-    def _skip(self) -> None:
-        match = _SKIP.match(self.text, self.position)
-        self.position = match.end() if match else self.position
-
-    def _head(self) -> str:
-        """The character at the position. Raises `_CutOffError` at the end of the text."""
-        if self.position >= len(self.text):
-            raise _CutOffError
-        return self.text[self.position]
+    def _string(self, token: re.Match[str]) -> str:
+        """The content of a string, or a word, with its place."""
+        kind = token.lastgroup or ""
+        return Spoken.at(_unescaped(token[kind]), self._text.start + token.start(kind))
 
 
 def _unescaped(text: str) -> str:
@@ -246,11 +213,6 @@ def _unescaped(text: str) -> str:
         return text
 
     def character(match: re.Match[str]) -> str:
-        if match["code"]:
-            return chr(int(match["code"], 16))
-        return _ESCAPES.get(match["one"], match["one"])
+        return chr(int(match["code"], 16)) if match["code"] else _ESCAPES.get(match["one"], match["one"])
 
     return _ESCAPE.sub(character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-_ESCAPE = re.compile(r"\\(?:u(?P<code>[0-9a-fA-F]{4})|(?P<one>.))", re.DOTALL)
