@@ -2,7 +2,8 @@
 
     {"name": "hico-75", "like": "hico", "threshold": 0.75}
 
-A file names the row it is `like` and what differs, or everything (formats/protocol.schema.json)."""
+A file names the row it is `like` and what differs, or everything (formats/protocol.schema.json). Another package adds
+such an object as a dict, under an entry point of the group `hoicli.protocols` that has the protocol's name."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from hoicli.evaluation.grids import EVERY_RECALL, GRIDS
 from hoicli.evaluation.protocols import COUNTED_IMAGES, PROTOCOLS, Protocol
 from hoicli.evaluation.selection import protocols, rows_of
 from hoicli.io.messages import display_name
+from hoicli.io.plugins import plugin
 from hoicli.records.parsing import Record, is_number, read_object, short
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.labels import Vocabulary
@@ -39,22 +41,22 @@ _NOT_GIVEN = ("roles", *_OF_VIEWS)
 
 
 def chosen_protocols(names: Iterable[str], dataset: str | None = None) -> list[Protocol]:
-    """The rows that `--protocol` names: as `protocols`, and after them those of files. Raises what `protocols` and
-    `read_protocol` raise, and `UsageError` for files of another dataset or with one name."""
+    """The rows that `--protocol` names: as `protocols`, and after them those of files and of other packages. Raises
+    what `protocols` and `read_protocol` raise, and `UsageError` for such rows of another dataset or with one name."""
     listed = [part.strip() for text in names for part in text.split(",")]
-    files = [part for part in dict.fromkeys(listed) if part.endswith(ENDING)]
-    others = [part for part in listed if not part.endswith(ENDING)]
-    if not files:
+    brought = [part for part in dict.fromkeys(listed) if _is_brought(part)]
+    others = [part for part in listed if part not in brought]
+    if not brought:
         return protocols(others, dataset)
     if dataset is None and set(others) <= {"all"}:
-        dataset = _dataset_of(files[0])
+        dataset = _dataset_of(brought[0])
     rows = protocols(others, dataset) if others else []
     vocabulary = load(dataset or rows[0].dataset)
-    for path in files:
-        row = read_protocol(path, vocabulary)
+    for name in brought:
+        row = read_protocol(name, vocabulary)
         if any(row.name == other.name for other in rows):
             raise UsageError(
-                f"{arg('protocol', path)}: there is another protocol called {row.name}; give one another name"
+                f"{arg('protocol', name)}: there is another protocol called {row.name}; give one another name"
             )
         rows.append(row)
     return rows
@@ -66,6 +68,11 @@ def explicit(names: Iterable[str]) -> frozenset[str]:
     return frozenset(str(_record(part)["name"]) if part.endswith(ENDING) else part for part in listed)
 
 
+def _is_brought(name: str) -> bool:
+    """Whether a name is that of a file, or of a row that another package adds."""
+    return name.endswith(ENDING) or (name not in (*PROTOCOLS, "all") and plugin("protocols", name) is not None)
+
+
 def protocol_record(row: Protocol) -> Record:
     """The row as its file has it."""
     record: Record = {name: getattr(row, name) for name in _columns()}
@@ -74,14 +81,17 @@ def protocol_record(row: Protocol) -> Record:
 
 
 def read_protocol(path: str, vocabulary: Vocabulary) -> Protocol:
-    """The protocol of a file, for a dataset. Its signature has a digest of what it computes. Raises `DataError` that
-    names the file and the field, `UsageError` if it says that it is of another dataset."""
+    """The protocol of a file, or the one that another package adds under this name, for a dataset. Its signature has a
+    digest of what it computes, or the package with its version. Raises `DataError` that names the file and the field,
+    `UsageError` if it says that it is of another dataset."""
     record, bad = _record(path), _errors(path)
     named = record.get("dataset", vocabulary.name)
     if named in DATASETS and named != vocabulary.name:
         raise UsageError(f"{arg('protocol', path)}: of {named}, not {vocabulary.name}; name protocols of one dataset")
     row = _row(record, vocabulary, bad)
     _check_together(row, vocabulary, bad)
+    if not path.endswith(ENDING) and (added := plugin("protocols", path)):
+        return replace(row, changed=(("row", added.owner),))
     numbers = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}
     digest = sha256(orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
     return replace(row, changed=(("row", digest),))
@@ -100,9 +110,15 @@ def _columns() -> dict[str, Field[Any]]:
 
 
 def _record(path: str) -> Record:
-    """The object in a file, whose fields there are, and whose name is sound."""
+    """The object in a file, or that another package gives under this name; its fields exist, and its name is sound."""
     bad = _errors(path)
-    record = read_object(path, "protocol", "a few fields", most=LARGEST)
+    if path.endswith(ENDING):
+        record = read_object(path, "protocol", "a few fields", most=LARGEST)
+    else:
+        added = plugin("protocols", path)
+        if added is None or not isinstance(added.value, Mapping):
+            raise bad("hoicli.protocols", "the entry point must name a dict, with the fields of a protocol's file")
+        record = {**added.value, "name": path}
     known = ["like", *_columns()]
     for name in record:
         if name not in known:

@@ -1,4 +1,5 @@
-"""Which rows apply to which dataset, and the rows that `--protocol` and its kin choose."""
+"""Which rows apply to which dataset, which of them a benchmark's table has, and the rows that `--protocol` and its kin
+choose."""
 
 from __future__ import annotations
 
@@ -11,11 +12,22 @@ from typing import Any
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.grids import EVERY_RECALL, GRIDS
 from hoicli.evaluation.protocols import COUNTED_IMAGES, NO_SHIFT, PROTOCOLS, Protocol
+from hoicli.io import plugins
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
-MAIN = {name: name for name in ("hico", "swig", "hoia", "ambiguous-hoi")} | {"vcoco": "vcoco-s1"}
-"""The main protocol of each dataset that has protocols of its own."""
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "hico": ("hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"),
+    "swig": ("swig",),
+    "vcoco": ("vcoco-agent", "vcoco-s1", "vcoco-s2", "vcoco-qpic"),
+    "hoia": ("hoia",),
+    "ambiguous-hoi": ("ambiguous-hoi",),
+}
+"""The default table of each benchmark: what `all` means, and what is evaluated where nothing is named. PROTOCOLS says
+what exists; a row that is added there is in no table before it is named."""
+
+MAIN = {name: table[0] for name, table in TABLES.items()} | {"vcoco": "vcoco-s1"}
+"""The main protocol of each benchmark."""
 
 DIAGNOSED = {"hico": "diag", "vcoco": "vcoco-s1"}
 """The protocol whose definition of a correct box the error types use."""
@@ -57,11 +69,20 @@ def _model(vocabulary: Vocabulary) -> str:
 
 @cache
 def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
-    """The rows that apply to a dataset, by name: its own, else those of HICO-DET or V-COCO adapted to it."""
+    """The rows that apply to a dataset, by name: its own, and without a table of its own also those of HICO-DET or
+    V-COCO adapted to it."""
     files = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
     own = {row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == files}
+    if files in TABLES:
+        return own
     models = (row for row in PROTOCOLS.values() if row.dataset == _model(vocabulary) and not row.whole_image)
-    return own or {row.name: adapted(row, vocabulary) for row in models}
+    return {row.name: adapted(row, vocabulary) for row in models} | own
+
+
+def _table(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The default table of a dataset: its own, else that of the dataset whose rules it takes."""
+    name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
+    return TABLES.get(name, TABLES[_model(vocabulary)])
 
 
 def main_protocol(vocabulary: Vocabulary) -> Protocol:
@@ -110,7 +131,7 @@ def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> 
     if unknown:
         near = get_close_matches(unknown[0].lower(), PROTOCOLS, n=1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
-        known = ", ".join(PROTOCOLS)
+        known = ", ".join([*PROTOCOLS, *plugins.names("protocols")])
         raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
     datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in listed if name != "all")
     dataset = dataset or next(iter(datasets), "hico")
@@ -123,8 +144,7 @@ def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> 
         raise UsageError(f"{arg('protocol', ', '.join(others))}: of {theirs}, not {vocabulary.name}; {fix}")
     if not listed:
         listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
-    every = [name for name, row in rows.items() if not row.whole_image]
-    chosen = [name for part in listed for name in (every if part == "all" else [part])]
+    chosen = [name for part in listed for name in (_table(vocabulary) if part == "all" else [part])]
     return [rows[name] for name in dict.fromkeys(chosen)]
 
 

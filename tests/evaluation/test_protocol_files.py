@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -166,3 +168,59 @@ def test_files_that_do_not_go_together(hoicli: Hoicli, tmp_path: Path) -> None:
     assert "like: vcoco-s1 is not of hico" in result.err
     result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", tmp_path / "none.json")
     assert (result.code, result.err) == (1, f"{tmp_path / 'none.json'}: no such file; check the path\n")
+
+
+class Entry:
+    """An entry point of an installed package."""
+
+    def __init__(self, name: str, value: object, version: str = "1.2") -> None:
+        self.name, self.dist = name, SimpleNamespace(name="hoi-strict", version=version)
+        self._value = value
+
+    def load(self) -> object:
+        return self._value
+
+
+@pytest.fixture
+def added(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes a protocol look installed by another package."""
+
+    def add(name: str, value: object) -> None:
+        def entries(*, group: str, **named: str) -> list[Entry]:
+            return [Entry(name, value)] if group == "hoicli.protocols" and named.get("name", name) == name else []
+
+        monkeypatch.setattr("importlib.metadata.entry_points", entries)
+
+    return add
+
+
+def test_another_package_adds_one(hoicli: Hoicli, tmp_path: Path, added: Callable[..., None]) -> None:
+    added("hico-75", {"like": "hico", "threshold": 0.75})
+    given = ("--gt", GT, PREDICTIONS)
+    before = hoicli("eval", *given)
+    assert "hico-75" not in before.out  # not named, so not looked at
+    ours = rows(hoicli("eval", *given, "--protocol", "hico,hico-75").out)
+    file = written(tmp_path / "x.json", {"name": "x", "like": "hico", "threshold": 0.75})
+    theirs = rows(hoicli("eval", *given, "--protocol", file).out)
+    assert [row["value"] for row in ours if row["protocol"] == "hico-75"] == [row["value"] for row in theirs]
+    assert all("|row:hoi-strict@1.2|" in row["signature"] for row in ours if row["protocol"] == "hico-75")
+    matches = tmp_path / "matches.jsonl"
+    matches.write_text(hoicli("match", *given, "--protocol", "hico,hico-75").out)
+    assert rows(hoicli("eval", matches, "--protocol", "hico,hico-75").out) == ours
+    assert "hico-75: like hico" in hoicli("eval", "--explain", "--protocol", "hico-75").out
+    assert "hico-image-ko, hico-75" in hoicli("eval", *given, "--protocol", "hico-57").err
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (object(), "hico-75: hoicli.protocols: the entry point must name a dict"),
+        ({"like": "hico", "threshold": 2}, "hico-75: threshold: 2 is no IoU"),
+        ({"like": "hico", "iou": 0.75}, "hico-75: iou: there is no such field"),
+    ],
+)
+def test_a_bad_one_of_another_package(hoicli: Hoicli, added: Callable[..., None], value: object, problem: str) -> None:
+    added("hico-75", value)
+    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", "hico-75")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(problem)
