@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.listed import AT_ONCE, Listed, Ties, taken
+from hoicli.evaluation.listed import Listed
 from hoicli.records.ids import Texts
 from hoicli.records.kit import Bools, Floats, Ints
 
@@ -127,7 +127,7 @@ class ErrorColumns:
         return self.listed.score
 
     @cached_property
-    def image(self) -> NDArray[np.int32]:
+    def image(self) -> Ints:
         """[T] the image of each."""
         return self.listed.image
 
@@ -161,7 +161,7 @@ class Corrections:
         self._errors, self._missed = errors, missed
         count = len(errors.score)
         kind = np.int32 if count < 1 << 31 else np.int64
-        by_score: NDArray[Any] = Ties(errors.listed).broken(np.argsort(-errors.score)).astype(kind)
+        by_score = errors.listed.by_score()
         # One number of (class, rank among all) for every prediction: kept predictions stay in order, and the few
         # repairs are inserted where their number belongs.
         self._place: NDArray[Any] = np.empty(count, dtype=kind)
@@ -176,12 +176,8 @@ class Corrections:
         return key
 
     def _before(self, rows: Ints, keys: Ints) -> Ints:
-        """[K] how many of some predictions, as they rank, come before each key; without a number for each of them at
-        a time."""
-        before = np.zeros(len(keys), dtype=np.int64)
-        for start in range(0, len(rows), AT_ONCE):
-            part = rows[start : start + AT_ONCE]
-            before += np.searchsorted(self._key(part, self._errors.interaction[part]), keys)
+        """[K] how many of some predictions, as they rank, come before each key."""
+        before: Ints = np.searchsorted(self._key(rows, self._errors.interaction[rows]), keys)
         return before
 
     def after(self, oracles: Sequence[str]) -> Applied:
@@ -218,15 +214,15 @@ class Corrections:
     def _lists(self, keep: Bools, fixed: Ints) -> Applied:
         """The ranked lists of the kept predictions, with the corrected ones in their new places; all ground truth."""
         errors = self._errors
-        rows = self._ranked[taken(keep, self._ranked)]
+        rows = self._ranked[keep[self._ranked]]
         order = fixed[np.argsort(self._repaired_key[fixed])]
         at = self._before(rows, self._repaired_key[order])
         classes = np.asarray(errors.repaired_class)[order]
         kind = np.promote_types(errors.interaction.dtype, classes.dtype)
         return Applied(
-            np.insert(taken(errors.interaction, rows).astype(kind, copy=False), at, classes),
-            np.insert(taken(errors.error, rows) == HIT, at, True),
-            np.insert(taken(errors.image, rows), at, errors.image[errors.repair[order]]),
+            np.insert(errors.interaction[rows].astype(kind, copy=False), at, classes),
+            np.insert(errors.error[rows] == HIT, at, True),
+            np.insert(errors.image[rows], at, errors.image[errors.repair[order]]),
             errors.truth_class,
             errors.truth_image,
         )

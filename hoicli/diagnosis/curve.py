@@ -14,7 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.evaluation.tally import ScoredLists, ranking
+from hoicli.evaluation.listed import ranking
+from hoicli.evaluation.tally import ScoredLists
 from hoicli.records.kit import Bools, Floats, Ints, starts_of
 
 

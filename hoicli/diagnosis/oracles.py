@@ -24,9 +24,9 @@ from hoicli.diagnosis.applied import COLUMNS, ORACLES, Applied, Corrections, Err
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
 from hoicli.diagnosis.repairs import ErrorTypes, Reading
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import Listed
+from hoicli.evaluation.listed import Listed, ranking
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import Mean, per_class, places, ranking, subset_classes, subset_means
+from hoicli.evaluation.tally import Mean, per_class, places, subset_classes, subset_means
 from hoicli.records.compact import Column
 from hoicli.records.ids import Texts
 from hoicli.records.kit import Bools, Floats, Ints

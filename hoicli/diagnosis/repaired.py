@@ -22,9 +22,10 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, Said
+from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import averaged, ranked_ap, ranking, subset_classes
+from hoicli.evaluation.tally import averaged, ranked_ap, subset_classes
 from hoicli.records.kit import Bools, Floats, Ints, expanded, find, rank_by_id
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -1,48 +1,44 @@
-"""All predictions of a model in few bytes, and their ranking, class by class."""
+"""All predictions of a model, and their ranking, class by class."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.records.compact import Column
 from hoicli.records.ids import Texts
-from hoicli.records.kit import Floats, Ints, Scalar, rank_by_id, starts_of
-
-AT_ONCE = 1 << 20
-"""Predictions that are sorted, or selected, at a time: all 64-bit numbers that this takes are of so many only."""
+from hoicli.records.kit import Floats, Growing, Ints, rank_by_id, runs_of, starts_of
 
 
 class Listed:
-    """The predictions of images, added in any order: image, class and score of each; about 11 bytes a prediction."""
+    """The predictions of images, added in any order: image, class and score of each."""
 
     def __init__(self) -> None:
         self.image_ids = Texts()
-        self._count = Column(np.int8)
-        self._interaction = Column(np.int16)
-        self._score = Column(np.float64)
+        self._counts = Growing(count=np.int32)
+        self._rows = Growing(interaction=np.int32, score=np.float64)
+        self._length = 0
 
     def __len__(self) -> int:
-        return len(self._score)
+        return self._length
 
     def add(self, image_ids: Sequence[str], image: Ints, interaction: Ints, score: Floats) -> None:
         """Add a batch: image [T], ascending, indexes image_ids; interaction [T] the classes, -1 for none."""
         self.image_ids.extend(image_ids)
-        self._count.add(np.bincount(image, minlength=len(image_ids)))
-        self._interaction.add(interaction)
-        self._score.add(score)
+        self._counts.add(count=np.bincount(image, minlength=len(image_ids)))
+        self._rows.add(interaction=interaction, score=score)
+        self._length += len(score)
 
     def merge(self, other: Listed) -> None:
         """Add the predictions of other images."""
         self.image_ids.extend(other.image_ids)
-        for column, more in ((self._count, other._count), (self._interaction, other._interaction)):
-            column.add(more.rows())
-        self._score.add(other._score.rows())
+        self._counts.merge(other._counts)
+        self._rows.merge(other._rows)
+        self._length += len(other)
 
     @staticmethod
     def disjoint(parts: Sequence[Listed]) -> bool:
@@ -52,25 +48,19 @@ class Listed:
         return not bool((hashes[1:] == hashes[:-1]).any())
 
     @property
-    def interaction(self) -> NDArray[np.signedinteger[Any]]:
-        """[T] the class of each prediction, in as few bytes as hold them."""
-        return np.asarray(self._interaction.rows())
+    def interaction(self) -> NDArray[np.int32]:
+        """[T] the class of each prediction."""
+        return self._rows["interaction"]
 
     @property
     def score(self) -> Floats:
         """[T] the score of each."""
-        return self._score.rows()
+        return self._rows["score"]
 
     @property
-    def start(self) -> Ints:
-        """[N + 1] where the predictions of each image begin."""
-        return starts_of(np.asarray(self._count.rows()))
-
-    @property
-    def image(self) -> NDArray[np.int32]:
-        """[T] the image of each prediction."""
-        counts = np.asarray(self._count.rows())
-        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    def image(self) -> Ints:
+        """[T] the image of each."""
+        return runs_of(starts_of(self._counts["count"]))
 
     def classless(self) -> int:
         """How many predictions have no class."""
@@ -83,51 +73,16 @@ class Listed:
         best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
         return int((self.interaction[best] < 0).sum()), len(best)
 
-    def ranked(
-        self, classes: NDArray[np.signedinteger[Any]], many: int, by_score: NDArray[np.signedinteger[Any]] | None = None
-    ) -> Ranked:
-        """The predictions with a class, by class, then descending score, then image id, then place in the image.
-        classes [T]: of each prediction, below `many`; -1 for none. by_score [T]: the order of all but for the classes,
-        if it is known.
+    def by_score(self) -> Ints:
+        """[T] the predictions by descending score, then image id, then place in the image."""
+        return by_score(self.score, lambda: np.argsort(rank_by_id(self.image_ids)[self.image], kind="stable"))
 
-        Some classes are sorted at a time: a sort of all would hold several 64-bit numbers for every prediction."""
-        bounds = starts_of(_counts(classes, many))
-        order: Any = np.empty(bounds[-1], dtype=np.int32 if len(classes) < 1 << 31 else np.int64)
-        ranked, score, ties = Ranked(order, bounds), self.score, Ties(self)
-        listed = classes if by_score is None else taken(classes, by_score)
-        for first, last in ranked.blocks():
-            rows: Any = np.flatnonzero((listed >= first) & (listed < last))
-            rows = ties.broken(rows[np.argsort(-score[rows])]) if by_score is None else by_score[rows]
-            order[bounds[first] : bounds[last]] = rows[np.argsort(classes[rows], kind="stable")]
-        return ranked
-
-
-class Ties:
-    """Ranks equal scores by image id, then by place in the image."""
-
-    def __init__(self, listed: Listed) -> None:
-        self._listed = listed
-        self._rank: Ints | None = None
-        self._start: Ints | None = None
-
-    def broken(self, rows: Ints) -> Ints:
-        """Predictions by descending score, with those of one score in their order."""
-        score = self._listed.score[rows]
-        same = score[1:] == score[:-1]
-        if not same.any():
-            return rows
-        tied = np.flatnonzero(np.r_[False, same] | np.r_[same, False])
-        run = np.cumsum(~np.r_[False, same])[tied]
-        among = rows[tied]
-        rows = rows.copy()
-        rows[tied] = among[np.lexsort((among, self._rank_of(among), run))]
-        return rows
-
-    def _rank_of(self, rows: Ints) -> Ints:
-        """[M] the place of each prediction's image among all images sorted by id."""
-        if self._rank is None or self._start is None:
-            self._rank, self._start = rank_by_id(self._listed.image_ids), self._listed.start
-        return self._rank[np.searchsorted(self._start, rows, side="right") - 1]
+    def ranked(self, classes: NDArray[np.signedinteger[Any]], many: int, order: Ints | None = None) -> Ranked:
+        """The predictions with a class, by class, then as in `by_score`. classes [T]: of each prediction, below `many`;
+        -1 for none. order: what `by_score` gives, if it is known."""
+        order = by_class(classes, self.by_score() if order is None else order)
+        bounds = starts_of(np.bincount(classes + 1, minlength=many + 1))
+        return Ranked(order[bounds[1] :], bounds[1:] - bounds[1])
 
 
 @dataclass(frozen=True)
@@ -137,32 +92,29 @@ class Ranked:
     order: Ints
     bounds: Ints
 
-    def blocks(self) -> Iterator[tuple[int, int]]:
-        """Runs of classes, (first, last + 1), with about AT_ONCE predictions each."""
-        first, classes = 0, len(self.bounds) - 1
-        while first < classes:
-            last = int(np.searchsorted(self.bounds, self.bounds[first] + AT_ONCE, side="right")) - 1
-            last = min(max(last, first + 1), classes)
-            yield first, last
-            first = last
 
-    def each(self, column: NDArray[Scalar]) -> NDArray[Scalar]:
-        """[R] a column of all predictions in this order."""
-        return taken(column, self.order)
+def ranking(
+    interaction: NDArray[np.signedinteger[Any]], score: Floats, arrangement: Callable[[], Ints] | None = None
+) -> Ints:
+    """[T] the order by class, then descending score, then place in `arrangement()` (in the arrays without one)."""
+    return by_class(interaction, by_score(score, arrangement or (lambda: np.arange(len(score)))))
 
 
-def taken(column: NDArray[Scalar], rows: NDArray[np.signedinteger[Any]]) -> NDArray[Scalar]:
-    """column[rows], without a 64-bit copy of all the rows."""
-    found = np.empty(len(rows), dtype=column.dtype)
-    for start, end in pairwise([*range(0, len(rows), AT_ONCE), len(rows)]):
-        found[start:end] = column[rows[start:end]]
-    return found
+def by_score(score: Floats, arrangement: Callable[[], Ints]) -> Ints:
+    """[T] the order by descending score, then place in `arrangement()`.
+
+    Equal scores are rare, so a fast unstable sort comes first; if two are equal, a stable sort follows. Either way the
+    order depends on the values alone, never on the sort's implementation."""
+    order = np.argsort(-score)
+    ordered = score[order]
+    if (ordered[1:] == ordered[:-1]).any():
+        order = arrangement()
+        order = order[np.argsort(-score[order], kind="stable")]
+    return order
 
 
-def _counts(classes: NDArray[np.signedinteger[Any]], many: int) -> Ints:
-    """[many] how many predictions each class has."""
-    counts = np.zeros(many, dtype=np.int64)
-    for start in range(0, len(classes), AT_ONCE):
-        part = classes[start : start + AT_ONCE]
-        counts += np.bincount(part[part >= 0], minlength=many)
-    return counts
+def by_class(classes: NDArray[np.signedinteger[Any]], order: Ints) -> Ints:
+    """[T] the predictions by class, and those of one class as in `order`."""
+    if classes.max(initial=0) < 1 << 15:
+        classes = classes.astype(np.int16)  # NumPy sorts these by their digits
+    return order[np.argsort(classes[order], kind="stable")]

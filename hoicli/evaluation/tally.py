@@ -5,7 +5,7 @@ predictions are ranked by (score, image id, position in the image) alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -18,12 +18,11 @@ from hoicli.errors import UsageError, arg
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import Listed, Ranked, taken
+from hoicli.evaluation.listed import Listed, Ranked
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
-from hoicli.records.compact import Column
-from hoicli.records.kit import Bools, Floats, Ints, joined, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, joined, starts_of
 from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.resampling.averaged import AveragedLists
 from hoicli.resampling.ranked import RankedLists
@@ -109,7 +108,7 @@ class Tally:
         matched = [protocol for protocol in protocols if not protocol.mean_of]
         self._classes = classes
         self.listed = Listed()
-        self._codes = {protocol.key: Column(np.uint8) for protocol in matched}
+        self._codes = Growing(**{protocol.key: np.uint8 for protocol in matched})
         self._truth: dict[str, Annotated] = {protocol.key: Annotated() for protocol in matched}
         self.caveats = 0
         """The mask of the caveats of these images' records or match records."""
@@ -129,8 +128,7 @@ class Tally:
         """Add a batch: image [T], ascending, indexes image_ids, interaction [T] the classes (-1 for none), codes [T]
         OUTCOMES."""
         self.listed.add(image_ids, image, interaction, score)
-        for name, code in codes.items():
-            self._codes[name].add(code)
+        self._codes.add(**codes)
 
     def add_batch(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> None:
         """Add a matched batch."""
@@ -161,8 +159,7 @@ class Tally:
         """Add another tally of the same protocols, gathered from other images."""
         self.listed.merge(other.listed)
         self.caveats |= other.caveats
-        for name, codes in other._codes.items():
-            self._codes[name].add(codes.rows())
+        self._codes.merge(other._codes)
         for name, annotated in other._truth.items():
             self._truth[name].parts += annotated.parts
 
@@ -209,7 +206,7 @@ class Tally:
                 yield protocol, ClassResults.mean(results), AveragedLists(several)
                 continue
             ranking = rankings[protocol.by_verb]
-            code, image = ranking.each(self._codes[protocol.key].rows()), ranking.each(images)
+            code, image = self._codes[protocol.key][ranking.order], images[ranking.order]
             counted = code <= TRUE_POSITIVE
             annotated = self._truth[protocol.key]
             lists = RankedLists(
@@ -233,7 +230,7 @@ class Tally:
         for protocol in self._protocols:
             if not protocol.mean_of:
                 ranking = rankings[protocol.by_verb]
-                code = ranking.each(self._codes[protocol.key].rows())
+                code = self._codes[protocol.key][ranking.order]
                 counted = code <= TRUE_POSITIVE
                 rows, bounds = ranking.order[counted], starts_of(counted)[ranking.bounds]
                 lists = ScoredLists(code[counted] == TRUE_POSITIVE, score[rows], bounds)
@@ -245,43 +242,21 @@ class Tally:
         return sorted(set(self.listed.image_ids).union(*(annotated.images() for annotated in self._truth.values())))
 
     def _result(self, protocol: Protocol, ranking: Ranked, vocabulary: Vocabulary) -> ClassResults:
-        """Class by class the results are independent; some classes are computed at a time, to save memory."""
         annotated = classes_of(self._truth[protocol.key].classes, vocabulary, protocol)
         positives = np.bincount(annotated, minlength=len(ranking.bounds) - 1)
-        ap, recall = np.zeros((2, len(positives)))
-        codes = self._codes[protocol.key].rows()
-        for first, last in ranking.blocks():
-            bounds = ranking.bounds[first : last + 1]
-            code = codes[ranking.order[bounds[0] : bounds[-1]]]
-            found = per_class(code, bounds - bounds[0], positives[first:last], protocol)
-            ap[first:last], recall[first:last] = found
-        return ClassResults(ap, recall, positives, averaged(positives, vocabulary, protocol))
+        code = self._codes[protocol.key][ranking.order]
+        found = per_class(code, ranking.bounds, positives, protocol)
+        return ClassResults(*found, positives, averaged(positives, vocabulary, protocol))
 
     def _ranking(self, vocabulary: Vocabulary, row: Protocol) -> Ranked:
         """All predictions ranked by the classes of a protocol."""
-        interaction = self.listed.interaction
-        if not row.by_verb:
-            return self.listed.ranked(interaction, self._classes)
-        of_verb = classes_of(np.arange(self._classes), vocabulary, row).astype(np.int32)
-        return self.listed.ranked(taken(np.append(of_verb, np.int32(-1)), interaction), len(vocabulary.verbs))
+        classes = classes_of(self.listed.interaction, vocabulary, row)
+        return self.listed.ranked(classes, len(vocabulary.verbs) if row.by_verb else self._classes)
 
     def _rankings(self, vocabulary: Vocabulary) -> dict[bool, Ranked]:
         """The rankings by whether the classes are verbs."""
         rows = {protocol.by_verb: protocol for protocol in self._protocols}
         return {by_verb: self._ranking(vocabulary, row) for by_verb, row in rows.items()}
-
-
-def ranking(interaction: NDArray[np.generic], score: Floats, arrangement: Callable[[], Ints] | None = None) -> Ints:
-    """[T] the order by class, then descending score, then place in `arrangement()` (in the arrays without one).
-
-    Equal scores are rare, so a fast unstable sort comes first; if two scores are equal, stable sorts follow. Either way
-    the order depends on the values alone, never on the sort's implementation."""
-    order = np.argsort(-score)
-    ordered = score[order]
-    if (ordered[1:] == ordered[:-1]).any():
-        order = np.arange(len(score)) if arrangement is None else arrangement()
-        order = order[np.argsort(-score[order], kind="stable")]
-    return order[np.argsort(interaction[order], kind="stable")]
 
 
 Numbers = TypeVar("Numbers", bound="NDArray[np.signedinteger[Any]]")

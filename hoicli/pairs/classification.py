@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
+from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.tally import ranking
 from hoicli.pairs.reading import PairBatch
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.kit import Bools, Floats, Growing, Ints

@@ -12,10 +12,11 @@ from hoicli.errors import UsageError, arg
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import gathered
-from hoicli.evaluation.tally import Mean, Tally, means, ranking
+from hoicli.evaluation.tally import Mean, Tally, means
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.classification import Localised

@@ -11,10 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import blocks_of, first_largest
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import ranking
 from hoicli.records.kit import Bools, Floats, Ints, expanded, find, joined
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.records.scenes import Scenes
@@ -51,8 +51,7 @@ class Opinion:
     def _ranking(self) -> tuple[Ints, Ints, Ints]:
         """(the predictions by class, then rising score; where each run of equal scores ends; of each place its run)."""
         class_, score = self.scenes.interaction, self.scenes.score
-        number = np.int16 if len(self.ap) < 1 << 15 else np.int32  # fewer bytes are sorted faster
-        order = ranking(class_.astype(number), -score)
+        order = ranking(class_, -score)
         ordered = class_[order], score[order]
         last = np.ones(len(order), dtype=bool)
         last[:-1] = (ordered[0][1:] != ordered[0][:-1]) | (ordered[1][1:] != ordered[1][:-1])

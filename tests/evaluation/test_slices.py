@@ -99,7 +99,7 @@ def test_parts_make_up_the_whole(data: Data) -> None:
     annotated = ground_truth(truth)
     counts: dict[str, Counter[tuple[str, int]]] = {}
     for row in rows:
-        codes = gathered._codes[row.key].rows().tolist()
+        codes = gathered._codes[row.key].tolist()
         of = dict(row.view).get("slice", "")
         counts.setdefault(f"{row.name}|{of}", Counter()).update(
             Counter(("code", code) for code in codes if code < 2)

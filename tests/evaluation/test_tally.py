@@ -12,6 +12,7 @@ import pytest
 
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import protocols
@@ -25,7 +26,6 @@ from hoicli.evaluation.tally import (
     per_class,
     places,
     ranked_ap,
-    ranking,
     subset_classes,
     subset_means,
 )
