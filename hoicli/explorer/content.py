@@ -18,7 +18,7 @@ from hoicli.diagnosis.run import DiagnosedModel
 from hoicli.errors import visible
 from hoicli.evaluation.slices import Slice
 from hoicli.explorer.columns import IOU_STEPS, chunks, model_columns, truth_columns
-from hoicli.figures.styles import LOOKS, STYLES
+from hoicli.figures.styles import SERIES, STYLES
 from hoicli.records.parsing import Record
 from hoicli.version import __version__
 
@@ -62,7 +62,8 @@ def page_files(explored: Explored, pictures: Sequence[str], note: str) -> Iterat
 
 def _inks() -> str:
     """The colours of error types and series as a style sheet, which stands before the others."""
-    return "\n".join(f".{name} {{ --ink: {style.colour}; }}" for name, style in LOOKS.items())
+    inks = {f"e-{name}": style for name, style in STYLES.items()} | {f"s{at}": style for at, style in enumerate(SERIES)}
+    return "\n".join(f".{name} {{ --ink: {style.colour}; }}" for name, style in inks.items())
 
 
 def _own(name: str) -> str:

@@ -7,16 +7,16 @@ import os
 import re
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hoicli.errors import UsageError
-from hoicli.figures.shown import Bar
-from hoicli.figures.styles import LEGEND_LINE, LINES, LOOKS, NORMAL, PAPER, SMALL, Look, Style
+from hoicli.figures.styles import LINES, NORMAL, PAPER, SMALL, TINY, Look, Style
 from hoicli.io.destinations import NO_MATPLOTLIB, check_figure
 from hoicli.io.messages import display_name, note
 from hoicli.io.outputs import atomic_path
@@ -28,45 +28,56 @@ if TYPE_CHECKING:
 
 LETTER = 0.072
 """Inches that a letter of small print takes, with some room to spare: 0.65 of its height."""
-_HANDLE, _WRAPPED = 0.55, 0.14
-"""Inches of a legend's entry without its words, and of each further line of them."""
-FOOT = 0.05
-"""Inches between a legend and the panels above it."""
+_HANDLE, _LEGEND_LINE, _WRAPPED = 0.55, 0.19, 0.14
+"""Inches of a legend's entry without its words, of a line of entries, and of each further line of an entry's words."""
 _HATCH = 0.45
 """How far a hatch stands out from its shape: 1 would be its full ink."""
+MISSING = "\N{EN DASH}"
+"""A value that there is not."""
+
+
+def printed(value: float | None, digits: int = 1) -> str:
+    """A value as a figure has it."""
+    missing = value is None or math.isnan(value)
+    return MISSING if missing else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def fill(style: Style) -> dict[str, Any]:
-    """A shape's colour and its hatch, lighter than the style's ink, as matplotlib's keywords."""
-    return {"facecolor": style.colour, "hatch": style.hatch, "edgecolor": _mixed(style), "linewidth": 0.0}
-
-
-def _mixed(style: Style) -> str:
-    """The ink of a hatch, mixed with what it lies on: an opaque colour, which all three formats draw alike."""
+    """A shape's colour and its hatch, lighter than the style's ink, as matplotlib's keywords. The hatch is mixed with
+    what it lies on to an opaque colour, which all three formats draw alike."""
     ground, ink = ([int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in (style.colour, style.ink))
-    return "#" + "".join(f"{round(a + _HATCH * (b - a)):02X}" for a, b in zip(ground, ink, strict=True))
+    mixed = "#" + "".join(f"{round(a + _HATCH * (b - a)):02X}" for a, b in zip(ground, ink, strict=True))
+    return {"facecolor": style.colour, "hatch": style.hatch, "edgecolor": mixed, "linewidth": 0.0}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A line of a bar chart; without a style a heading or, without a label either, a gap."""
+
+    label: str = ""
+    value: float | None = None
+    style: Style | None = None
 
 
 def draw_bars(ax: Axes, bars: Sequence[Bar]) -> None:
     """Horizontal bars from the top, their names along the left edge and their values at their ends."""
     for y, bar in enumerate(bars):
-        if not bar.look:
+        if bar.style is None:
             continue
         if bar.value is not None:
-            ax.barh([y], [bar.value], height=0.78, **fill(LOOKS[bar.look]))
+            ax.barh([y], [bar.value], height=0.78, **fill(bar.style))
             ax.barh([y], [bar.value], height=0.78, facecolor="none", edgecolor="#000000", linewidth=0.5)
-        text = "\N{EN DASH}" if bar.value is None else f"{bar.value:.1f}".replace("-", "\N{MINUS SIGN}")
         end = (max(bar.value or 0.0, 0.0), y)
-        ax.annotate(text, end, (3, 0), textcoords="offset points", va="center", fontsize=SMALL)
+        ax.annotate(printed(bar.value), end, (3, 0), textcoords="offset points", va="center")
     hide_frame(ax)
-    ax.set_ylim(len(bars) - 0.4, -0.6)
-    named = [(y, bar) for y, bar in enumerate(bars) if bar.label]
-    ax.set_yticks([y for y, _ in named], [bar.label for _, bar in named])
-    for tick, (_, bar) in zip(ax.get_yticklabels(), named, strict=True):
-        tick.set_fontweight("normal" if bar.look else "bold")
-    ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.axvline(0, color="#000000", lw=0.8)
+    named = {y: bar for y, bar in enumerate(bars) if bar.label}
+    ax.set_ylim(len(bars) - 0.4, -0.6)
+    ax.set_yticks(list(named), [bar.label for bar in named.values()])
+    ax.tick_params(axis="y", length=0)
+    for tick, bar in zip(ax.get_yticklabels(), named.values(), strict=True):
+        tick.set_fontweight("normal" if bar.style else "bold")
     values = [0.0, *(bar.value for bar in bars if bar.value is not None)]
     low, high = min(values), max(values)
     room = (high - low) or 1.0
@@ -82,48 +93,30 @@ def draw_lines(ax: Axes, lines: Iterable[tuple[str, Sequence[tuple[float, float]
     hide_frame(ax)
 
 
+def draw_cells(
+    ax: Axes, rows: Any, names: Sequence[str], columns: Sequence[str], low: float, high: float, *, digits: int | None,
+    colours: str = "cividis",
+) -> Any:  # fmt: skip
+    """A heat map from the top, NaN grey; digits: of the number in each cell, None for none. (What a scale of its
+    colours is made of.)"""
+    ax.set_facecolor("#DDDDDD")
+    mesh = ax.pcolormesh(rows, cmap=colours, vmin=low, vmax=high, edgecolors="#FFFFFF", linewidth=0.3)
+    ax.invert_yaxis()
+    for y, values in enumerate(rows if digits is not None else ()):
+        for x, value in enumerate(values):
+            ink = "#FFFFFF" if value < (low + high) / 2 else "#000000"
+            text = printed(value, digits or 0)
+            ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=TINY, color=ink)
+    ax.set_xticks([x + 0.5 for x in range(len(columns))], columns)
+    ax.set_yticks([y + 0.5 for y in range(len(names))], names)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return mesh
+
+
 def hide_frame(ax: Axes) -> None:
     """No frame above and to the right."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    ax.tick_params(labelsize=SMALL)
-
-
-def add_foot(
-    figure: Figure, caption: str = "", caveats: Sequence[str] = (), *, legend: Sequence[Artist] = (), columns: int = 4
-) -> None:
-    """The legend along the lower edge, in as many columns (at most `columns`) as the width has room for; the layout
-    does not find out by itself what it takes. The caption and the caveats go beside the picture: `saved` says them."""
-    remark(figure, *filter(None, [caption]), *(f"Caveat: {words}." for words in caveats))
-    if not legend:
-        return
-    width, height = figure.get_size_inches()
-    columns = min(columns, legend_columns([str(entry.get_label()) for entry in legend], width))
-    letters = int((width - _HANDLE) / LETTER)
-    labels = [textwrap.wrap(str(entry.get_label()), letters) for entry in legend]
-    for entry, words in zip(legend, labels, strict=True):
-        entry.set_label("\n".join(words))
-    taken = LEGEND_LINE * math.ceil(len(legend) / columns) + _WRAPPED * sum(len(words) - 1 for words in labels)
-    figure.set_size_inches(width, height + taken)
-    height += taken
-    figure.legend(
-        handles=legend, loc="lower center", bbox_to_anchor=(0.5, 0.0), ncols=columns, frameon=False, fontsize=SMALL,
-        borderpad=0.2, labelspacing=0.4,
-    )  # fmt: skip
-    room = (taken + FOOT) / height
-    engine: Any = figure.get_layout_engine()
-    engine.set(rect=(0, room, 1, 1 - room))
-
-
-def legend_columns(labels: Sequence[str], width: float) -> int:
-    """How many columns of a legend `width` inches have room for; at least 1."""
-    longest = max((len(label) for label in labels), default=0)
-    return max(1, min(len(labels), int(width / (_HANDLE + LETTER * longest))))
-
-
-def remark(figure: Figure, *words: str) -> None:
-    """Words about a figure that stand beside it: on stderr when it is written, and in the file's description."""
-    figure.set_label("\n".join(filter(None, [str(figure.get_label()), *words])))
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def titled(ax: Axes, text: str, width: float) -> None:
@@ -132,17 +125,35 @@ def titled(ax: Axes, text: str, width: float) -> None:
     ax.set_title("\n".join(lines), fontsize=NORMAL, loc="left")
 
 
+def add_legend(figure: Figure, entries: Sequence[Artist], columns: int = 4) -> None:
+    """The legend along the lower edge, in as many columns (at most `columns`) as the width has room for; the figure
+    grows by its height."""
+    if not entries:
+        return
+    width, height = figure.get_size_inches()
+    words = [str(entry.get_label()) for entry in entries]
+    columns = max(1, min(columns, len(words), int(width / (_HANDLE + LETTER * max(map(len, words))))))
+    wrapped = [textwrap.wrap(each, int((width - _HANDLE) / LETTER)) for each in words]
+    for entry, lines in zip(entries, wrapped, strict=True):
+        entry.set_label("\n".join(lines))
+    height += _LEGEND_LINE * math.ceil(len(words) / columns) + _WRAPPED * sum(len(lines) - 1 for lines in wrapped)
+    figure.set_size_inches(width, height)
+    figure.legend(
+        handles=entries, loc="outside lower center", ncols=columns, frameon=False, borderpad=0.2, labelspacing=0.4
+    )
+
+
 @contextmanager
-def saved(path: str, look: Look = PAPER) -> Iterator[Figure]:
-    """An empty figure, written to `path` in one piece when the block ends well; its remarks go to stderr.
+def saved(path: str, look: Look = PAPER, remark: str = "", caveats: Iterable[str] = ()) -> Iterator[Figure]:
+    """An empty figure, written to `path` in one piece when the block ends well. The remark and the caveats stand beside
+    it: on stderr and in the file's description.
 
     A figure is designed for print of SMALL points, `look.room` inches wide, and enlarged as a whole to the print that
     the look asks for: lines, marks and gaps keep their proportions. No pyplot, so no window, no global figure; and
     matplotlib's own defaults instead of a user's matplotlibrc, a fixed salt for SVG ids and no dates, so that the bytes
-    depend on nothing but what is drawn.
+    depend on nothing but what is drawn. Raises `UsageError` for a file that cannot be written, and without matplotlib.
     """
     check_figure(path)
-    ending = Path(path).suffix.lower()
     backend = os.environ.pop("MPLBACKEND", None)  # none is used, and one that does not exist would stop the import
     try:
         import matplotlib
@@ -153,49 +164,46 @@ def saved(path: str, look: Look = PAPER) -> Iterator[Figure]:
     finally:
         if backend is not None:
             os.environ["MPLBACKEND"] = backend
-    settings = {
+    settings: Any = {
         **{key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")},
         "font.size": SMALL,
-        "axes.labelsize": SMALL,
         "hatch.linewidth": 0.3,
         "svg.hashsalt": "hoicli",
         "svg.fonttype": "none",  # words stay words: searchable, and editable by whoever sets the paper
         "pdf.fonttype": 42,  # TrueType; publishers refuse matplotlib's default, Type 3
         "text.parse_math": False,  # a `$` in a model's name starts no formula
     }
+    said = " ".join(filter(None, [remark, *(f"Caveat: {words}." for words in caveats)]))
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a model named in a script the font lacks
         figure = Figure(layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
-        said = str(figure.get_label()).replace("\n", " ")
         with atomic_path(path, "--plot") as temporary, open(temporary, "wb") as stream:
-            _WRITERS[ending](figure, stream, look, {"Description": said} if said else {})
+            _WRITERS[Path(path).suffix.lower()](figure, stream, look, said)
     if said:
         note(f"{display_name(path)}: {said}")
 
 
-def _write_png(figure: Figure, stream: BinaryIO, look: Look, words: Mapping[str, str]) -> None:
-    figure.savefig(stream, format="png", dpi=look.dpi * look.scale, metadata={"Software": "hoicli", **words})
+def _write_png(figure: Figure, stream: BinaryIO, look: Look, said: str) -> None:
+    words = {"Software": "hoicli", "Description": said}
+    figure.savefig(stream, format="png", dpi=look.dpi * look.scale, metadata={k: v for k, v in words.items() if v})
 
 
-def _write_svg(figure: Figure, stream: BinaryIO, look: Look, words: Mapping[str, str]) -> None:
+def _write_svg(figure: Figure, stream: BinaryIO, look: Look, said: str) -> None:
     """The view box stays as it is drawn; the size around it is the look's."""
     drawn = BytesIO()
-    undated: dict[str, str | None] = {"Creator": "hoicli", "Date": None}
-    figure.savefig(drawn, format="svg", metadata={**undated, **words})
+    figure.savefig(drawn, format="svg", metadata={"Creator": "hoicli", "Date": None, "Description": said or None})
+    size = re.compile(r'\b(width|height)="([0-9.]+)pt"')
     text = drawn.getvalue().decode()
-    stream.write(_SIZE.sub(lambda found: f'{found[1]}="{float(found[2]) * look.scale:g}pt"', text, count=2).encode())
+    stream.write(size.sub(lambda found: f'{found[1]}="{float(found[2]) * look.scale:g}pt"', text, count=2).encode())
 
 
-_SIZE = re.compile(r'\b(width|height)="([0-9.]+)pt"')
-
-
-def _write_pdf(figure: Figure, stream: BinaryIO, look: Look, words: Mapping[str, str]) -> None:
+def _write_pdf(figure: Figure, stream: BinaryIO, look: Look, said: str) -> None:
     """The page is as large as the look has it, and everything on it is drawn through one enlarging matrix."""
     pdf: Any = import_module("matplotlib.backends.backend_pdf")
-    undated = {"Creator": "hoicli", "Producer": "hoicli", "CreationDate": None}
-    file = pdf.PdfFile(stream, metadata={**undated, **({"Subject": words["Description"]} if words else {})})
+    words = {"Creator": "hoicli", "Producer": "hoicli", "CreationDate": None, "Subject": said or None}
+    file = pdf.PdfFile(stream, metadata=words)
     new_page = file.newPage
 
     def enlarged(width: float, height: float) -> None:

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoicli.figures.canvas import LETTER, add_foot, saved, titled
-from hoicli.figures.shown import label
-from hoicli.figures.styles import PAGE_WIDTH, PAPER, SMALL, Look
+from hoicli.figures.canvas import LETTER, draw_cells, saved, titled
+from hoicli.figures.shown import first_of, label
+from hoicli.figures.styles import PAGE_WIDTH, PAPER, Look
 from hoicli.records.kit import Floats, Ints
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_PANELS = 4
 """Heat maps in one figure."""
@@ -109,37 +105,42 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
     across = 2 if len(some) > 1 and room >= 2 * (frame + _LINE * names_beside) else 1
     most = max(2, min(MOST_NAMES, int((room / across - frame) / _LINE)))
     shown = [most_confused(panel, most) for panel in some[:MOST_PANELS]]
-    margin = _margin(shown)
     remarks = [
-        f"{panel.title}: the {len(kept.names)} names with the most confusions of {names}."
+        f"{panel.title}: the {len(kept.names)} names with the most confusions of {number}."
         for panel, kept in zip(some, shown, strict=False)
-        if (names := int((panel.total > 0).sum())) > len(kept.names)
+        if (number := int((panel.total > 0).sum())) > len(kept.names)
     ]
     if not some[0].count.any():
         remarks.append("No name is taken for another.")
-    if len(some) > len(shown):
-        remarks.append(f"The first {len(shown)} of {len(some)} heat maps.")
+    remarks.append(first_of(len(shown), len(some), "heat maps"))
+    margin = _margin(shown)
     sides = [_LINE * len(panel.names) for panel in shown]
     width = across * (margin + max(max(sides), 1.0) + _SCALE) if look.width is None else room
-    rows = [max(sides[at : at + across]) for at in range(0, len(sides), across)]
-    height = sum(rows) + len(rows) * (margin + _TITLE)
-    with saved(path, look) as figure:
+    lows = np.cumsum([max(sides[at : at + across]) + margin + _TITLE for at in range(0, len(sides), across)])
+    height = float(lows[-1])
+    with saved(path, look, " ".join(filter(None, remarks)), caveats) as figure:
         from matplotlib.ticker import MaxNLocator
 
         figure.set_layout_engine("none")  # every place is known
         figure.set_size_inches(width, height)
         for at, (panel, side) in enumerate(zip(shown, sides, strict=True)):
-            above = at // across
-            low = height - sum(rows[:above]) - above * (margin + _TITLE) - _TITLE - side
             left = at % across * width / across + margin
-            ax = figure.add_axes((left / width, low / height, side / width, side / height))
-            mesh = _draw(ax, panel)
+            low = height - lows[at // across] + margin
+            inches = np.array([width, height, width, height])
+            ax = figure.add_axes(tuple([left, low, side, side] / inches))
+            names = [_label(name) for name in panel.names]
+            shares = panel.shares.copy()
+            np.fill_diagonal(shares, np.nan)
+            highest = float(panel.shares.max()) or 1.0
+            mesh = draw_cells(ax, shares, names, names, 0, highest, digits=None, colours="Blues")
+            ax.spines[:].set_visible(True)
+            ax.tick_params(axis="x", rotation=90)
+            ax.set_ylabel("annotated")
+            ax.set_xlabel("said (% of annotated)")
             titled(ax, panel.title, width / across - margin)
-            beside = ((left + side + 0.12) / width, low / height, 0.1 / width, side / height)
-            scale = figure.colorbar(mesh, cax=figure.add_axes(beside))
+            scale = figure.colorbar(mesh, cax=figure.add_axes(tuple([left + side + 0.12, low, 0.1, side] / inches)))
             scale.ax.yaxis.set_major_locator(MaxNLocator(nbins=max(int(side / 0.35), 1), steps=[1, 2, 5, 10]))
             scale.outline.set_visible(False)
-        add_foot(figure, " ".join(remarks), caveats)
 
 
 def _margin(panels: Sequence[Panel | ConfusionMap]) -> float:
@@ -149,21 +150,3 @@ def _margin(panels: Sequence[Panel | ConfusionMap]) -> float:
 
 def _label(name: str) -> str:
     return label(name.replace("_", " "))
-
-
-def _draw(ax: Axes, panel: ConfusionMap) -> Any:
-    number = len(panel.names)
-    shares = np.where(np.eye(number, dtype=bool), np.nan, panel.shares)
-    ax.set_facecolor("#CCCCCC")  # the diagonal
-    mesh = ax.pcolormesh(
-        shares, cmap="Blues", vmin=0, vmax=float(panel.shares.max()) or 1.0, edgecolors="#FFFFFF", linewidth=0.2
-    )
-    ax.invert_yaxis()
-    names = [_label(name) for name in panel.names]
-    ticks = [at + 0.5 for at in range(number)]
-    ax.set_xticks(ticks, names, rotation=90)
-    ax.set_yticks(ticks, names)
-    ax.tick_params(length=0, labelsize=SMALL)
-    ax.set_ylabel("annotated")
-    ax.set_xlabel("said (% of annotated)")
-    return mesh

@@ -8,8 +8,8 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from hoicli.errors import UsageError, arg
-from hoicli.figures.canvas import add_foot, hide_frame, saved, titled
-from hoicli.figures.shown import ALL_CLASSES, caveats_of, label, model_name
+from hoicli.figures.canvas import add_legend, hide_frame, saved, titled
+from hoicli.figures.shown import ALL_CLASSES, caveats_of, first_of, label, model_name
 from hoicli.figures.styles import BESIDE, LINES, PAGE_WIDTH, PAPER, Look
 from hoicli.records.results import Row
 
@@ -113,23 +113,21 @@ def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     rows = list(rows)
     found = curves_of(rows)
     shown = dict(list(found.items())[: len(LINES)])
-    with saved(path, look) as figure:
+    remarks = [first_of(len(shown), len(found), "curves")]
+    if any(rank < FEW for line in shown.values() for at in line.by_threshold.values() for *_, rank in at):
+        remarks.append(f"Thin lines: thresholds that fewer than {FEW} predictions reach.")
+    with saved(path, look, " ".join(filter(None, remarks)), caveats_of(rows)) as figure:
         width = look.room(PAGE_WIDTH)
         across = 3 if width >= 1.25 * BESIDE else 1
-        panel = width / across
         figure.set_size_inches(width, 2.5 if across == 3 else 3 * min(2.4, 0.75 * width))
-        axes = figure.subplots(1, 3) if across == 3 else figure.subplots(3, 1)
+        axes = figure.subplots(3 // across, across)
+        by_threshold = "By score threshold" if len(shown) == 1 else "F1 by score threshold"
+        for ax, title in zip(axes, ("Precision by recall", by_threshold, "Calibration"), strict=True):
+            titled(ax, title, width / across - 0.5)
         _draw_curves(axes[0], shown)
-        titled(axes[0], "Precision by recall", panel - 0.5)
         _draw_thresholds(axes[1], shown)
-        titled(axes[1], "By score threshold" if len(shown) == 1 else "F1 by score threshold", panel - 0.5)
         _draw_reliability(axes[2], shown)
-        titled(axes[2], "Calibration", panel - 0.5)
-        legend = axes[0].get_legend_handles_labels()[0]
-        left_out = f"The first {len(shown)} of {len(found)} curves." if len(found) > len(shown) else ""
-        few = any(rank < FEW for line in shown.values() for at in line.by_threshold.values() for *_, rank in at)
-        thin = f"Thin lines: thresholds that fewer than {FEW} predictions reach." if few else ""
-        add_foot(figure, " ".join(filter(None, (left_out, thin))), caveats_of(rows), legend=legend, columns=3)
+        add_legend(figure, axes[0].get_legend_handles_labels()[0], columns=3)
 
 
 def _entry(name: str, line: Drawn) -> str:
@@ -140,20 +138,18 @@ def _entry(name: str, line: Drawn) -> str:
     return f"{words} ({', '.join(values)})" if values else words
 
 
-def _axis(ax: Axes, across: str, up: str) -> None:
+def _axes(ax: Axes, across: str, up: str, percent: str = "xy") -> None:
+    """The axes of a panel; percent: those that are."""
     hide_frame(ax)
-    ax.set_xlabel(across)
-    ax.set_ylabel(up)
-    ax.set_ylim(0, 102)
-    ax.set_yticks([0, 25, 50, 75, 100])
+    ax.set(xlabel=across, ylabel=up)
+    for axis in percent:
+        ax.set(**{f"{axis}ticks": [0, 25, 50, 75, 100], f"{axis}lim": (0, 102)})
 
 
 def _draw_curves(ax: Axes, shown: Mapping[str, Drawn]) -> None:
     for (colour, _, stroke), (name, line) in zip(LINES, shown.items(), strict=False):
         ax.plot(*_columns(sorted(line.curve)), color=colour, linestyle=stroke, lw=1.2, label=_entry(name, line))
-    _axis(ax, "recall (%)", "precision (%)")
-    ax.set_xlim(0, 102)
-    ax.set_xticks([0, 25, 50, 75, 100])
+    _axes(ax, "recall (%)", "precision (%)")
 
 
 def _draw_thresholds(ax: Axes, shown: Mapping[str, Drawn]) -> None:
@@ -169,7 +165,7 @@ def _draw_thresholds(ax: Axes, shown: Mapping[str, Drawn]) -> None:
             ax.plot(*many, color=colour, linestyle=stroke, lw=1.2, label=metric)
         if line.best is not None:
             ax.plot([line.best[0]], [line.best[1]], marker="o", ms=4, color="#000000" if alone else colour)
-    _axis(ax, "score threshold", "%" if alone else "F1 (%)")
+    _axes(ax, "score threshold", "%" if alone else "F1 (%)", percent="y")
     if alone and next(iter(shown.values())).by_threshold:
         ax.legend(loc="best", frameon=False, handlelength=1.6, borderpad=0.1, labelspacing=0.3)
 
@@ -183,9 +179,7 @@ def _draw_reliability(ax: Axes, shown: Mapping[str, Drawn]) -> None:
         )
         for x, share, number in bins:  # a bin of few predictions says little, and must not look as if it did
             ax.plot([x, x], wilson(share, number), color=colour, lw=0.7, alpha=0.6)
-    _axis(ax, "mean score (%)", "right (%)")
-    ax.set_xlim(0, 102)
-    ax.set_xticks([0, 25, 50, 75, 100])
+    _axes(ax, "mean score (%)", "right (%)")
 
 
 def wilson(percent: float, number: int) -> tuple[float, float]:

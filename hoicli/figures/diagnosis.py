@@ -1,19 +1,17 @@
 """Figure of a diagnosis: delta mAP by oracle, and errors along the ranked list, after Fig. 7 of the Diag-HOI paper
-(IJCV 2024).
-
-Rows of results go in (values in percent), a .png, .svg or .pdf file comes out; the same rows give the same bytes.
-matplotlib is an extra, imported only to draw. An error type
-has one colour (Okabe and Ito's, which colour-blind readers can tell apart) and one hatch, so grey prints read too.
-"""
+(IJCV 2024)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hoicli.figures.canvas import add_foot, draw_bars, fill, hide_frame, saved, titled
-from hoicli.figures.shown import Composition, caveats_of, composition_of, delta_bars, deltas_of, label
-from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, PAGE_WIDTH, PAPER, STYLES, Look
+import numpy as np
+
+from hoicli.errors import UsageError, arg
+from hoicli.figures.canvas import Bar, add_legend, draw_bars, fill, hide_frame, saved, titled
+from hoicli.figures.shown import ALL_CLASSES, caveats_of, doubled, label, model_name, value_of
+from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, GROUPED, ORACLES, PAGE_WIDTH, PAPER, STYLES, Look
 from hoicli.records.results import Row
 
 if TYPE_CHECKING:
@@ -21,10 +19,8 @@ if TYPE_CHECKING:
 
 COMPOSITIONS_SHOWN = 4
 """Compositions a figure has room for; the bars beside them have no such limit."""
-
 _NAMES = 1.1
 """Inches of the names of the bars."""
-
 NO_SUM = "Deltas do not add up to 100 \N{MINUS SIGN} mAP."
 
 
@@ -35,19 +31,19 @@ def plot_diagnosis(
     list of each model.
 
     Drawn are the rows of metric `delta_mAP` over ALL_CLASSES; a value of None is a dash. `compositions` is keyed by
-    model (`model_name` of the rows) and has `edges` and `counts` of each, as `composition_of` takes them. Raises
-    `UsageError` where there is nothing to draw, two rows claim one bar, the file's ending is unknown or matplotlib is
-    missing.
+    model (`model_name` of the rows); edges: the ranks, evenly apart, between which counts says how many predictions
+    each error type has. Raises `UsageError` where there is nothing to draw, two rows claim one bar, the file's ending
+    is unknown or matplotlib is missing.
     """
     rows = list(rows)
-    deltas = deltas_of(rows)
-    bars = delta_bars(deltas)
+    deltas = _deltas(rows)
+    bars = _bars(deltas)
     names = [model for model in dict.fromkeys([*deltas, *compositions]) if model in compositions]
-    notes = [NO_SUM]
+    remark = NO_SUM
     if len(names) > COMPOSITIONS_SHOWN:
-        notes.append(f"Composition: the first {COMPOSITIONS_SHOWN} of {len(names)} models.")
-    shown = {model: composition_of(**compositions[model]) for model in names[:COMPOSITIONS_SHOWN]}
-    with saved(path, look) as figure:
+        remark += f"  Composition: the first {COMPOSITIONS_SHOWN} of {len(names)} models."
+    shown = {model: compositions[model] for model in names[:COMPOSITIONS_SHOWN]}
+    with saved(path, look, remark, caveats_of(rows)) as figure:
         from matplotlib.patches import Patch
 
         width = look.room(PAGE_WIDTH if shown else COLUMN_WIDTH)
@@ -60,32 +56,67 @@ def plot_diagnosis(
         left = figure.add_subplot(grid[0] if shown else grid[:])
         draw_bars(left, bars)
         left.set_xlabel("\N{GREEK CAPITAL LETTER DELTA}mAP (points)")
-        first = next(iter(deltas))
-        titled(left, _named("mAP gained by oracle", first if len(deltas) == 1 else ""), panel - _NAMES)
-        if shown:
-            panels = grid[1].subgridspec(len(shown), 1)
-            axes = [figure.add_subplot(panels[at, 0]) for at in range(len(shown))]
-            for at, (ax, (model, composition)) in enumerate(zip(axes, shown.items(), strict=True)):
-                _draw_composition(ax, composition)
-                words = _named("Predictions by rank", model if len(shown) > 1 else "") if at == 0 else label(model)
-                titled(ax, words, panel - _NAMES)
-            axes[-1].set_xlabel("rank in descending score")
-        present = {name for composition in shown.values() for name, _, _ in composition.bands}
-        legend = [Patch(label=style.words, **fill(style)) for name, style in STYLES.items() if name in present]
-        add_foot(figure, "  ".join(notes), caveats_of(rows), legend=legend)
+        titled(left, _named("mAP gained by oracle", next(iter(deltas)) if len(deltas) == 1 else ""), panel - _NAMES)
+        panels = grid[1].subgridspec(len(shown) or 1, 1)
+        for at, (model, composition) in enumerate(shown.items()):
+            ax = figure.add_subplot(panels[at, 0])
+            _draw_composition(ax, **composition)
+            words = _named("Predictions by rank", model if len(shown) > 1 else "") if at == 0 else label(model)
+            titled(ax, words, panel - _NAMES)
+            if at == len(shown) - 1:
+                ax.set_xlabel("rank in descending score")
+        present = {name for composition in shown.values() for name, of in composition["counts"].items() if any(of)}
+        add_legend(figure, [Patch(label=s.words, **fill(s)) for name, s in STYLES.items() if name in present])
 
 
 def _named(title: str, model: str) -> str:
     return f"{title}: {label(model)}" if model else title
 
 
-def _draw_composition(ax: Axes, composition: Composition) -> None:
+def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
+    """model -> oracle -> delta mAP over all classes, in order of first appearance."""
+    found: dict[str, dict[str, float | None]] = {}
+    for row in rows:
+        if row.get("metric") == "delta_mAP" and row.get("subset") in ALL_CLASSES:
+            model, oracle = model_name(row), row["oracle"]
+            if oracle in found.setdefault(model, {}):
+                raise doubled(f"oracle {oracle}", model)
+            found[model][oracle] = value_of(row)
+    if not found:
+        raise UsageError(f"{arg('plot')}: there is no delta_mAP over all classes (subset full, or 25) to draw")
+    return found
+
+
+def _bars(deltas: Mapping[str, Mapping[str, float | None]]) -> list[Bar]:
+    """The bars from the top, an oracle each, of several models under the oracle's name; the GROUPED ones set apart."""
+    bars: list[Bar] = []
+    for oracle in (oracle for oracle in ORACLES if any(oracle in values for values in deltas.values())):
+        style = STYLES[oracle]
+        if oracle == GROUPED[0] and bars:
+            bars.append(Bar())
+        if len(deltas) > 1:
+            bars.append(Bar(style.words))
+        for model, values in deltas.items():
+            name = style.words if len(deltas) == 1 else label(model) or "no name"
+            bars.append(Bar(name, values.get(oracle), style))
+    return bars
+
+
+def _draw_composition(ax: Axes, edges: Sequence[float], counts: Mapping[str, Sequence[float]]) -> None:
     """Stacked shares; a bin without predictions stays empty."""
-    for name, floor, roof in composition.bands:
-        ax.stairs(roof, range(composition.bins + 1), baseline=floor, fill=True, **fill(STYLES[name]))
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    total = np.maximum(np.sum(list(counts.values()), axis=0), 1)
+    floor = np.zeros(len(total))
+    for name, style in STYLES.items():
+        if any(counts.get(name, ())):
+            roof = floor + 100 * np.asarray(counts[name]) / total
+            ax.stairs(roof, edges, baseline=floor, fill=True, **fill(style))
+            floor = roof
     hide_frame(ax)
-    ax.set_xlim(0, max(composition.bins, 1))
+    ax.set_xlim(edges[0], max(edges[-1], 1))
     ax.set_ylim(0, 100)
     ax.set_yticks([0, 50, 100])
     ax.set_ylabel("share (%)")
-    ax.set_xticks([at for at, _ in composition.ticks], [words for _, words in composition.ticks])
+    ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=True))
+    ax.xaxis.set_major_formatter(EngFormatter(sep=""))

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
-from hoicli.figures.canvas import add_foot, draw_lines, saved, titled
-from hoicli.figures.shown import SweepPoint, caveats_of, label, pair_sweeps
-from hoicli.figures.styles import COLUMN_WIDTH, LINES, PAPER, SMALL, Look
-from hoicli.records.boxes import shared_area
+import numpy as np
+
+from hoicli.errors import UsageError, arg
+from hoicli.figures.canvas import add_legend, draw_lines, saved, titled
+from hoicli.figures.shown import caveats_of, doubled, label, model_name, value_of
+from hoicli.figures.styles import COLUMN_WIDTH, PAPER, Look
 from hoicli.records.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Box = tuple[float, float, float, float]
-"""Left, low, right and high end, in pixels of the figure."""
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import Bbox
 
 SWEPT = {"nms": "pair NMS", "det_threshold": "detection"}
 """What a sweep may vary, in words."""
+_PLACES = ((1, 1), (-1, 1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
+"""Where a label may stand around its point, as directions; the first are the best."""
+
+
+class SweepPoint(NamedTuple):
+    """Pair recall and precision in percent under some thresholds: those of SWEPT, None for none."""
+
+    recall: float
+    precision: float
+    thresholds: tuple[float | None, ...]
 
 
 def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
@@ -30,73 +42,76 @@ def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     does.
     """
     rows = list(rows)
-    lines = pair_sweeps(rows)
-    swept = [key for key in SWEPT if any(getattr(point, key) is not None for line in lines.values() for point in line)]
-    with saved(path, look) as figure:
+    lines = _sweeps(rows)
+    points = list(chain.from_iterable(lines.values()))
+    swept = [at for at in range(len(SWEPT)) if any(point.thresholds[at] is not None for point in points)]
+    with saved(path, look, caveats=caveats_of(rows)) as figure:
         width = look.room(COLUMN_WIDTH)
         figure.set_size_inches(width, min(2.7, 0.8 * width))
         ax = figure.add_subplot()
-        draw_lines(
-            ax, ((label(model), [(point.recall, point.precision) for point in line]) for model, line in lines.items())
-        )
+        draw_lines(ax, ((label(model), [point[:2] for point in line]) for model, line in lines.items()))
         ax.margins(0.14, 0.16)
         ax.set_xlabel("pair recall (%)")
         ax.set_ylabel("pair precision (%)")
         if swept:
-            titled(ax, f"At each {' / '.join(SWEPT[key] for key in swept)} threshold", width - 0.6)
-        named = ax.get_legend_handles_labels()[0] if any(lines) else []
-        add_foot(figure, "", caveats_of(rows), legend=named, columns=3)
+            titled(ax, f"At each {' / '.join(list(SWEPT.values())[at] for at in swept)} threshold", width - 0.6)
+        add_legend(figure, ax.get_legend_handles_labels()[0], columns=3)
         figure.draw_without_rendering()  # the axes have their place now, so the labels can look for theirs
-        _label_points(ax, lines, swept)
+        _label_points(ax, lines.values(), swept)
 
 
-def _label_points(ax: Axes, lines: Mapping[str, Sequence[SweepPoint]], swept: Sequence[str]) -> None:
-    """Each label goes to that of eight places around its point where it covers least of points and lines, and no other
-    label; one without such a place is left out."""
-    dot = ax.figure.dpi / 72
-    taken: list[Box] = []
-    labels: list[Box] = []
-    for points in lines.values():
-        pixels = [ax.transData.transform((point.recall, point.precision)) for point in points]
-        taken += [(x - 3 * dot, y - 3 * dot, x + 3 * dot, y + 3 * dot) for x, y in pixels]
-        for (x1, y1), (x2, y2) in zip(pixels, pixels[1:]):  # noqa: B905, RUF007 (each with the next)
-            steps = max(int(math.hypot(x2 - x1, y2 - y1) / (3 * dot)), 1)
-            along = ((x1 + (x2 - x1) * at / steps, y1 + (y2 - y1) * at / steps) for at in range(steps))
-            taken += [(x - dot, y - dot, x + dot, y + dot) for x, y in along]
-    around = ((1, 1), (-1, 1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
-    for number, points in enumerate(lines.values()):
+def _sweeps(rows: Iterable[Row]) -> dict[str, list[SweepPoint]]:
+    """model -> its points by rising recall, so that a line never doubles back."""
+    found: dict[tuple[str, tuple[float | None, ...]], dict[str, float]] = {}
+    for row in rows:
+        value, metric = value_of(row), str(row.get("metric"))
+        if metric in ("pair_recall", "pair_precision") and row.get("subset") == "full" and value is not None:
+            key = model_name(row), tuple(row.get(name) for name in SWEPT)
+            if metric in found.setdefault(key, {}):
+                raise doubled(metric, key[0], " at one threshold")
+            found[key][metric] = value
+    lines: dict[str, list[SweepPoint]] = {}
+    for (model, thresholds), point in found.items():
+        if len(point) == 2:
+            lines.setdefault(model, []).append(SweepPoint(point["pair_recall"], point["pair_precision"], thresholds))
+    if not lines:
+        raise UsageError(f"{arg('plot')}: there is no pair recall with its precision (subset full) to draw")
+    return {model: sorted(points, key=lambda point: (*point[:2], str(point[2]))) for model, points in lines.items()}
+
+
+def _label_points(ax: Axes, lines: Iterable[Sequence[SweepPoint]], swept: Sequence[int]) -> None:
+    """Each label goes to the first of the places around its point that is free, or nearly so, of points and lines; one
+    that has no room anywhere, for other labels or the edge, is left out."""
+    drawn = [ax.transData.transform_path(line.get_path()) for line in ax.lines]
+    dots = np.concatenate([path.vertices for path in drawn])
+    taken: list[Bbox] = []
+
+    def placed(text: Annotation, place: tuple[int, int]) -> Bbox:
+        across, up = place
+        text.set(position=(4 * across, 5 * up))
+        text.set(ha=("right", "center", "left")[across + 1], va=("top", "center", "bottom")[up + 1])
+        return text.get_window_extent()
+
+    def clashes(text: Annotation, place: tuple[int, int]) -> tuple[bool, int]:
+        box = placed(text, place)
+        inside = ax.bbox.count_contains(box.corners()) == 4
+        on_lines = sum(path.intersects_bbox(box, filled=False) for path in drawn)
+        blocked = not inside or any(box.overlaps(other) for other in taken)
+        return blocked, on_lines + box.count_contains(dots)
+
+    for line, points in zip(ax.lines, lines, strict=True):
         for point in points:
-            text = _threshold(point, swept)
-            wide, high = 0.7 * SMALL * len(text) * dot, 1.3 * SMALL * dot
-            x, y = ax.transData.transform((point.recall, point.precision))
-            choices: list[tuple[bool, float, int, Box]] = []
-            for order, (dx, dy) in enumerate(around):
-                left = x + dx * 4 * dot + (dx - 1) * wide / 2
-                low = y + dy * 5 * dot + (dy - 1) * high / 2
-                box = (left, low, left + wide, low + high)
-                covered = sum(shared_area(box, other) for other in taken)
-                outside = wide * high - shared_area(box, ax.bbox.extents)
-                hidden = any(shared_area(box, other) > 0 for other in labels)
-                choices.append((hidden, round(covered + outside), order, box))
-            hidden, _, order, box = min(choices)
-            if hidden:  # no place is free of other labels: better none than one that cannot be read
-                continue
-            taken.append(box)
-            labels.append(box)
-            dx, dy = around[order]
-            ax.annotate(
-                text,
-                (point.recall, point.precision),
-                (dx * 4, dy * 5),
-                textcoords="offset points",
-                ha=("right", "center", "left")[dx + 1],
-                va=("top", "center", "bottom")[dy + 1],
-                fontsize=SMALL,
-                color=LINES[number % len(LINES)][0],
+            text = ax.annotate(
+                _words(point, swept), point[:2], (0, 0), textcoords="offset points", color=line.get_color()
             )
+            best = min(_PLACES, key=partial(clashes, text))
+            if clashes(text, best)[0]:
+                text.remove()
+            else:
+                taken.append(placed(text, best))
 
 
-def _threshold(point: SweepPoint, swept: Sequence[str]) -> str:
+def _words(point: SweepPoint, swept: Sequence[int]) -> str:
     """The point's place in the sweep: a number when one threshold is swept, both apart when two are."""
-    values = (getattr(point, key) for key in swept)
+    values = (point.thresholds[at] for at in swept)
     return " / ".join("none" if value is None else f"{value:g}" for value in values)

@@ -3,62 +3,125 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from hoicli.corruption.catalogue import family_of
-from hoicli.figures.canvas import add_foot, draw_bars, draw_lines, saved, titled
-from hoicli.figures.shown import caveats_of, label, robustness_of
-from hoicli.figures.styles import BESIDE, PAGE_WIDTH, PAPER, SMALL, Look
+from hoicli.corruption.catalogue import FAMILIES, family_of
+from hoicli.errors import UsageError, arg
+from hoicli.figures.canvas import Bar, add_legend, draw_bars, draw_cells, draw_lines, saved, titled
+from hoicli.figures.shown import caveats_of, doubled, first_of, label, labels, model_name, value_of
+from hoicli.figures.styles import BESIDE, LINES, PAGE_WIDTH, PAPER, SERIES, SMALL, Look
 from hoicli.records.results import Row
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PLOTS = ("curves", "heatmap")
 """The figures of a corrupted benchmark: means by severity beside bars, and every cell by its colour."""
-
 MOST_PANELS = 6
 """Heat maps in one figure."""
 _ACROSS = 3
 _LINE, _ABOVE, _BELOW, _NAMES = 0.15, 0.42, 0.32, 1.25
 """Inches: of a heat map a line's height, what its title and its severities take, and the corruptions' names."""
-_SCALE, _PANEL = 0.5, 1.6
-"""Inches of the scale of colours, and of the narrowest heat map, whose title has 22 letters."""
-_TINY = 6.0
-"""Points of a number in a cell, and the inches that one needs."""
-_ROOM = 0.24
+_SCALE, _PANEL, _ROOM = 0.5, 1.6, 0.24
+"""Inches of the scale of colours, of the narrowest heat map, whose title has 22 letters, and of a number in a cell."""
+
+Means = Mapping[tuple[str, str, int], float]
+"""(corruption, family, severity), "" and 0 for all -> mean; the clean value is of CLEAN."""
+CLEAN = ("clean", "", 0)
 
 
 def plot_robustness(rows: Iterable[Row], path: str, *, metric: str = "mAP", look: Look = PAPER) -> None:
-    """How models stand corruption: on the left the mean by severity, from the clean value on; on the right bars.
+    """How models stand corruption, of as many of the first models as LINES can tell apart: on the left the mean by
+    severity, from the clean value on, of one model a line a family and one of all, of several a line a model; on the
+    right bars of the means over severities, of one model of each corruption, of several each model's by family.
 
-    Drawn are the rows of `hoicli robust`, as `robustness_of` arranges them. `metric` is what the rows average. Raises
-    `UsageError` as `plot_diagnosis` does.
+    Drawn are the rows of `hoicli robust`. `metric` is what the rows average. Raises `UsageError` as `plot_diagnosis`
+    does.
     """
     rows = list(rows)
-    shown = robustness_of(rows)
-    with saved(path, look) as figure:
+    models = _means(rows)
+    shown = dict(zip(labels(list(models)), models.values(), strict=True)) if len(models) > 1 else models
+    shown = dict(list(shown.items())[: len(LINES)])
+    lines = _lines(shown)
+    bars = _corruption_bars(*shown.values()) if len(shown) == 1 else list(_family_bars(shown))
+    with saved(path, look, first_of(len(shown), len(models), "models"), caveats_of(rows)) as figure:
         width = look.room(PAGE_WIDTH)
-        beside, high = width >= BESIDE, max(0.15 * len(shown.bars), 1.8) + 0.75
+        beside, high = width >= BESIDE, max(0.15 * len(bars), 1.8) + 0.75
         figure.set_size_inches(width, high if beside else high + 2.4)
         panel, names = (width / 2, 1.2) if beside else (width, 1.8)
         left, right = (
             figure.subplots(1, 2) if beside else figure.subplots(2, 1, gridspec_kw={"height_ratios": (2.4, high)})
         )
-        draw_lines(left, shown.lines.items())
-        left.set_xticks(list(shown.ticks), list(shown.ticks.values()))
+        draw_lines(left, lines.items())
+        ticks = sorted({severity for points in lines.values() for severity, _ in points})
+        left.set_xticks(ticks, [str(severity or "clean") for severity in ticks])
         left.set_ylim(bottom=0)
         left.set_xlabel("severity")
         left.set_ylabel(f"{metric} (%)")
-        titled(left, ": ".join(filter(None, ["Mean over corruptions", shown.caption])), panel - names)
-        draw_bars(right, shown.bars)
+        title = "Mean over corruptions"
+        for model, means in shown.items() if len(shown) == 1 else ():
+            clean = f"clean {means[CLEAN]:.1f}, " if CLEAN in means else ""
+            title += f": {label(model) or 'one model'}, {clean}MRI {means['', '', 0]:.1f}"
+        titled(left, title, panel - names)
+        draw_bars(right, bars)
         right.set_xlabel(f"{metric} (%)")
         titled(right, "Mean over severities", panel - names)
-        handles = left.get_legend_handles_labels()[0]
-        add_foot(figure, shown.remark, caveats_of(rows), legend=handles)
+        add_legend(figure, left.get_legend_handles_labels()[0])
+
+
+def _means(rows: Iterable[Row]) -> dict[str, Means]:
+    """model -> means, models and parts in order of first appearance."""
+    models: dict[str, dict[tuple[str, str, int], float]] = {}
+    for row in rows:
+        value = value_of(row)
+        if value is None or row.get("metric") not in ("clean", "mri", "mean"):
+            continue
+        corruption = "clean" if row["metric"] == "clean" else row.get("corruption", "")
+        part = (corruption, row.get("family", ""), row.get("severity", 0))
+        means = models.setdefault(model_name(row), {})
+        if part in means:
+            raise doubled("one mean", model_name(row))
+        means[part] = value
+    whole: dict[str, Means] = {model: means for model, means in models.items() if ("", "", 0) in means}
+    if not whole:
+        raise UsageError(f"{arg('plot')}: there is no row of hoicli robust to draw")
+    return whole
+
+
+def _lines(models: Mapping[str, Means]) -> dict[str, list[tuple[float, float]]]:
+    """name -> its (severity, mean), the clean value at 0."""
+    lines = {}
+    for model, means in models.items():
+        clean = [(0.0, means[CLEAN])] if CLEAN in means else []
+        for family in [*_families(means), ""] if len(models) == 1 else [""]:
+            name = model or "no name" if len(models) > 1 else _words(family)
+            points = [(level, value) for (*of, level), value in means.items() if level and of == ["", family]]
+            lines[name] = sorted([*clean, *points])
+    return lines
+
+
+def _words(family: str) -> str:
+    return FAMILIES[family].label if family else "All"
+
+
+def _families(means: Means) -> list[str]:
+    return [family for family in FAMILIES if ("", family, 0) in means]
+
+
+def _corruption_bars(means: Means) -> list[Bar]:
+    bars: list[Bar] = []
+    for style, family in zip(SERIES, _families(means), strict=False):
+        of_family = [(what, value) for (what, of, _), value in means.items() if what and of == family]
+        bars += [Bar()] * bool(bars)
+        bars += [Bar(label(what.replace("_", " ")), value, style) for what, value in of_family]
+    return bars
+
+
+def _family_bars(models: Mapping[str, Means]) -> Iterator[Bar]:
+    for family in (*FAMILIES, ""):
+        if not family or any(family in _families(means) for means in models.values()):
+            yield Bar(_words(family))
+            for style, (model, means) in zip(SERIES, models.items(), strict=False):
+                yield Bar(model or "no name", means.get(("", family, 0)), style)
 
 
 @dataclass(frozen=True)
@@ -83,58 +146,30 @@ def plot_heat_maps(
     shown = models[:MOST_PANELS]
     corruptions = list(dict.fromkeys(name for model in shown for name in model.cells))
     severities = sorted({level for model in shown for levels in model.cells.values() for level in levels})
-    top = max([*(model.clean or 0.0 for model in shown), *_values(shown)], default=0.0) or 1.0
+    cells = [value for model in shown for levels in model.cells.values() for value in levels.values()]
+    top = max([*(model.clean or 0.0 for model in shown), *cells], default=0.0) or 1.0
     # one or two panels have no need of the page
     width = look.room(PAGE_WIDTH if len(shown) >= _ACROSS else _NAMES + 2.3 * len(shown) + _SCALE)
     across = max(1, min(len(shown), _ACROSS, int((width - _NAMES - _SCALE) / _PANEL)))
     down = math.ceil(len(shown) / across)
-    with saved(path, look) as figure:
+    numbered = (width - _NAMES - _SCALE) / across / max(len(severities), 1) >= _ROOM
+    with saved(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
         figure.set_size_inches(width, down * (_LINE * len(corruptions) + _ABOVE + _BELOW) + 0.3)
         panels = figure.subplots(down, across, squeeze=False).ravel()
-        numbered = (width - _NAMES - _SCALE) / across / max(len(severities), 1) >= _ROOM
-        titles: list[str] = []
-        for at, (ax, model) in enumerate(zip(panels, shown, strict=False)):
-            names = [label(name.replace("_", " ")) for name in corruptions] if at % across == 0 else []
-            _draw_heat_map(ax, model, corruptions, severities, top, names, numbered=numbered)
-            titles.append(label(model.name))
-            while titles[-1] in titles[:-1]:  # two long names that are one when cut
-                titles[-1] += "'"
+        for at, (ax, model, name) in enumerate(zip(panels, shown, labels([m.name for m in shown]), strict=False)):
+            rows = [[model.cells.get(what, {}).get(level, math.nan) for level in severities] for what in corruptions]
+            names = [label(what.replace("_", " ")) for what in corruptions]
+            mesh = draw_cells(ax, rows, names, list(map(str, severities)), 0, top, digits=1 if numbered else None)
+            if at % across:
+                ax.set_yticks([])
+            for y, (above, below) in enumerate(pairwise(map(family_of, corruptions)), start=1):
+                if above != below:
+                    ax.axhline(y, color="#FFFFFF", lw=2.5)
+            ax.set_xlabel("severity")
             whole = (("clean", model.clean), ("MRI", model.mri))
-            below = ", ".join(f"{name} {value:.1f}" for name, value in whole if value is not None)
-            ax.set_title("\n".join(filter(None, (titles[-1], below))), fontsize=SMALL, loc="left")
-            mesh = ax.collections[0]
+            below = ", ".join(f"{what} {value:.1f}" for what, value in whole if value is not None)
+            ax.set_title("\n".join(filter(None, (name, below))), fontsize=SMALL, loc="left")
         for ax in panels[len(shown) :]:
             ax.set_visible(False)
         scale = figure.colorbar(mesh, ax=list(panels), fraction=0.05, aspect=30, label=f"{metric} (%)")
         scale.outline.set_visible(False)
-        left_out = f"The first {len(shown)} of {len(models)} models." if len(models) > len(shown) else ""
-        add_foot(figure, left_out, caveats)
-
-
-def _values(models: Iterable[HeatMap]) -> list[float]:
-    return [value for model in models for levels in model.cells.values() for value in levels.values()]
-
-
-def _draw_heat_map(
-    ax: Axes, model: HeatMap, corruptions: Sequence[str], severities: Sequence[int], top: float,
-    names: Sequence[str], *, numbered: bool,
-) -> None:  # fmt: skip
-    """One panel; `names` label its lines, `numbered` puts each value into its cell."""
-    rows = [[model.cells.get(name, {}).get(level, math.nan) for level in severities] for name in corruptions]
-    ax.set_facecolor("#DDDDDD")  # a missing cell
-    ax.pcolormesh(rows, cmap="cividis", vmin=0, vmax=top, edgecolors="#FFFFFF", linewidth=0.3)
-    ax.invert_yaxis()
-    for y, values in enumerate(rows) if numbered else ():
-        for x, value in enumerate(values):
-            text = "\N{EN DASH}" if math.isnan(value) else f"{value:.1f}"
-            ink = "#FFFFFF" if value < 0.5 * top else "#000000"
-            ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=_TINY, color=ink)
-    for y, (above, below) in enumerate(pairwise(map(family_of, corruptions)), start=1):
-        if above != below:
-            ax.axhline(y, color="#FFFFFF", lw=2.5)
-    ax.set_xticks([x + 0.5 for x in range(len(severities))], [str(level) for level in severities])
-    ax.set_yticks([y + 0.5 for y in range(len(names))], list(names))
-    ax.tick_params(length=0, labelsize=SMALL)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-    ax.set_xlabel("severity")

@@ -1,22 +1,18 @@
-"""How figures look: the colour, hatch and words of every error type, and the lines of models."""
+"""How figures look: their size and print, the colour, hatch and words of every error type, and the lines of models."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-PAGE_WIDTH = 7.0
-COLUMN_WIDTH = 3.4
-"""Inches; the text and column widths of the usual two-column style."""
-
+PAGE_WIDTH, COLUMN_WIDTH = 7.0, 3.4
+"""Inches of the text and of a column in the usual two-column style."""
 BESIDE = 5.0
 """Inches of the narrowest figure whose panels stand beside each other."""
-
-LEGEND_LINE = 0.19
-"""Inches of a line of the legend."""
-
-SMALL, NORMAL = 8.0, 9.0
-"""Points that figures are designed in (`canvas.saved` enlarges the whole): of all print, and of titles."""
+NARROWEST = 3.0
+"""Inches of the narrowest figure, in print of SMALL points."""
+SMALL, NORMAL, TINY = 8.0, 9.0, 6.0
+"""Points that figures are designed in (`canvas.saved` enlarges the whole): of print, of titles, of numbers in cells."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +33,6 @@ class Look:
         return natural if self.width is None else self.width / self.scale
 
 
-NARROWEST = 3.0
-"""Inches of the narrowest figure, in print of SMALL points."""
-
 PAPER = Look()
 SHEETS = {"paper": PAPER, "slide": Look(font=14.0, dpi=150)}
 """`--style`: print of 8 pt on a page, or of 14 pt on a slide (12.25 inches wide, of 13.33)."""
@@ -47,7 +40,7 @@ SHEETS = {"paper": PAPER, "slide": Look(font=14.0, dpi=150)}
 
 @dataclass(frozen=True)
 class Style:
-    """How an error type or an oracle is shown: its name in words, colour, hatch, and the hatch's colour."""
+    """How an error type, an oracle or a series is shown: its name in words, colour, hatch, and the hatch's colour."""
 
     words: str
     colour: str
@@ -67,7 +60,8 @@ STYLES: Mapping[str, Style] = {
     "false_positive": Style("False positive", "#FFFFFF"),
     "false_negative": Style("False negative", "#444444"),
 }
-"""Every error type, in its order, then the two oracles that repair no single type."""
+"""Every error type, in its order, then the two oracles that repair no single type. The colours are Okabe and Ito's,
+which colour-blind readers can tell apart; the hatches are for grey prints."""
 
 ORACLES = tuple(name for name in STYLES if name != "true_positive")
 GROUPED = ("false_positive", "false_negative")
@@ -84,14 +78,8 @@ LINES = (
 )
 """Colour, marker and stroke of each model's line, in turn."""
 
-_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||")
-"""A bar's hatch beside each of LINES, for grey prints."""
-
-LOOKS: Mapping[str, Style] = {
-    **{f"e-{name}": style for name, style in STYLES.items()},
-    **{
-        f"s{at}": Style("", colour, hatch, "#FFFFFF")
-        for at, ((colour, _, _), hatch) in enumerate(zip(LINES, _HATCHES, strict=True))
-    },
-}
-"""The look of a shape by its name, which is its class in a page: `e-` and an error type, or `s` and a series' place."""
+SERIES = tuple(
+    Style("", colour, hatch, "#FFFFFF")
+    for (colour, _, _), hatch in zip(LINES, ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||"), strict=True)
+)
+"""How the bars of each model look, in the colours of LINES."""
