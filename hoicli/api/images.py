@@ -36,12 +36,14 @@ def corrupt(
             import PIL.Image  # noqa: F401
         except ImportError:
             raise UsageError("corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
-        if name not in CORRUPTIONS:
+        chosen = chosen_recipe(recipe, [name])
+        if name not in CORRUPTIONS and name not in chosen.owners:
             near = get_close_matches(str(name), CORRUPTIONS, n=1)
             fix = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(CORRUPTIONS)}"
             raise UsageError(f"name {name!r}: no corruption; {fix}")
-        if name not in (levels := chosen_recipe(recipe).levels):
-            raise UsageError(f"name {name!r}: the recipe {recipe} has no constants for it, but for {', '.join(levels)}")
+        if name not in chosen.levels:
+            having = ", ".join(chosen.levels)
+            raise UsageError(f"name {name!r}: the recipe {recipe} has no constants for it, but for {having}")
         if severity not in SEVERITIES:
             raise UsageError(f"severity {severity!r}: give a whole number from 1 to 5")
         pixels = as_array(image, "image")

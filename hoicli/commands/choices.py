@@ -126,7 +126,15 @@ def grid_corruptions() -> list[tuple[str, str]]:
 
 
 def _corruptions() -> list[tuple[str, str]]:
-    return list(table("corruption.catalogue:FAMILY_OF").items())
+    from hoicli.io.plugins import names
+
+    own = [(name, row.family) for name, row in table("corruption.catalogue:CORRUPTIONS").items()]
+    return [*own, *((name, "another package's") for name in names("corruptions"))]
+
+
+def recipes() -> list[tuple[str, str]]:
+    """The recipes that have a name, and what they are."""
+    return [(name, recipe.words) for name, recipe in table("corruption.catalogue:RECIPES").items()]
 
 
 def severities() -> list[Any]:

@@ -12,7 +12,8 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import FOLDERS, READ, READ_FOLDER, READ_JSON
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
-from hoicli.corruption.catalogue import CORRUPTIONS, FAMILIES, FAMILY_OF, IMAGENET_C, RECIPE, SEVERITIES
+from hoicli.corruption.catalogue import CORRUPTIONS, FAMILIES, IMAGENET_C, RECIPE, SEVERITIES
+from hoicli.corruption.catalogue import corruption as named
 from hoicli.errors import DataError, UsageError
 from hoicli.io.inputs import readable
 from hoicli.io.messages import note
@@ -22,7 +23,7 @@ from hoicli.io.streams import Stream
 
 if TYPE_CHECKING:
     from hoicli.converters.opening import Opening
-    from hoicli.corruption.definitions import Recipe
+    from hoicli.corruption.catalogue import Recipe
     from hoicli.corruption.engine import Job, Plan
 
 
@@ -84,7 +85,7 @@ def corrupt(
         RECIPE,
         "--recipe NAME|FILE.json",
         "The constants: hoicli-1, imagenet-c (the published ones, of the corruptions it has), or a file of your own.",
-        offer="corruption.catalogue:RECIPES",
+        offer=choices.recipes,
         mark=READ_JSON,
     ),
     boxes: str = option(
@@ -119,7 +120,7 @@ def corrupt(
     """
     from hoicli.corruption.recipes import chosen_recipe
 
-    constants = chosen_recipe(recipe)
+    constants = chosen_recipe(recipe, options.separated(corruption))
     if list_:
         _list(out, constants)
         return
@@ -189,7 +190,8 @@ def _folder(name: str) -> Path:
 
 def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
     """(corruption, severity) of every requested version, in the order of the table; all are those of the recipe."""
-    unknown = [word for word in names if word != "all" and word not in CORRUPTIONS]
+    known = {"all", *CORRUPTIONS, *recipe.owners}
+    unknown = [word for word in names if word not in known]
     if unknown:
         from difflib import get_close_matches
 
@@ -209,7 +211,7 @@ def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tup
         chosen |= set(SEVERITIES) if word == "all" else set(range(int(word[0]), int(word[-1]) + 1))
     if not chosen:
         raise UsageError(f"--severity {shown}: an empty range; write it from low to high")
-    wanted = [name for name in CORRUPTIONS if name in recipe.levels and (name in names or "all" in names)]
+    wanted = [name for name in recipe.levels if name in names or ("all" in names and name in recipe.usual)]
     return tuple((name, level) for name in wanted for level in SEVERITIES if level in chosen)
 
 
@@ -225,29 +227,27 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 def _list(out: options.Listing, recipe: Recipe) -> None:
     """Write the table of a recipe's corruptions, and on stderr where its constants come from."""
-    from hoicli.corruption.definitions import DEFINITIONS
+    from hoicli.io.plugins import names
 
     as_jsonl = out.notation() == "jsonl"
-    sources = {RECIPE: {name: row.source for name, row in DEFINITIONS.items()},
-               IMAGENET_C: {name: row.published_in for name, row in DEFINITIONS.items()}}  # fmt: skip
     rows = []
-    for name, row in DEFINITIONS.items():
-        if name not in recipe.levels:
+    for name in recipe.levels:
+        row = named(name)
+        if row is None:
             continue
         levels = [
             dict(zip(row.constants, level, strict=True)) if as_jsonl else "/".join(map(str, level))
             for level in recipe.levels[name]
         ]
-        family = FAMILY_OF[name]
         rows.append(
             {
                 "corruption": name,
-                "family": FAMILIES[family].words if as_jsonl else family,
+                "family": FAMILIES[row.family].words if as_jsonl else row.family,
                 "description": row.description,
                 "constants": list(row.constants),
                 **{f"severity_{number}": level for number, level in enumerate(levels, start=1)},
-                "source": sources.get(recipe.name, {}).get(name, "a file"),
-                "recipe": recipe.name,
+                "source": {RECIPE: row.source, IMAGENET_C: row.published_in}.get(recipe.name, "a file"),
+                "recipe": recipe.said(name),
             }
         )
     if not as_jsonl:  # a table for reading leaves the long columns out
@@ -256,6 +256,8 @@ def _list(out: options.Listing, recipe: Recipe) -> None:
         recipe.name, "a file's"
     )
     note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {origin}")
+    if added := [name for name in names("corruptions") if name not in recipe.levels]:
+        note(f"installed packages add {', '.join(added)}: --corruption names them")
     out.write(rows)
 
 

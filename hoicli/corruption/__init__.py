@@ -1,4 +1,4 @@
-"""20 corruptions after RoHOI's, five severities each, in four families: the recipe `hoicli-1`."""
+"""RoHOI's 20 corruptions, five severities each, and those that other packages add: the recipe `hoicli-1`."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def corrupt(
     """
     import numpy as np  # neither NumPy nor OpenCV is loaded with the package
 
-    from hoicli.corruption.effects import EFFECTS
     from hoicli.corruption.effects import corrupt as corrupted
+    from hoicli.corruption.effects import effect_of
     from hoicli.corruption.recipes import chosen_recipe
 
     if image.ndim not in (2, 3) or image.shape[2:] not in ((), (1,), (3,), (4,)) or not image.size:
         raise ValueError(f"an image is uint8 [height, width] or [height, width, 1, 3 or 4], not {list(image.shape)}")
     channels = image.reshape(*image.shape[:2], -1)
     colours = channels[:, :, :3] if channels.shape[2] == 4 else channels
-    chosen = chosen_recipe(recipe)
+    chosen = chosen_recipe(recipe, [name])
     result = corrupted(colours.copy(), name, severity, image_id=image_id, seed=seed, recipe=chosen)
     if channels.shape[2] == 4:
         alpha = channels[:, :, 3:].copy()
-        if EFFECTS[name].motion is not None:
+        if effect_of(name).motion is not None:
             alpha = corrupted(alpha, name, severity, image_id=image_id, seed=seed, recipe=chosen)
         return np.concatenate([result, alpha], axis=2)
     return result[:, :, 0] if image.ndim == 2 and result.shape[2] == 1 else result

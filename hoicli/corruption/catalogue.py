@@ -1,62 +1,316 @@
-"""The names of corruptions in records, rows, figures and options: RoHOI's twenty, their families and severities.
+"""The corruptions that there are, how strong each is, and which of them RoHOI's benchmark contains.
 
-In the order of the paper (arXiv 2507.09111, section 3.1). What each does, and how strongly, is in the other files of
-this room.
+Two recipes stand in one table: `hoicli-1` (`levels`) and `imagenet-c` (`published`, for the corruptions that ImageNet-C
+has too); a file makes a third (`corruption.recipes`). Lengths in pixels hold for pictures whose longer side is at most
+REFERENCE_SIDE (all of HICO-DET and V-COCO), and grow with larger ones (`scale_of`), so that a photograph of 4,000
+pixels looks as blurred as its copy of 640. Noise is of the sensor's pixel and does not grow.
+
+The constants of `hoicli-1` are ours. They keep to the paper's words, and what costs its five models more (Table 4) is
+made stronger, as far as the words allow: blur, pixelation and zoom are stronger than ImageNet-C's, noise is weaker.
+
+A new corruption is a row of CORRUPTIONS here and its functions in the module of its family, whose EFFECTS name them;
+one of another package is an entry point (`added`). The benchmark's list, ROHOI, stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hoicli.errors import UsageError
+from hoicli.io.plugins import plugin
+
+if TYPE_CHECKING:  # robust and the shell need the names, and no NumPy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hoicli.corruption.pixels import Image, Shape
+    from hoicli.corruption.warps import Warp
 
 SEVERITIES = (1, 2, 3, 4, 5)
-RECIPE = "hoicli-1"
-"""The constants that `hoicli corrupt` uses by default (`corruption.definitions`). RoHOI describes its corruptions in
-words and publishes no constants, so numbers from these images cannot be compared with the paper's."""
-IMAGENET_C = "imagenet-c"
-"""The published constants of ImageNet-C, for the corruptions that it has too."""
-RECIPES: Mapping[str, str] = {
-    RECIPE: "hoicli's own constants",
-    IMAGENET_C: "the published constants of the twelve corruptions that ImageNet-C has too",
-}
-"""The recipes that have a name, and what they are."""
-KEPT = "+kept"
-"""What the name of a recipe ends in where boxes stay as annotated (`corrupt --boxes kept`)."""
+
+ROHOI = (
+    "motion_blur", "defocus_blur", "gaussian_blur", "glass_blur",
+    "gaussian_noise", "shot_noise", "salt_pepper_noise", "jpeg", "speckle_noise", "packet_loss",
+    "exposure", "rainbow", "occlusion", "vignette",
+    "moire", "screen_crack", "elastic", "perspective", "pixelate", "zoom_blur",
+)  # fmt: skip
+"""What the benchmark contains, in the order of its paper (arXiv 2507.09111, section 3.1): what `corrupt` makes and
+`robust` averages unless told otherwise, whatever else there is."""
+
 OTHER = "other"
-"""The family of a corruption of another benchmark."""
+"""The family of a corruption that is not hoicli's."""
 
 
 class Family(NamedTuple):
-    """A family: its name in a list (`words`) and in a figure (`label`), and its corruptions."""
+    """How a family is called in a list (`words`) and in a figure (`label`)."""
 
     words: str
     label: str
-    corruptions: tuple[str, ...] = ()
 
 
 FAMILIES: Mapping[str, Family] = {
-    "optical": Family(
-        "optical system", "Optical system", ("motion_blur", "defocus_blur", "gaussian_blur", "glass_blur")
-    ),
-    "sensor": Family(
-        "sensor, compression and transmission",
-        "Sensor, transmission",
-        ("gaussian_noise", "shot_noise", "salt_pepper_noise", "jpeg", "speckle_noise", "packet_loss"),
-    ),
-    "environment": Family("environment", "Environment", ("exposure", "rainbow", "occlusion", "vignette")),
-    "geometry": Family(
-        "geometry and scene",
-        "Geometry, scene",
-        ("moire", "screen_crack", "elastic", "perspective", "pixelate", "zoom_blur"),
-    ),
+    "optical": Family("optical system", "Optical system"),
+    "sensor": Family("sensor, compression and transmission", "Sensor, transmission"),
+    "environment": Family("environment", "Environment"),
+    "geometry": Family("geometry and scene", "Geometry, scene"),
     OTHER: Family("other", "Other"),
 }
-FAMILY_OF = {name: key for key, family in FAMILIES.items() for name in family.corruptions}
-CORRUPTIONS = tuple(FAMILY_OF)
-MOVING = frozenset({"motion_blur", "screen_crack", "elastic", "perspective", "zoom_blur"})
-"""Those that move content, and boxes with it, further with each severity."""
+
+REFERENCE_SIDE = 640
+"""Pixels; the longer side of the images of COCO and HICO-DET, on which the constants are used as they are."""
+
+JPEG_QUALITY = 95
+"""Of the files written for JPEG sources (4:4:4): high, so that what is measured is the corruption and not the file."""
+
+DRAWING = 4
+"""Raised whenever the same constants give other pixels: files of an older drawing are not taken as finished."""
+
+HENDRYCKS = "hendrycks/robustness, ImageNet-C; the same in bethgelab/imagecorruptions 1.1.2"
+IMAGECORRUPTIONS = "bethgelab/imagecorruptions 1.1.2 (ImageNet-C's own are for 244 pixels)"
+
+Level = tuple[Any, ...]
+Levels = tuple[Level, ...]
 
 
-def family_of(corruption: str) -> str:
-    """The family a corruption belongs to, OTHER for one of another benchmark."""
-    return FAMILY_OF.get(corruption, OTHER)
+def _draw_nothing(_rng: np.random.Generator, _shape: Shape, _levels: Levels) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a corruption does. The other three functions take what `draw` gave and the severity's constants.
+
+    draw(rng, shape, levels): the random part, shared by the severities, for all levels of the recipe.
+    apply(image, drawn, *constants): the corrupted image.
+    hidden(shape, drawn, *constants): [height, width] pixels whose content cannot be seen any more, where it takes any
+    away.
+    motion(shape, drawn, *constants): where content goes, for a corruption that moves it.
+    """
+
+    apply: Callable[..., Image]
+    draw: Callable[[np.random.Generator, Shape, Levels], Any] = _draw_nothing
+    hidden: Callable[..., NDArray[np.bool_]] | None = None
+    motion: Callable[..., Warp] | None = None
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """`levels[severity - 1]` are the values of `constants` in hoicli-1; `source` says why they are these. `published`
+    are those of ImageNet-C, where it has the corruption; `published_in` says where, and what is different here.
+    `moves`: content moves, and boxes with it, further with each severity."""
+
+    name: str
+    family: str
+    description: str
+    constants: tuple[str, ...]
+    levels: Levels
+    source: str
+    published: Levels = ()
+    published_in: str = ""
+    moves: bool = False
+
+
+_ROWS = (
+    Corruption("motion_blur", "optical", "the camera moved: a fading trail in one direction",
+               ("radius_px", "sigma_px"), ((12, 4), (16, 7), (20, 11), (25, 16), (30, 22)),
+               "ours: longer trails than ImageNet-C's; the angle is random",
+               ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)), f"{HENDRYCKS}; the angle is random", moves=True),
+    Corruption("defocus_blur", "optical", "out of focus: every point a disk",
+               ("radius_px", "alias_sigma_px"), ((4, 0.5), (6, 0.5), (8, 0.5), (11, 0.5), (15, 0.5)),
+               "ours: larger disks than ImageNet-C's",
+               ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)), HENDRYCKS),
+    Corruption("gaussian_blur", "optical", "scattered light: Gaussian blur",
+               ("sigma_px",), ((0.7,), (1.0,), (1.4,), (1.9,), (2.6,)),
+               "ours: narrower than ImageNet-C's",
+               ((1,), (2,), (3,), (4,), (6,)), HENDRYCKS),
+    Corruption("glass_blur", "optical", "through rough glass: pixels change places with near ones",
+               ("sigma_px", "distance_px", "rounds"),
+               ((1.0, 3, 2), (1.2, 5, 2), (1.4, 8, 2), (1.6, 12, 2), (1.8, 17, 2)),
+               "ours: over longer distances than ImageNet-C's",
+               ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
+               f"{HENDRYCKS}; there with a drift, see optical.glass_blur"),
+    Corruption("gaussian_noise", "sensor", "thermal noise, the same everywhere",
+               ("deviation",), ((0.05,), (0.08,), (0.11,), (0.15,), (0.20,)),
+               "ours: weaker than ImageNet-C's",
+               ((0.08,), (0.12,), (0.18,), (0.26,), (0.38,)), HENDRYCKS),
+    Corruption("shot_noise", "sensor", "few photons: Poisson noise",
+               ("photons",), ((500,), (250,), (120,), (60,), (30,)),
+               "ours: weaker than ImageNet-C's",
+               ((60,), (25,), (12,), (5,), (3,)), HENDRYCKS),
+    Corruption("salt_pepper_noise", "sensor", "pixels that are black or white",
+               ("share",), ((0.01,), (0.02,), (0.04,), (0.07,), (0.11,)),
+               "ours: weaker than ImageNet-C's",
+               ((0.03,), (0.06,), (0.09,), (0.17,), (0.27,)),
+               f"{HENDRYCKS}, as impulse_noise; there of each channel, "
+               "here of whole pixels, which are black or white"),
+    Corruption("jpeg", "sensor", "JPEG compression",
+               ("quality",), ((30,), (20,), (13,), (8,), (5,)),
+               "ours: further apart than ImageNet-C's, of which the first three look alike",
+               ((25,), (18,), (15,), (10,), (7,)), f"{HENDRYCKS}, as jpeg_compression"),
+    Corruption("speckle_noise", "sensor", "noise in proportion to brightness",
+               ("deviation",), ((0.15,), (0.2,), (0.35,), (0.45,), (0.6,)), HENDRYCKS,
+               ((0.15,), (0.2,), (0.35,), (0.45,), (0.6,)), HENDRYCKS),
+    Corruption("packet_loss", "sensor", "slices of the picture lost: black, or filled from elsewhere",
+               ("slices_per_block_row", "slice_width", "block_px"),
+               ((0.4, 0.10, 16), (0.5, 0.18, 16), (0.6, 0.28, 16), (0.75, 0.38, 16), (0.9, 0.50, 16)),
+               "ours: slices of 16-pixel macroblocks, as H.264 loses them; at most 4, 9, 17, 28, 45 % of the area"),
+    Corruption("exposure", "environment", "over- or underexposed (by chance)",
+               ("over_stops", "under_stops"), ((0.3, 0.32), (0.5, 0.55), (0.75, 0.87), (1.0, 1.2), (1.3, 1.62)),
+               "ours: a stop is a factor of two of light; both ways cost the same PSNR"),
+    Corruption("rainbow", "environment", "a projector's colour bands, red and blue shifted apart",
+               ("strength", "bands", "shift"),
+               ((0.08, 5.0, 0.002), (0.14, 4.2, 0.0035), (0.20, 3.5, 0.005), (0.27, 3.0, 0.007), (0.36, 2.5, 0.009)),
+               "ours: fewer bands are broader ones; the shift of red and blue is a share of the longer side"),
+    Corruption("occlusion", "environment", "black rectangles of varying sizes before the scene",
+               ("rectangles", "side"), ((2, 0.09), (3, 0.11), (4, 0.13), (5, 0.15), (6, 0.18)),
+               "ours: about 2, 4, 7, 12, 20 % of the area, where the rectangles miss each other"),
+    Corruption("vignette", "environment", "darker towards the corners",
+               ("start", "strength"), ((0.75, 0.3), (0.65, 0.42), (0.55, 0.52), (0.45, 0.62), (0.35, 0.72)),
+               "ours: full light up to `start` of the half diagonal, then falling by `strength` towards the corner"),
+    Corruption("moire", "geometry", "a screen's lines against the camera's: lines and broad fringes",
+               ("contrast", "lines"), ((0.25, 70), (0.35, 80), (0.45, 90), (0.55, 105), (0.68, 120)),
+               "ours: lines of each grid along the longer side, at least three pixels apart"),
+    Corruption("screen_crack", "geometry", "a broken screen: bright cracks, shifted splinters and white reflections",
+               ("impacts", "reach", "width_px", "shift_px", "glare"),
+               ((1, 0.25, 1.0, 1, 0.10), (1, 0.4, 1.2, 1.5, 0.14), (2, 0.4, 1.5, 2, 0.17),
+                (2, 0.55, 2.0, 2.5, 0.20), (3, 0.65, 2.5, 3, 0.24)),
+               "ours: `reach` is a share of the diagonal; each splinter shows what lies up to `shift_px` beside it",
+               moves=True),
+    Corruption("elastic", "geometry", "warped at random over short distances",
+               ("amplitude", "sigma"), ((30, 0.02), (42, 0.02), (58, 0.02), (78, 0.02), (105, 0.02)),
+               "ours: broader waves and longer ways than imagecorruptions'; sigma is a share of the sides",
+               tuple((250 * share, 0.01) for share in (0.05, 0.065, 0.085, 0.1, 0.12)),
+               f"{IMAGECORRUPTIONS}, as elastic_transform; sigma is a share of the sides, at least two pixels",
+               moves=True),
+    Corruption("perspective", "geometry", "lens distortion, not a new point of view: barrel or pincushion (by chance)",
+               ("barrel", "pincushion"), ((0.042, -0.04), (0.08, -0.075), (0.13, -0.12), (0.2, -0.175), (0.3, -0.235)),
+               "ours: a point at r half diagonals from the centre shows what was at r (1 + k r^2), enlarged or reduced "
+               "so that the nearest side stays; both signs cost the same PSNR", moves=True),
+    Corruption("pixelate", "geometry", "coarse blocks",
+               ("resolution",), ((0.2,), (0.14,), (0.1,), (0.07,), (0.05,)),
+               "ours: blocks of 5, 7, 10, 14 and 20 pixels; ImageNet-C's cannot be seen at 640 pixels up to severity 3",
+               ((0.6,), (0.5,), (0.4,), (0.3,), (0.25,)), HENDRYCKS),
+    Corruption("zoom_blur", "geometry", "the lens zoomed in during the exposure",
+               ("largest", "layers"), ((1.08, 10), (1.14, 15), (1.21, 21), (1.30, 28), (1.40, 36)),
+               "ours: magnifications up to `largest` in equal steps, the original blended in once more; more layers "
+               "with each severity, as the paper says",
+               ((1.11, 12), (1.15, 16), (1.20, 11), (1.24, 13), (1.30, 11)),
+               f"{HENDRYCKS}; magnified about the exact centre, there cut off at whole pixels, so that it wanders",
+               moves=True),
+)  # fmt: skip
+
+CORRUPTIONS: Mapping[str, Corruption] = {row.name: row for row in _ROWS}
+"""What exists, by name; what installed packages add is found by `corruption`."""
+
+LIMITS: Mapping[str, tuple[float, float, bool]] = {
+    "radius_px": (1, 300, True), "sigma_px": (0.1, 300, False), "alias_sigma_px": (0.1, 10, False),
+    "distance_px": (1, 300, True), "rounds": (1, 10, True), "deviation": (0.001, 10, False),
+    "photons": (0.5, 10_000, False), "share": (0.001, 1, False), "quality": (1, 100, True),
+    "slices_per_block_row": (0, 1, False), "slice_width": (0, 1, False), "block_px": (2, 512, True),
+    "over_stops": (0, 10, False), "under_stops": (0, 10, False), "strength": (0, 1, False), "bands": (0.1, 100, False),
+    "shift": (0, 0.2, False), "rectangles": (1, 1000, True), "side": (0, 1, False), "start": (0, 0.99, False),
+    "contrast": (0, 2, False), "lines": (1, 1000, False), "impacts": (1, 20, True), "reach": (0.05, 1, False),
+    "width_px": (0.5, 50, False), "shift_px": (0, 100, False), "glare": (0, 1, False), "amplitude": (0, 10_000, False),
+    "sigma": (0.001, 0.2, False), "barrel": (0, 5, False), "pincushion": (-0.33, 0, False),
+    "resolution": (0.002, 1, False), "largest": (1, 4, False), "layers": (2, 200, True),
+}  # fmt: skip
+"""Of each constant in a file of one's own: the least, the largest, and whether it is a whole number."""
+
+
+def family_of(name: str) -> str:
+    """The family a corruption belongs to, OTHER for one of another benchmark or package."""
+    return CORRUPTIONS[name].family if name in CORRUPTIONS else OTHER
+
+
+class Added(NamedTuple):
+    """A corruption of another package, what it does, and whose it is: `package@version`."""
+
+    corruption: Corruption
+    effect: Effect
+    owner: str
+
+
+@cache
+def added(name: str) -> Added | None:
+    """The corruption of that name of another package, which is then imported; None where no package has it.
+
+    Raises `UsageError` for an entry point that is no pair (Corruption, Effect) with the levels of all severities.
+    """
+    found = plugin("corruptions", name)
+    if found is None:
+        return None
+    match found.value:
+        case (Corruption(name=called) as row, Effect() as effect) if called == name:
+            pass
+        case _:
+            raise UsageError(f"{name} of {found.owner} must be a pair: a Corruption called {name}, and its Effect")
+    for levels in filter(None, (row.levels, row.published)):
+        if len(levels) != len(SEVERITIES) or any(len(level) != len(row.constants) for level in levels):
+            raise UsageError(f"{name} of {found.owner}: give {len(SEVERITIES)} levels with a value of each constant")
+    return Added(row, effect, found.owner)
+
+
+def corruption(name: str) -> Corruption | None:
+    """The corruption of that name, hoicli's own or another package's; None if there is none."""
+    found = CORRUPTIONS.get(name) or added(name)
+    return found.corruption if isinstance(found, Added) else found
+
+
+RECIPE = "hoicli-1"
+"""The constants that `hoicli corrupt` uses by default. RoHOI describes its corruptions in words and publishes no
+constants, so numbers from these images cannot be compared with the paper's."""
+IMAGENET_C = "imagenet-c"
+"""The published constants of ImageNet-C, for the corruptions that it has too."""
+KEPT = "+kept"
+"""What the name of a recipe ends in where boxes stay as annotated (`corrupt --boxes kept`)."""
+
+
+class Recipe(NamedTuple):
+    """The five levels of each corruption that it has. `name` is what records and rows call it; `usual` are the
+    corruptions that are made where none is named; `owners` says whose a corruption of another package is."""
+
+    name: str
+    words: str
+    levels: Mapping[str, Levels]
+    usual: tuple[str, ...]
+    owners: Mapping[str, str] = {}
+
+    def level(self, name: str, severity: int) -> Level:
+        """The constants of a corruption at a severity from 1 to 5."""
+        return self.levels[name][severity - 1]
+
+    def said(self, name: str, *, kept: bool = False) -> str:
+        """What the records of a corruption call the recipe: `hoicli-1`, `hoicli-1+kept`, `hoicli-1+PACKAGE@VERSION`."""
+        return self.name + KEPT * kept + (f"+{self.owners[name]}" if name in self.owners else "")
+
+
+def parted(recipe: str) -> tuple[str, str]:
+    """What `Recipe.said` puts together: (the recipe that corruptions share, `PACKAGE@VERSION` or "")."""
+    found = re.fullmatch(r"(.+)\+([^+@]+@[^+@]+)", recipe)
+    return (found[1], found[2]) if found else (recipe, "")
+
+
+def _own(name: str, words: str, levels: Mapping[str, Levels]) -> Recipe:
+    """A recipe of hoicli's own, without the corruptions that it has no levels of."""
+    having = {corruption: of for corruption, of in levels.items() if of}
+    return Recipe(name, words, having, tuple(corruption for corruption in ROHOI if corruption in having))
+
+
+HOICLI_1 = _own(RECIPE, "hoicli's own constants", {row.name: row.levels for row in _ROWS})
+RECIPES: Mapping[str, Recipe] = {
+    RECIPE: HOICLI_1,
+    IMAGENET_C: _own(
+        IMAGENET_C,
+        "the published constants of the twelve corruptions that ImageNet-C has too",
+        {row.name: row.published for row in _ROWS},
+    ),
+}
+
+
+def scale_of(height: int, width: int) -> float:
+    """What lengths in pixels are multiplied by: 1 up to REFERENCE_SIDE, then in proportion to the longer side."""
+    return max(1.0, max(height, width) / REFERENCE_SIDE)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import Levels, scale_of
+from hoicli.corruption.catalogue import Effect, Levels, scale_of
 from hoicli.corruption.pixels import Image, Shape, remapped, rounded
 from hoicli.corruption.warps import Displacement
 
@@ -199,3 +199,6 @@ def _stroke(canvas: NDArray[np.uint8], pieces: NDArray[np.float64], breadth: flo
 def _fixed(points: NDArray[np.float64]) -> NDArray[np.int32]:
     """Points in 16ths of a pixel, as OpenCV draws them."""
     return np.rint(np.clip(points, -30000, 60000) * 16).astype(np.int32)
+
+
+EFFECTS = {"screen_crack": Effect(screen_crack, draw_cracks, hidden=cracked, motion=splinter_motion)}

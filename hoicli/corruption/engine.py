@@ -20,9 +20,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.catalogue import KEPT
-from hoicli.corruption.definitions import DRAWING, HOICLI_1, JPEG_QUALITY, Recipe
-from hoicli.corruption.effects import EFFECTS, draw
+from hoicli.corruption.catalogue import DRAWING, HOICLI_1, JPEG_QUALITY, Recipe
+from hoicli.corruption.effects import draw, effect_of
 from hoicli.corruption.images import Picture, decode, encode, file_bytes, finished, shown, stamp_of
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.quality import Original
@@ -246,6 +245,8 @@ def _digest(job: Job, plan: Plan, cell: tuple[str, int], source: str) -> str:
     name, severity = cell
     constants = plan.recipe.level(name, severity)
     made_of = [source, str(job.record["image_id"]), name, severity, plan.seed, constants, DRAWING, JPEG_QUALITY]
+    if name in plan.recipe.owners:
+        made_of.append(plan.recipe.owners[name])
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
 
 
@@ -270,7 +271,7 @@ def _made(
 
 def apply(picture: Picture, name: str, drawn: Any, constants: Sequence[Any]) -> tuple[Image, Image | None]:
     """(pixels, alpha) of the corrupted picture. What moves takes the alpha channel along; nothing else touches it."""
-    corruption = EFFECTS[name]
+    corruption = effect_of(name)
     if picture.alpha is None or corruption.motion is None:
         return corruption.apply(picture.pixels, drawn, *constants), picture.alpha
     both = corruption.apply(np.concatenate([picture.pixels, picture.alpha], axis=2), drawn, *constants)
@@ -286,12 +287,12 @@ def cell_record(
     Everything else of the record is passed on. psnr is null where not a pixel changed, ssim for a picture too small.
     """
     name, severity = cell
-    made = {"corruption": name, "severity": severity, "recipe": recipe.name + KEPT * kept, "seed": seed,
+    made = {"corruption": name, "severity": severity, "recipe": recipe.said(name, kept=kept), "seed": seed,
             "psnr": scores[0], "ssim": scores[1]}  # fmt: skip
     result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **made}
     given = record.get("boxes")
     if given is not None:
-        effect, constants = EFFECTS[name], recipe.level(name, severity)
+        effect, constants = effect_of(name), recipe.level(name, severity)
         moved, visible = [[*box] for box in given], [1.0] * len(given)
         if effect.motion is not None and not kept:
             moved, visible = moved_boxes(effect.motion(shape, drawn, *constants), given)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import Levels
+from hoicli.corruption.catalogue import Effect, Levels
 from hoicli.corruption.pixels import Image, Shape, circled, rounded, strips, waves
 
 
@@ -127,3 +127,11 @@ def vignette(image: Image, _: None, start: float, strength: float) -> Image:
         values = image[rows].reshape(len(light), -1)
         result[rows] = rounded(values * np.repeat(light, image.shape[2], axis=1)).reshape(len(light), width, -1)
     return result
+
+
+EFFECTS = {
+    "exposure": Effect(exposure, draw_direction),
+    "rainbow": Effect(rainbow, draw_rainbow),
+    "occlusion": Effect(occlusion, draw_rectangles, hidden=occluded),
+    "vignette": Effect(vignette),
+}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import Levels, scale_of
+from hoicli.corruption.catalogue import Effect, Levels, scale_of
 from hoicli.corruption.pixels import Image, Shape, box_means, circled, remapped, rounded, strips, waves
 from hoicli.corruption.warps import Displacement, Lens, Zoom
 
@@ -143,3 +143,12 @@ def _enlarged(image: Image, down: int, right: int) -> Image:
     large = cv2.resize(part, None, fx=times_x, fy=times_y, interpolation=cv2.INTER_LINEAR_EXACT)
     middle = np.asarray(large, dtype=np.uint8)[down : down + height, right : right + width]
     return middle.reshape(image.shape)
+
+
+EFFECTS = {
+    "moire": Effect(moire, draw_grids),
+    "elastic": Effect(elastic, draw_field, motion=elastic_motion),
+    "perspective": Effect(perspective, draw_lens, motion=lens_motion),
+    "pixelate": Effect(pixelate),
+    "zoom_blur": Effect(zoom_blur, motion=zoom_motion),
+}

@@ -25,7 +25,7 @@ import cv2
 import numpy as np
 import PIL.Image
 
-from hoicli.corruption.definitions import JPEG_QUALITY
+from hoicli.corruption.catalogue import JPEG_QUALITY
 from hoicli.corruption.pixels import Image
 from hoicli.corruption.sensor import decode_jpeg, encode_jpeg
 from hoicli.errors import DataError

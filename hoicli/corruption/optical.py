@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import Levels, scale_of
+from hoicli.corruption.catalogue import Effect, Levels, scale_of
 from hoicli.corruption.pixels import Image, Shape, filtered, gaussian_blur, strips
 from hoicli.corruption.warps import Shift
 
@@ -97,3 +97,11 @@ def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance:
         moved = cv2.remap(result, places, np.empty(0), cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
         result = np.asarray(moved, dtype=np.uint8).reshape(image.shape)
     return gaussian_blur(result, sigma * scale)
+
+
+EFFECTS = {
+    "motion_blur": Effect(motion_blur, draw_angle, motion=blur_motion),
+    "defocus_blur": Effect(defocus_blur),
+    "gaussian_blur": Effect(soft_blur),
+    "glass_blur": Effect(glass_blur, draw_shifts),
+}

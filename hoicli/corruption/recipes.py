@@ -12,13 +12,24 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from hoicli.corruption.catalogue import SEVERITIES
-from hoicli.corruption.definitions import DEFINITIONS, RECIPES, Definition, Level, Levels, Recipe
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.corruption.catalogue import (
+    CORRUPTIONS,
+    IMAGENET_C,
+    LIMITS,
+    RECIPES,
+    SEVERITIES,
+    Corruption,
+    Level,
+    Levels,
+    Recipe,
+    added,
+    corruption,
+)
+from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import display_name
 from hoicli.records.parsing import is_number, json_type, read_object, short
 
@@ -27,32 +38,32 @@ ENDING = ".json"
 LARGEST = 1 << 20
 """Bytes of a file."""
 
-LIMITS: dict[str, tuple[float, float, bool]] = {
-    "radius_px": (1, 300, True), "sigma_px": (0.1, 300, False), "alias_sigma_px": (0.1, 10, False),
-    "distance_px": (1, 300, True), "rounds": (1, 10, True), "deviation": (0.001, 10, False),
-    "photons": (0.5, 10_000, False), "share": (0.001, 1, False), "quality": (1, 100, True),
-    "slices_per_block_row": (0, 1, False), "slice_width": (0, 1, False), "block_px": (2, 512, True),
-    "over_stops": (0, 10, False), "under_stops": (0, 10, False), "strength": (0, 1, False), "bands": (0.1, 100, False),
-    "shift": (0, 0.2, False), "rectangles": (1, 1000, True), "side": (0, 1, False), "start": (0, 0.99, False),
-    "contrast": (0, 2, False), "lines": (1, 1000, False), "impacts": (1, 20, True), "reach": (0.05, 1, False),
-    "width_px": (0.5, 50, False), "shift_px": (0, 100, False), "glare": (0, 1, False), "amplitude": (0, 10_000, False),
-    "sigma": (0.001, 0.2, False), "barrel": (0, 5, False), "pincushion": (-0.33, 0, False),
-    "resolution": (0.002, 1, False), "largest": (1, 4, False), "layers": (2, 200, True),
-}  # fmt: skip
-"""Of each constant: the least, the largest, and whether it is a whole number."""
-
 Bad = Callable[[str, str], DataError]
 
 
-def chosen_recipe(text: str) -> Recipe:
-    """What `--recipe` names. Raises `UsageError` for no recipe, and what `read_recipe` raises."""
-    if text in RECIPES:
-        return RECIPES[text]
+def chosen_recipe(text: str, names: Iterable[str] = ()) -> Recipe:
+    """What `--recipe` names, with those of the corruptions `names` that other packages add: by their own constants, or
+    by what they say of ImageNet-C's; a file has constants of those that it names.
+
+    Raises `UsageError` for no recipe, and what `read_recipe` and `added` raise.
+    """
     if text.endswith(ENDING):
-        return read_recipe(text)
-    near = get_close_matches(text, RECIPES, n=1)
-    meant = f"did you mean {near[0]}?" if near else f"choose {' or '.join(RECIPES)}, or FILE{ENDING}"
-    raise UsageError(f"{arg('recipe', text)}: there is no such recipe; {meant}")
+        recipe = read_recipe(text)
+    elif text in RECIPES:
+        recipe = RECIPES[text]
+    else:
+        near = get_close_matches(text, RECIPES, n=1)
+        meant = f"did you mean {near[0]}?" if near else f"choose {' or '.join(RECIPES)}, or FILE{ENDING}"
+        raise UsageError(f"--recipe {text}: there is no such recipe; {meant}")
+    levels, owners = {**recipe.levels}, {**recipe.owners}
+    for name in names:
+        found = None if name in CORRUPTIONS else added(name)
+        if found is not None and name not in owners:
+            owners[name] = found.owner
+            of_recipe = found.corruption.published if text == IMAGENET_C else found.corruption.levels
+            if text in RECIPES and of_recipe:
+                levels[name] = of_recipe
+    return recipe._replace(levels=levels, owners=owners)
 
 
 def read_recipe(path: str) -> Recipe:
@@ -74,17 +85,21 @@ def read_recipe(path: str) -> Recipe:
     given = record.get("corruptions")
     if type(given) is not dict or not given:
         raise bad("corruptions", "must be an object with the levels of at least one corruption")
-    for corruption in given:
-        if corruption not in DEFINITIONS:
-            near = get_close_matches(corruption, DEFINITIONS, n=1)
+    rows: dict[str, Corruption] = {}
+    for called in given:
+        row = corruption(called)
+        if row is None:
+            near = get_close_matches(called, CORRUPTIONS, n=1)
             meant = f"did you mean {near[0]}?" if near else "hoicli corrupt --list shows them"
-            raise bad(f"corruptions.{_bare(corruption)}", f"there is no such corruption; {meant}")
-    levels = {row.name: _levels(row, given[row.name], bad) for row in DEFINITIONS.values() if row.name in given}
+            raise bad(f"corruptions.{_bare(called)}", f"there is no such corruption; {meant}")
+        rows[called] = row
+    others = {called: found.owner for called in rows if called not in CORRUPTIONS and (found := added(called))}
+    levels = {called: _levels(rows[called], given[called], bad) for called in (*CORRUPTIONS, *others) if called in rows}
     digest = hashlib.sha256(json.dumps(levels, sort_keys=True).encode()).hexdigest()[:8]
-    return Recipe(f"{name}@{digest}", levels)
+    return Recipe(f"{name}@{digest}", "a file", levels, tuple(levels), others)
 
 
-def _levels(row: Definition, given: Any, bad: Bad) -> Levels:
+def _levels(row: Corruption, given: Any, bad: Bad) -> Levels:
     """The five levels of a corruption."""
     field = f"corruptions.{row.name}"
     count = len(SEVERITIES)
@@ -94,13 +109,13 @@ def _levels(row: Definition, given: Any, bad: Bad) -> Levels:
     return tuple(_level(row, level, f"{field}[{number}]", bad) for number, level in enumerate(given))
 
 
-def _level(row: Definition, given: Any, field: str, bad: Bad) -> Level:
+def _level(row: Corruption, given: Any, field: str, bad: Bad) -> Level:
     """The constants of a level, in the order of the table."""
     if type(given) is not dict or set(given) != set(row.constants):
         raise bad(field, f"give an object with {', '.join(row.constants)}, and nothing else")
     values = []
     for name in row.constants:
-        value, (least, largest, whole) = given[name], LIMITS[name]
+        value, (least, largest, whole) = given[name], LIMITS.get(name, (-1e9, 1e9, False))
         if not is_number(value) or not least <= value <= largest or (whole and value != int(value)):
             kind = "a whole number" if whole else "a number"
             raise bad(f"{field}.{name}", f"{short(value)}; give {kind} from {least:g} to {largest:g}")

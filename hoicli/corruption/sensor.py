@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import Level, Levels, scale_of
+from hoicli.corruption.catalogue import Effect, Level, Levels, scale_of
 from hoicli.corruption.pixels import Image, Shape, strips
 
 Noise = NDArray[np.float32]
@@ -166,3 +166,13 @@ def _lost_blocks(shape: Shape, slices: Slices, level: Level) -> NDArray[np.int64
             run = lost[start : start + max(1, round(width * columns))]
             run[run < 0] = number
     return lost.reshape(rows, columns)
+
+
+EFFECTS = {
+    "gaussian_noise": Effect(gaussian_noise, draw_normal),
+    "shot_noise": Effect(shot_noise, draw_bits),
+    "salt_pepper_noise": Effect(salt_pepper_noise, draw_pixel_bits),
+    "jpeg": Effect(jpeg),
+    "speckle_noise": Effect(speckle_noise, draw_normal),
+    "packet_loss": Effect(packet_loss, draw_slices, hidden=lost_pixels),
+}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from hoicli.corruption.catalogue import SEVERITIES
-from hoicli.corruption.definitions import HOICLI_1, REFERENCE_SIDE, Recipe
+from hoicli.corruption.catalogue import HOICLI_1, REFERENCE_SIDE, SEVERITIES, Recipe
 from hoicli.corruption.effects import corrupt
 from hoicli.corruption.pixels import Image, resized
 
@@ -18,8 +17,8 @@ BLOCKS = 2
 
 
 def contact_sheet(image: Image, *, image_id: object = "", seed: int = 0, recipe: Recipe = HOICLI_1) -> Image:
-    """uint8 [height, width, 3]: a row for each corruption of the recipe, in two blocks: the clean original, then a
-    column for each severity. Below a picture that is shown smaller than it is stands its middle, pixel by pixel: what
+    """uint8 [height, width, 3]: a row for each usual corruption of the recipe, in two blocks: the clean original, then
+    a column for each severity. Below a picture that is shown smaller than it is stands its middle, pixel by pixel: what
     noise, blur and compression do is lost in a small picture.
 
     The image (uint8 [height, width, 1 or 3]) is reduced to REFERENCE_SIDE if larger, then corrupted.
@@ -30,7 +29,7 @@ def contact_sheet(image: Image, *, image_id: object = "", seed: int = 0, recipe:
     smaller = height < image.shape[0]
     way = cv2.INTER_AREA if smaller else cv2.INTER_NEAREST
     top, left = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
-    names = list(recipe.levels)
+    names = recipe.usual
     rows = -(-len(names) // BLOCKS)
     block = (1 + len(SEVERITIES)) * (width + GAP) + 3 * GAP
     row_height = HEAD + (1 + smaller) * (height + GAP)

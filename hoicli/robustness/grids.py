@@ -6,12 +6,21 @@ or ground truths that differ, fractions that pass for percent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import groupby
 
-from hoicli.corruption.catalogue import CORRUPTIONS, KEPT, MOVING, RECIPE, RECIPES, SEVERITIES, family_of
+from hoicli.corruption.catalogue import (
+    CORRUPTIONS,
+    KEPT,
+    RECIPE,
+    RECIPES,
+    ROHOI,
+    SEVERITIES,
+    family_of,
+    parted,
+)
 from hoicli.errors import DataError, arg
 from hoicli.records.results import joined_settings
 from hoicli.robustness.gathering import RECIPE_TAG, Cell, Gathering, ModelRows, Value, listed
@@ -105,7 +114,7 @@ def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = F
                 settings=joined_settings(found.settings)
                 if (found := standing[model])
                 else next(iter(rows.settings), ""),
-                recipe=next(iter(rows.recipes), ""),
+                recipe=_recipe(rows.recipes),
                 clean=values.get(CLEAN_CELL),
                 cells={cell: values[cell] for cell in cells if cell in values},
                 missing=tuple(cell for cell in [CLEAN_CELL, *cells] if cell not in values),
@@ -156,7 +165,7 @@ def _check_rows(gathering: Gathering, model: str, rows: ModelRows) -> None:
             "values of different settings do not average; evaluate with the same ones",
         ),
         (
-            rows.recipes,
+            _recipes_apart(rows.recipes),
             f"tags.{RECIPE_TAG}",
             "images made in different ways do not average; corrupt with one recipe, and tag all rows with it",
         ),
@@ -165,6 +174,25 @@ def _check_rows(gathering: Gathering, model: str, rows: ModelRows) -> None:
             (one, first), (other, second) = list(found.items())[:2]
             text = f"{other or 'missing'}, but {first} has {one or 'none'}: {problem}"
             raise DataError(text, place=second, field=field)
+
+
+def _recipe(recipes: Iterable[str]) -> str:
+    """What made a model's images: the recipe that its corruptions share, and the packages of other ones."""
+    pairs = [parted(recipe) for recipe in recipes]
+    owners = sorted({owner for _, owner in pairs if owner})
+    return "+".join([*(shared for shared, _ in pairs[:1]), *owners])
+
+
+def _recipes_apart(recipes: Mapping[str, str]) -> dict[str, str]:
+    """Two recipes, and where they stand, that cannot make one benchmark: they differ, or two versions of a package
+    made its corruptions. Nothing, or one, where there are none such."""
+    kinds: dict[str, dict[str, str]] = {}
+    for recipe, place in recipes.items():
+        shared, owner = parted(recipe)
+        kinds.setdefault("", {}).setdefault(shared, place)
+        if owner:
+            kinds.setdefault(owner.partition("@")[0], {}).setdefault(owner, place)
+    return max(kinds.values(), key=len, default={})
 
 
 def _asked(rows: ModelRows, cells: Sequence[Cell]) -> dict[Cell, Value]:
@@ -178,8 +206,9 @@ def _standing(gathering: Gathering, model: str, rows: ModelRows, said: Mapping[C
     Raises `DataError` for a cell of another one. Boxes that move do so otherwise in every cell, so two cells that share
     a ground truth have it from the original images, too.
     """
-    kept = any(recipe.endswith(KEPT) for recipe in rows.recipes)
-    still = {cell for cell in said if cell[0] == CLEAN or (cell[0] in CORRUPTIONS and (kept or cell[0] not in MOVING))}
+    kept = any(parted(recipe)[0].endswith(KEPT) for recipe in rows.recipes)
+    standing = {CLEAN, *(name for name, row in CORRUPTIONS.items() if kept or not row.moves)}
+    still = {cell for cell in said if cell[0] in standing}
     first = next((cell for cell in said if cell in still), None)
     if first is None:
         return None
@@ -216,12 +245,12 @@ def _check_models(gathering: Gathering, asked: Mapping[str, Mapping[Cell, Value]
 def _complete(benchmark: Benchmark, there: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """(corruptions, severities) of a complete grid, given the cells that occur."""
     names = {name for name, _ in there}
-    known = tuple(name for name in CORRUPTIONS if name in names)
+    known = tuple(name for name in ROHOI if name in names)
     corruptions, severities = benchmark.corruptions, benchmark.severities
-    whole = 2 * len(known) > len(CORRUPTIONS)
+    whole = 2 * len(known) > len(ROHOI)
     if isinstance(corruptions, str):
         whole &= corruptions == AUTO
-        corruptions = CORRUPTIONS if whole else (*known, *sorted(names - set(known)))
+        corruptions = ROHOI if whole else (*known, *sorted(names - set(known)))
     if isinstance(severities, str):
         levels = {severity for name, severity in there if name in corruptions}
         whole &= severities == AUTO and 2 * len(levels & set(SEVERITIES)) > len(SEVERITIES)
@@ -232,7 +261,7 @@ def _complete(benchmark: Benchmark, there: set[Cell]) -> tuple[tuple[str, ...], 
 def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], severities: Sequence[int]) -> list[str]:
     """What to say where the grid is not RoHOI's own, or there are cells beyond it."""
     remarks = []
-    if benchmark == Benchmark() and (corruptions, severities) != (CORRUPTIONS, SEVERITIES):
+    if benchmark == Benchmark() and (corruptions, severities) != (ROHOI, SEVERITIES):
         averaged = f"{len(corruptions)} corruptions and severities {listed(severities)}"
         remarks.append(f"averaging over {averaged}: RoHOI has 20, at 1 to 5")
     names = {name for name, _ in there}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from hoicli.corruption.catalogue import CORRUPTIONS, FAMILIES, SEVERITIES, family_of
+from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
 from hoicli.records.results import Row, signature
 from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
@@ -128,7 +128,7 @@ def grid_signature(grid: Grid, drawn: Mapping[str, str] | None = None) -> str:
     cells = [cell for cell in (*grid.cells, *grid.missing) if cell[0] != CLEAN]
     names = {name for name, _ in cells}
     levels = sorted({severity for _, severity in cells})
-    if names == set(CORRUPTIONS) and tuple(levels) == SEVERITIES:
+    if names == set(ROHOI) and tuple(levels) == SEVERITIES:
         size = "rohoi"
     else:
         size = f"{'+'.join(sorted(names))}@{'+'.join(map(str, levels))}"

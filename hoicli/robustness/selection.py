@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hoicli.corruption.catalogue import CORRUPTIONS
+from hoicli.corruption.catalogue import ROHOI
 from hoicli.errors import UsageError, arg
 
 METRIC, SUBSET = "mAP", "full"
@@ -51,7 +51,7 @@ def benchmark(corruptions: str, severities: str) -> Benchmark:
 
     Raises `UsageError` for anything else.
     """
-    names: tuple[str, ...] | str = CORRUPTIONS
+    names: tuple[str, ...] | str = ROHOI
     if corruptions in (AUTO, SEEN):
         names = corruptions
     elif corruptions != "rohoi":

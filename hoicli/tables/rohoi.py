@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES, family_of
+from hoicli.corruption.catalogue import ROHOI, SEVERITIES, family_of
 from hoicli.records.results import Row, signature
 
 DATASETS = ("hico", "vcoco")
@@ -33,7 +33,7 @@ RLIPv2-ParSeDA  | 38.60 24.58 0.28 | 70.76 45.05 0.24
 SAMPL           | 39.16 24.25 0.29 | 71.13 48.83 0.27
 """
 
-# Table 4: the means over severities on V-COCO, in the order of CORRUPTIONS.
+# Table 4: the means over severities on V-COCO, in the order of ROHOI.
 _TABLE_4 = """
 CDN-L          | 15.38 10.12 48.73 7.56 41.67 60.92 28.78 56.89 24.24 28.18 \
                  64.67 41.06 49.75 67.07 30.67 44.30 37.33 50.79 22.39 22.45
@@ -62,7 +62,7 @@ def table_1(dataset: str) -> dict[str, tuple[float, float, float]]:
 def table_4() -> dict[str, dict[str, float]]:
     """Model -> corruption -> its mean over severities, percent, of Table 4: V-COCO, of five models."""
     lines = (line.split("|") for line in _TABLE_4.strip().splitlines())
-    return {model.strip(): dict(zip(CORRUPTIONS, map(float, values.split()), strict=True)) for model, values in lines}
+    return {model.strip(): dict(zip(ROHOI, map(float, values.split()), strict=True)) for model, values in lines}
 
 
 def published_rows(dataset: str, *, tags: Mapping[str, str] | None = None) -> list[Row]:
@@ -77,7 +77,7 @@ def published_rows(dataset: str, *, tags: Mapping[str, str] | None = None) -> li
         value_of = {"metric": metric, "subset": subset, **part, "value": value, "n": n, "unit": unit}
         rows.append({**value_of, **named, "signature": signature(settings)})
 
-    cells = len(CORRUPTIONS) * len(SEVERITIES)
+    cells = len(ROHOI) * len(SEVERITIES)
     for model, (clean, index, composite) in table_1(dataset).items():
         add(1, model, "clean", clean, 1, "%", {})
         add(1, model, "mri", index, cells, "%", {})

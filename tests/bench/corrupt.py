@@ -22,8 +22,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.catalogue import IMAGENET_C, SEVERITIES
-from hoicli.corruption.definitions import HOICLI_1, RECIPES, REFERENCE_SIDE
+from hoicli.corruption.catalogue import HOICLI_1, IMAGENET_C, RECIPES, REFERENCE_SIDE, SEVERITIES
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.images import Picture, encode, shown
 from hoicli.corruption.pixels import resized

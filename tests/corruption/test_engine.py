@@ -22,11 +22,11 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import DEFINITIONS, RECIPES, Recipe
+from hoicli.corruption.catalogue import CORRUPTIONS, LIMITS, RECIPES, ROHOI, Recipe
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
-from hoicli.corruption.recipes import LIMITS, read_recipe
+from hoicli.corruption.recipes import read_recipe
 from hoicli.errors import DataError
 from hoicli.io.pool import ordered_map
 from hoicli.records.schemas import schema_text
@@ -84,7 +84,7 @@ def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder:
     assert {record["file_name"] for record in records} == set(files_of(folder / "out"))
     assert [record["image_id"] for record in records[::100]] == [f"image-{number}" for number in range(4)]
     cells = [(record["corruption"], record["severity"]) for record in records[:100]]
-    assert cells == [(name, severity) for name in EFFECTS for severity in range(1, 6)]
+    assert cells == [(name, severity) for name in ROHOI for severity in range(1, 6)]
     for record in records:
         name = record["file_name"].split("/", 2)
         assert name[:2] == [record["corruption"], str(record["severity"])]
@@ -104,7 +104,7 @@ def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder:
 def test_a_jpeg_of_the_jpeg_corruption_is_the_compressed_file_itself(hoicli: Hoicli, folder: Path) -> None:
     assert hoicli(*call(folder, "--corruption", "jpeg")).code == 0
     source = np.asarray(PIL.Image.open(folder / "images" / "d.jpg"))
-    for severity, (quality,) in enumerate(DEFINITIONS["jpeg"].levels, start=1):
+    for severity, (quality,) in enumerate(CORRUPTIONS["jpeg"].levels, start=1):
         expected = BytesIO()
         PIL.Image.fromarray(source).save(expected, "JPEG", quality=quality)
         made = PIL.Image.open(folder / f"out/jpeg/{severity}/d.jpg")
@@ -139,7 +139,7 @@ def test_the_records_of_a_cell_are_a_ground_truth(hoicli: Hoicli, tmp_path: Path
          [(n, s) for n in ("jpeg", "zoom_blur") for s in (1, 5)]),
         (("--corruption", "jpeg", "--corruption", "moire", "--severity", "2-4"),
          [(n, s) for n in ("jpeg", "moire") for s in (2, 3, 4)]),
-        (("--corruption", "all", "--severity", "1"), [(name, 1) for name in EFFECTS]),
+        (("--corruption", "all", "--severity", "1"), [(name, 1) for name in ROHOI]),
     ],
 )  # fmt: skip
 def test_what_is_asked_for_is_made(
@@ -426,18 +426,18 @@ def test_list_explains_all(hoicli: Hoicli) -> None:
         "hoicli: RoHOI-style, recipe hoicli-1: RoHOI's paper publishes no constants; these are ours but "
         "speckle_noise's, which are ImageNet-C's\n"
     )
-    assert [row["corruption"] for row in rows] == list(EFFECTS)
+    assert [row["corruption"] for row in rows] == list(CORRUPTIONS)
     assert rows[0]["severity_1"] == {"radius_px": 12, "sigma_px": 4}
     assert all(row["source"] for row in rows)
     table = hoicli("corrupt", "--list", "--format", "table").out.splitlines()
-    assert len(table) == 21
+    assert len(table) == 1 + len(CORRUPTIONS)
     assert table[0].split()[:3] == ["corruption", "family", "description"]
 
 
 def test_a_recipe_is_named_wherever_its_numbers_stand(hoicli: Hoicli, folder: Path) -> None:
     published = hoicli(*call(folder, "--recipe", "imagenet-c", "--severity", 3))
     records = records_of(published.out)
-    shared = [name for name, row in DEFINITIONS.items() if row.published]
+    shared = [name for name, row in CORRUPTIONS.items() if row.published]
     assert [record["corruption"] for record in records[:12]] == shared
     assert len(records) == 4 * 12
     assert {record["recipe"] for record in records} == {"imagenet-c"}
@@ -492,7 +492,7 @@ def test_a_file_is_a_recipe(hoicli: Hoicli, folder: Path) -> None:
 def test_every_constant_may_stand_in_a_file(tmp_path: Path) -> None:
     """The recipes that have a name, written as files, are taken, and give the same levels."""
     for recipe in RECIPES.values():
-        corruptions = {name: [dict(zip(DEFINITIONS[name].constants, level, strict=True)) for level in levels]
+        corruptions = {name: [dict(zip(CORRUPTIONS[name].constants, level, strict=True)) for level in levels]
                        for name, levels in recipe.levels.items()}  # fmt: skip
         path = tmp_path / "copy.json"
         record = {"name": "copy", "corruptions": corruptions}
@@ -502,20 +502,16 @@ def test_every_constant_may_stand_in_a_file(tmp_path: Path) -> None:
         made = read_recipe(str(path))
         assert made.levels == recipe.levels
         assert made.name.startswith("copy@")
-    assert set(LIMITS) == {name for row in DEFINITIONS.values() for name in row.constants}
-    for name, (least, largest, whole) in LIMITS.items():
-        expected = {"type": "integer" if whole else "number", "minimum": least, "maximum": largest}
-        assert schema["$defs"][name] == expected
-    assert list(schema["properties"]["corruptions"]["properties"]) == list(DEFINITIONS)
+    assert set(LIMITS) == {name for row in CORRUPTIONS.values() for name in row.constants}
 
 
 @pytest.mark.parametrize("edge", [1, 2])
 @pytest.mark.parametrize("name", EFFECTS)
 def test_the_limits_of_a_file_can_be_drawn(name: str, edge: int) -> None:
     """The least and the largest of every constant: pixels, and boxes, without a fault."""
-    constants = DEFINITIONS[name].constants
+    constants = CORRUPTIONS[name].constants
     level = tuple((int if LIMITS[each][2] else float)(LIMITS[each][edge - 1]) for each in constants)
-    recipe = Recipe("edge", {name: (level,) * 5})
+    recipe = Recipe("edge", "", {name: (level,) * 5}, (name,))
     image = textured(40, 56)
     assert corrupt(image, name, 3, recipe=recipe).shape == image.shape
     drawn = draw(name, image.shape, image_id="", seed=0, recipe=recipe)
@@ -590,7 +586,7 @@ def test_the_preview_is_a_picture_of_all_hundred(hoicli: Hoicli, tmp_path: Path,
     assert len({shown(*place, 1).tobytes() for place in every}) > 90  # a packet may be lost elsewhere
     image = np.asarray(PIL.Image.open(source))
     top, left = (image.shape[0] - 171) // 2, (image.shape[1] - 256) // 2
-    number = list(EFFECTS).index("vignette")
+    number = ROHOI.index("vignette")
     for severity, whole in ((0, image), (5, corrupt(image, "vignette", 5))):
         small = cv2.resize(whole, (256, 171), interpolation=cv2.INTER_AREA)
         assert np.abs(shown(number, severity, 0) - small).mean() < 4
@@ -633,7 +629,7 @@ def test_the_list_needs_no_extra() -> None:
     )
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert process.returncode == 0, process.stderr
-    assert process.stdout.count(b'"recipe":"hoicli-1"') == 20
+    assert process.stdout.count(b'"recipe":"hoicli-1"') == len(CORRUPTIONS)
 
 
 def test_help_loads_neither_numpy_nor_opencv() -> None:

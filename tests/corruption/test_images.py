@@ -14,7 +14,7 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import HOICLI_1
+from hoicli.corruption.catalogue import HOICLI_1
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import apply
 from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of

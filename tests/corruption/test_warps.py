@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hoicli.corruption import cracks
-from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES
-from hoicli.corruption.definitions import HOICLI_1
+from hoicli.corruption.catalogue import CORRUPTIONS, HOICLI_1, SEVERITIES
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record, share_visible
 from hoicli.corruption.warps import Displacement, Lens, Zoom, moved_boxes, share_in_frame

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.corruption.catalogue import FAMILIES, SEVERITIES
+from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
 from hoicli.figures.confusion import Panel, most_confused, ordered, plot_confusion
 from hoicli.figures.curves import plot_curves, wilson
 from hoicli.figures.deltas import plot_deltas
@@ -96,16 +96,19 @@ def curve(model: str, **more: Any) -> list[dict[str, Any]]:
 def robust(model: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{"metric": "clean", "value": 40.0}, {"metric": "mri", "value": 25.0}]
     rows += [{"metric": "mean", "severity": level, "value": 35.0 - 4 * level} for level in SEVERITIES]
-    for name, family in FAMILIES.items():
+    for name in FAMILIES:
         rows.append({"metric": "mean", "family": name, "value": 30.0})
         rows += [{"metric": "mean", "family": name, "severity": level, "value": 30.0 - level} for level in SEVERITIES]
-        rows += [{"metric": "mean", "family": name, "corruption": what, "value": 30.0} for what in family.corruptions]
+        rows += [
+            {"metric": "mean", "family": name, "corruption": what, "value": 30.0}
+            for what in ROHOI
+            if family_of(what) == name
+        ]
     return [{**row, "model": model} for row in rows]
 
 
 def heat(model: str) -> HeatMap:
-    names = [name for family in FAMILIES.values() for name in family.corruptions]
-    return HeatMap(model, 40.0, 25.0, {name: dict.fromkeys(SEVERITIES, 12.3) for name in names})
+    return HeatMap(model, 40.0, 25.0, {name: dict.fromkeys(SEVERITIES, 12.3) for name in ROHOI})
 
 
 def of_delta(at: int, metric: str) -> dict[str, Any]:

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from hoicli.corruption.catalogue import MOVING
+from hoicli.corruption.catalogue import CORRUPTIONS
 from hoicli.corruption.effects import EFFECTS
 from hoicli.errors import DataError
 from tests.robustness.test_rows import SIGNATURE, Row, falling, gather, grid_rows, row
 
 
 def test_the_corruptions_that_move_boxes_are_those_that_say_where_to() -> None:
-    assert {name for name, effect in EFFECTS.items() if effect.motion is not None} == MOVING
+    assert {name: row.moves for name, row in CORRUPTIONS.items()} == {
+        name: effect.motion is not None for name, effect in EFFECTS.items()
+    }
 
 
 def signed(truths: Mapping[tuple[str, int], str], model: str = "") -> list[Row]:

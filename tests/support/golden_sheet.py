@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES
+from hoicli.corruption.catalogue import ROHOI, SEVERITIES
 from hoicli.corruption.effects import corrupt
 from tests.support.pictures import textured
 
@@ -19,5 +19,5 @@ def golden_sheet() -> Image:
     """All 100 results of a small picture, a row for each corruption: tests/support/golden_sheet.png."""
     image = textured(24, 32)
     rows = [np.concatenate([corrupt(image, name, level, image_id=name) for level in SEVERITIES], axis=1)
-            for name in CORRUPTIONS]  # fmt: skip
+            for name in ROHOI]  # fmt: skip
     return np.concatenate(rows)

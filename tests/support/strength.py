@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import hoicli
-from hoicli.corruption.catalogue import CORRUPTIONS, RECIPE, SEVERITIES
-from hoicli.corruption.definitions import HOICLI_1, REFERENCE_SIDE
+from hoicli.corruption.catalogue import HOICLI_1, RECIPE, REFERENCE_SIDE, ROHOI, SEVERITIES
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
@@ -39,7 +38,7 @@ SIDE = 400
 """Pixels of the longer side: some minutes less than with 640."""
 
 
-def quality(names: Iterable[str] = EFFECTS, photos: Iterable[str] = PHOTOS, side: int = SIDE) -> Values:
+def quality(names: Iterable[str] = ROHOI, photos: Iterable[str] = PHOTOS, side: int = SIDE) -> Values:
     """[corruptions, 2 (PSNR, SSIM), severities] means over photographs whose longer side is at most `side`."""
     pictures = {name: photograph(name, side) for name in photos}
     rows = []
@@ -77,7 +76,7 @@ def kept() -> dict[str, float]:
     """The share of the clean value that RoHOI's five models of Table 4 keep under each corruption, their mean."""
     clean = {model: values[0] for model, values in table_1("vcoco").items()}
     shares = [{name: value / clean[model] for name, value in means.items()} for model, means in table_4().items()]
-    return {name: sum(share[name] for share in shares) / len(shares) for name in CORRUPTIONS}
+    return {name: sum(share[name] for share in shares) / len(shares) for name in ROHOI}
 
 
 def scenes() -> list[tuple[dict[str, Any], NDArray[np.uint8]]]:
@@ -104,7 +103,7 @@ def detected(cell: tuple[str, int] | None, median: int = 0) -> list[dict[str, An
     return list(hoicli.evaluate(truth, predictions, protocol="qpic").rows)
 
 
-def retention(names: Iterable[str] = EFFECTS) -> Values:
+def retention(names: Iterable[str] = ROHOI) -> Values:
     """[corruptions, severities] the mAP of the plain detector, in percent of its clean one."""
     clean = _full(detected(None))
     return np.array([[100 * _full(detected((name, level))) / clean for level in SEVERITIES] for name in names])
@@ -112,7 +111,7 @@ def retention(names: Iterable[str] = EFFECTS) -> Values:
 
 def rows_of_both() -> list[dict[str, Any]]:
     """Rows of mAP (full) of both detectors, as the makefile's: clean, then every cell."""
-    cells = [None, *((name, severity) for name in EFFECTS for severity in SEVERITIES)]
+    cells = [None, *((name, severity) for name in ROHOI for severity in SEVERITIES)]
     rows = []
     for model, median in (("plain", 0), ("median", 5)):
         for cell in cells:
@@ -129,7 +128,7 @@ def _full(rows: Iterable[Mapping[str, Any]]) -> float:
     return next(float(row["value"]) for row in rows if row["metric"] == "mAP" and row["subset"] == "full")
 
 
-def correlation(strength: Values, names: Iterable[str] = EFFECTS) -> float:
+def correlation(strength: Values, names: Iterable[str] = ROHOI) -> float:
     """Spearman's correlation of the means over severities with the share that the paper's models keep."""
     published = kept()
     result = stats.spearmanr(strength.mean(axis=-1), [published[name] for name in names])
@@ -141,7 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=Path, help="write the rows of both detectors to this file")
     options = parser.parse_args()
-    names = list(EFFECTS)
+    names = list(ROHOI)
     seen, found, published = quality(names), retention(names), kept()
     print("| corruption | PSNR 1 | 2 | 3 | 4 | 5 | SSIM 1 | 2 | 3 | 4 | 5 |\n| --- |" + " ---: |" * 10)
     for name, (psnr, ssim) in zip(names, seen, strict=True):

@@ -1,0 +1,142 @@
+"""Corruptions of other packages: made where they are named, by whom is told, and nothing else changes."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from hoicli.corruption import corrupt as in_memory
+from hoicli.corruption.catalogue import ROHOI, Corruption, Effect, added
+from tests.support.pictures import textured
+from tests.support.project import Hoicli
+
+Image = Any
+Add = Callable[[object], list[str]]
+
+
+def whiten(image: Image, _: None, density: float) -> Image:
+    return np.rint(image * (1 - density) + 255 * density).astype(np.uint8)
+
+
+LEVELS = tuple((share,) for share in (0.1, 0.2, 0.3, 0.4, 0.5))
+ROW = Corruption("fog", "environment", "droplets in the air", ("density",), LEVELS, "hoicli-fog's own")
+FOG = ROW, Effect(whiten)
+
+
+@pytest.fixture
+def add(monkeypatch: pytest.MonkeyPatch) -> Iterator[Add]:
+    """Gives the entry point `fog` of the package hoicli-fog 1.2 a value; returns what has been imported."""
+    imported: list[str] = []
+
+    def entry_of(value: object) -> list[str]:
+        def load() -> object:
+            imported.append("fog")
+            return value
+
+        entry = SimpleNamespace(name="fog", dist=SimpleNamespace(name="hoicli-fog", version="1.2"), load=load)
+
+        def entry_points(*, group: str, name: str = "fog") -> list[SimpleNamespace]:
+            return [entry] if (group, name) == ("hoicli.corruptions", "fog") else []
+
+        monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+        return imported
+
+    added.cache_clear()
+    yield entry_of
+    added.cache_clear()
+
+
+@pytest.fixture
+def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    PIL.Image.fromarray(textured(20, 24)).save("a.png")
+    return "a.png"
+
+
+def corrupted(hoicli: Hoicli, *options: object) -> list[dict[str, Any]]:
+    result = hoicli("corrupt", "--jobs", 1, "--save-images", "out", *options)
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+def test_it_is_made_where_it_is_named(hoicli: Hoicli, add: Add, image: str) -> None:
+    imported = add(FOG)
+    records = corrupted(hoicli, "--severity", 3, image)
+    assert [record["corruption"] for record in records] == list(ROHOI)
+    listed = hoicli("corrupt", "--list")
+    assert "installed packages add fog: --corruption names them" in listed.err
+    assert imported == []
+    records = corrupted(hoicli, "--corruption", "jpeg,fog", "--severity", 3, image)
+    assert [(record["corruption"], record["recipe"]) for record in records] == [
+        ("jpeg", "hoicli-1"), ("fog", "hoicli-1+hoicli-fog@1.2"),
+    ]  # fmt: skip
+    source = np.asarray(PIL.Image.open(image))
+    expected = whiten(source, None, 0.3)
+    assert (np.asarray(PIL.Image.open("out/fog/3/a.png")) == expected).all()
+
+    assert (in_memory(source, "fog", 3) == expected).all()
+    row = json.loads(hoicli("corrupt", "--list", "--corruption", "fog", "--format", "jsonl").out.splitlines()[-1])
+    assert (row["corruption"], row["severity_5"], row["recipe"]) == (
+        "fog", {"density": 0.5}, "hoicli-1+hoicli-fog@1.2",
+    )  # fmt: skip
+
+
+def test_a_file_may_say_how_strong_it_is(hoicli: Hoicli, add: Add, image: str) -> None:
+    add(FOG)
+    levels = [{"density": share} for share in (0.5, 0.6, 0.7, 0.8, 0.9)]
+    Path("mine.json").write_text(json.dumps({"name": "mine", "corruptions": {"fog": levels}}))
+    (record,) = corrupted(hoicli, "--recipe", "mine.json", "--severity", 1, image)
+    assert record["recipe"].startswith("mine@")
+    assert record["recipe"].endswith("+hoicli-fog@1.2")
+    lacking = hoicli("corrupt", "--save-images", "out", "--recipe", "imagenet-c", "--corruption", "fog", image)
+    assert "recipe imagenet-c has no fog, only motion_blur" in lacking.err
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (whiten, "fog of hoicli-fog@1.2 must be a pair: a Corruption called fog, and its Effect"),
+        ((replace(ROW, name="mist"), FOG[1]), "must be a pair: a Corruption called fog"),
+        ((replace(ROW, levels=LEVELS[:4]), FOG[1]), "give 5 levels with a value of each constant"),
+    ],
+)
+def test_an_entry_point_that_is_no_corruption(
+    hoicli: Hoicli, add: Add, image: str, value: object, problem: str
+) -> None:
+    add(value)
+    result = hoicli("corrupt", "--save-images", "out", "--corruption", "fog", image)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert problem in result.err
+
+
+def test_robust_averages_it_and_names_its_package(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Without the package: rows say all that is needed."""
+
+    def row(value: float, corruption: str, severity: int, recipe: str) -> str:
+        tags = {"corruption": corruption, "severity": str(severity), "recipe": recipe}
+        cell = {"metric": "mAP", "subset": "full", "value": value, "n": 600, "unit": "%", "tags": tags}
+        return json.dumps({**cell, "protocol": "hico", "signature": "protocol:hico|data:hico"}) + "\n"
+
+    def robust(*recipes: str) -> Any:
+        rows = [row(20 + at, "fog", at, recipe) for at, recipe in enumerate(recipes, start=1)]
+        rows += [row(30, "jpeg", at, "hoicli-1") for at in (1, 2)]
+        (tmp_path / "rows.jsonl").write_text("".join(rows))
+        return hoicli("robust", "--allow-missing", tmp_path / "rows.jsonl")
+
+    result = robust("hoicli-1+hoicli-fog@1.2", "hoicli-1+hoicli-fog@1.2")
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    (index,) = (each for each in rows if each["metric"] == "mri")
+    assert index["value"] == pytest.approx((30 + 21.5) / 2)
+    assert "|recipe:hoicli-1+hoicli-fog@1.2|" in index["signature"]
+    assert {each["family"] for each in rows if each.get("corruption") == "fog"} == {"other"}
+    for other in ("hoicli-1+hoicli-fog@1.3", "imagenet-c+hoicli-fog@1.2"):
+        assert "images made in different ways do not average" in robust("hoicli-1+hoicli-fog@1.2", other).err
