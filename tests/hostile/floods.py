@@ -30,29 +30,6 @@ def shared(rng: Random, data: bytes) -> bytes:
     return pickle.dumps(tree, protocol=rng.randrange(6))
 
 
-def keys(rng: Random, data: bytes) -> bytes:
-    """A pickle with keys that take long to hash or to compare, in front of what it holds."""
-    twice = b")" + rng.choice([b"2\x86", b"22\x87", b"\x94h\x00\x86", b"q\x00(" + b"h\x00" * 50 + b"t"]) * 40
-    number = b"\x8a\x0c" + (rng.randrange(2**29) * (2**61 - 1)).to_bytes(12, "little")
-    numbers = b"".join(
-        b"\x8a\x0c" + (count * (2**61 - 1)).to_bytes(12, "little") + b"N" for count in range(rng.choice([500, 5000]))
-    )
-    text = b"X" + struct.pack("<I", 200_000) + b"x" * 200_000
-    made = rng.choice(
-        [
-            b"}" + twice + b"Ns",
-            b"}(" + twice + b"Nu",
-            b"\x8f(" + twice + b"\x90",
-            b"(" + twice + b"\x91",
-            b"}(" + numbers + b"u",
-            b"}" + (number + b"Ns") * 5000,
-            b"}" + text + b"Ns" + text + b"q\x000" + b"h\x00Ns" * 20_000,
-        ]
-    )
-    start = data[:2] if data[:1] == b"\x80" else b""
-    return start + made + b"0" + data[len(start) :] if rng.random() < 0.5 else b"\x80\x04" + made + b"."
-
-
 LABELS = ("cup", "person", "bench")
 
 

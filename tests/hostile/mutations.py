@@ -451,7 +451,7 @@ STRUCTURE: dict[str, list[Mutation]] = {
     "records": [json_lines, json_lines, json_lines, token, floods.crowds],
     "answers": [json_lines, json_lines, json_lines, token, floods.answers],
     "json-string": [json_string, json_string, token, floods.escapes],
-    "pickle": [pickled, pickled, pickle_machine, floods.shared, floods.keys],
+    "pickle": [pickled, pickled, pickle_machine, floods.shared],
     "npz": [npz, npz, floods.zeros],
     "mat": [mat, mat, floods.cells],
     "npy": [overwrite, flip],

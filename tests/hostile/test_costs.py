@@ -233,15 +233,13 @@ def test_queries_and_triplets_of_an_image(hoicli: Hoicli, tmp_path: Path) -> Non
 
 
 def test_a_string_of_backslashes_costs_its_length() -> None:
-    assert literal(rb"""["\\", 'a"b', "it's", '\x00\u00e9', '\ud800' 'x']""") == ["\\", 'a"b', "it's", "\0é", "\ud800x"]
+    assert literal(rb"""["\\", 'a"b', "it's", '\x00\u00e9', '\ud800']""") == ["\\", 'a"b', "it's", "\0é", "\ud800"]
 
     def work(count: int) -> None:
         long = "\\\\" * count
         assert literal(f"{{'a': '{long}'}}".encode()) == {"a": "\\" * count}
 
     require_linear(work, 500_000 // LARGER, 500_000)
-    with pytest.raises(ValueError, match="more than 10,000 strings with backslashes or double quotes; save it"):
-        literal(("[" + r"'\\', " * 300_000 + "1]").encode())
 
 
 def test_a_compressed_file_in_a_pipe_is_measured_as_it_comes(tmp_path: Path) -> None:

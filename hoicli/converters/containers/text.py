@@ -3,12 +3,10 @@ item."""
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import orjson
 
@@ -43,21 +41,12 @@ def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[by
 
 
 BROKEN_OFF = "the list breaks off"
-AS_JSON = "save it with json.dump"
-LONGEST = 1 << 20
-"""Characters of an item that may be parsed by `ast`, which takes up to 480 bytes and 7 microseconds for each. Images
-have 20,000, and the text of most is parsed otherwise."""
-MOST_ESCAPED = 10_000
-"""Strings of an item with backslashes or double quotes, each of which `ast` reads. An image has one, its file name."""
-LARGEST_KEY = 1 << 31
-"""Larger numbers as keys may collide, all of them."""
-
 _SPACE = re.compile(rb"\s*")
-_STRING = rb"""(?:"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*')"""
+_STRING = r"""(?:"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*')"""
 _FIRST_KEY = re.compile(rb"""\{\s*(?:"[^"\\]*"|'[^'\\]*')\s*:""")
-_TO_BRACKET = re.compile(rb"""[^][{}()"']*(?:%b[^][{}()"']*){0,500}([][{}()]?)""" % _STRING, re.DOTALL)
+_TO_BRACKET = re.compile(rb"""[^][{}()"']*(?:%b[^][{}()"']*){0,500}([][{}()]?)""" % _STRING.encode(), re.DOTALL)
 """Up to the next bracket, or over so many strings: each takes 400 bytes while it is matched."""
-_SCALAR = re.compile(rb"""%b|[^][{}()"',\s]+""" % _STRING, re.DOTALL)
+_SCALAR = re.compile(rb"""%b|[^][{}()"',\s]+""" % _STRING.encode(), re.DOTALL)
 _BESIDE_STRUCTURE = bytes(set(range(256)) - set(b"[]{}()\"'\\"))
 
 
@@ -119,75 +108,46 @@ def json_item(span: bytes) -> Any:
 
 # The text that NumPy 2 writes before each number of a repr.
 _SCALARS = tuple(f"np.{kind}{bits}(" for kind in ("float", "int", "uint") for bits in (16, 32, 64))
+_TOKEN = re.compile(
+    rf"""(?P<string>{_STRING})
+    |(?:np|numpy)\.(?:(?:float|u?int)(?:8|16|32|64)|bool_?|str_)\((?P<scalar>{_STRING}|[^()'"]*)\)
+    |(?P<open>\()|(?P<close>,?\s*\))
+    |(?P<word>(?<![\w.])[^\W\d]\w*)""",
+    re.DOTALL | re.VERBOSE,
+)
+"""What JSON writes otherwise than Python: strings, NumPy's scalars, tuples, and words."""
+_WORDS = {"None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity"}
 
 
 def literal(span: bytes) -> Any:
-    """A Python literal without evaluating anything: containers, strings, numbers, NumPy scalars, nan and inf.
+    """A Python literal of containers, strings, numbers, NumPy scalars, nan and inf; nothing is evaluated.
 
-    Tuples become lists. Most reprs become JSON by exchanging quotes and are then parsed at C speed; the rest goes
-    through `ast`, up to LONGEST characters. Raises ValueError for whatever is more than a literal.
+    Tuples become lists. Most reprs become JSON by exchanging quotes and are then parsed at C speed; of the rest each
+    string and word is made JSON. Raises ValueError for whatever is more than a literal, and for keys that are no text.
     """
     text = span.decode()
-    try:
-        return orjson.loads(_without_scalars(_plain_strings(text)).replace("'", '"'))
-    except orjson.JSONDecodeError:
-        pass
-    if len(text) > LONGEST:
-        raise ValueError(f"{len(text):,} characters that differ from JSON by more than quotes; {AS_JSON}")
-    try:
-        if not _flat(text):
-            raise SyntaxError("more than containers, strings, numbers and NumPy's scalars")
-        with catch_warnings():
-            simplefilter("ignore")  # ignore the compiler's warnings about text like "1if"
-            return _value(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
-        raise ValueError(f"no Python literal: {str(error) or 'nested too deeply'}") from None
-
-
-_STRINGS = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL)
-_WORD = re.compile(r"(?<![\w.])[^\W\d]\w*|(?<=np\.)\w+|(?<=numpy\.)\w+")
-_KNOWN_WORD = re.compile(r"np|numpy|nan|inf|None|True|False|(?:float|u?int)(?:16|32|64|8)|bool_?|str_|[bBuUrR]")
-CHAINS = (
-    (r"[^\w\s.,:()\[\]{}-]", "1+1+1"),  # an operator
-    (r"[\w)\]}]\s*-", "1 - 1 - 1"),  # a minus after a value
-    (r"-\s*-", "- - 1"),  # one minus after another
-    (r"[)\]}]\s*[(\[{]", "np.int64()()()"),  # a call of a call, an index of an index
-    (r"\w\s*\[", "np [0]"),  # an index
-    (r"(?<!\w)[^\W\d]\w*\s*\.\s*\w+\s*\.", "np.nan.nan"),  # an attribute of an attribute
-)
-"""(pattern, example) of each way to make a syntax tree deep without brackets."""
-_CHAIN = re.compile("|".join(pattern for pattern, _ in CHAINS))
-
-
-def _flat(text: str) -> bool:
-    """Whether only brackets nest in a text, which the parser limits to 200 levels: Python 3.10 crashes on a long
-    1+1+1+..."""
-    rest = re.sub(r"(?<=[\d.])[eE][-+]?(?=\d)", "e", _STRINGS.sub(" ", text))
-    return not _CHAIN.search(rest) and all(map(_KNOWN_WORD.fullmatch, _WORD.findall(rest)))
-
-
-def _plain_strings(text: str) -> str:
-    """The text with JSON's escapes for every character of a string that holds a double quote or a backslash."""
     if '"' not in text and "\\" not in text:
-        return text
+        try:
+            return orjson.loads(_without_scalars(text).replace("'", '"'))
+        except orjson.JSONDecodeError:
+            pass
+    return json.loads(_TOKEN.sub(_as_json, text))
 
-    pieces: list[str] = []
-    at = 0
-    with catch_warnings():
-        simplefilter("ignore")  # as above: of an escape that Python does not know
-        for match in _STRINGS.finditer(text):
-            string = match[0]
-            if '"' not in string and "\\" not in string:
-                continue
-            try:
-                escaped = json.dumps(str(ast.literal_eval(string)))
-            except (SyntaxError, ValueError):
-                return text
-            if len(pieces) > 2 * MOST_ESCAPED:
-                raise ValueError(f"more than {MOST_ESCAPED:,} strings with backslashes or double quotes; {AS_JSON}")
-            pieces += [text[at : match.start()], "'" + escaped[1:-1].replace("'", "\\u0027") + "'"]
-            at = match.end()
-    return "".join([*pieces, text[at:]])
+
+def _as_json(token: re.Match[str]) -> str:
+    """A part of a Python literal as JSON writes it."""
+    if token["string"] is not None:
+        content = token["string"][1:-1]
+        if "\\" in content:
+            content = content.encode("latin-1", "backslashreplace").decode("unicode_escape")
+        return json.dumps(content)
+    if token["scalar"] is not None:
+        return _TOKEN.sub(_as_json, token["scalar"])
+    if token["word"] is not None:
+        if token["word"] not in _WORDS:
+            raise ValueError(f"{token['word'][:60]} is no Python literal")
+        return _WORDS[token["word"]]
+    return "[" if token["open"] else "]"
 
 
 def _without_scalars(text: str) -> str:
@@ -202,28 +162,3 @@ def _without_scalars(text: str) -> str:
         opened -= text.count(scalar)
         text = text.replace(scalar, "")
     return text if opened else text.replace(")", "")
-
-
-def _value(node: ast.expr) -> Any:
-    match node:
-        case ast.Constant(value=int() | float() | str() | bytes() | None as value):
-            return value
-        case ast.List(elts=items) | ast.Tuple(elts=items):
-            return [_value(item) for item in items]
-        case ast.Dict(keys=keys, values=values) if None not in keys:
-            return {_key(key): _value(value) for key, value in zip(keys, values, strict=True)}
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand)
-        case ast.Name(id="nan" | "inf" as name):
-            return float(name)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr=kind), args=[argument], keywords=[]):
-            if re.fullmatch(r"(float|u?int)(16|32|64|8)|bool_?|str_", kind):
-                return _value(argument)
-    raise ValueError(f"{ast.unparse(node)[:60]} is no literal")
-
-
-def _key(node: ast.expr | None) -> str | bytes | int:
-    key = _value(node) if node else None
-    if isinstance(key, str | bytes) or (isinstance(key, int) and abs(key) < LARGEST_KEY):
-        return key
-    raise ValueError("no literal for a key: only text, and whole numbers below 2**31")

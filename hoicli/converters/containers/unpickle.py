@@ -8,12 +8,14 @@ Read: dict, list, tuple, set, frozenset, bytes; OrderedDict, defaultdict and eve
 V-COCO caches of fredzzhang/upt and relatives, utils.py) as dict; NumPy arrays of bool, integers, floats up to 64 bits
 and fixed-size text, of NumPy 1 and 2; NumPy scalars as Python numbers. Protocols 0 to 5, Python 2 (text as latin-1).
 
-What it may cost: 2 seconds of the processor and 2 a megabyte, 1 GiB of memory or 64 bytes a byte, and a tree of a
-million values and 4 a byte (`pickle_limits`).
+What it may cost: building it 1 GiB of memory or 64 bytes a byte (on Linux), and the tree it stands for a million values
+or 4 a byte. The time is not bounded: a pickle made for it, with keys that take for ever to hash, may keep the
+processor busy until it is killed, and one with a key of very many levels may end the interpreter; no code of it runs.
 """
 
 from __future__ import annotations
 
+import gc
 import io
 import math
 import pickle
@@ -21,17 +23,26 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from hoicli.converters.containers.pickle_limits import Watch, Watched, needs_care, require_plain_keys, require_tree
 from hoicli.errors import DataError
 from hoicli.io.workers import no_garbage_collection
 
 MEMORY_FLOOR, MEMORY_RATIO = 1 << 30, 64
 """Memory for building: 1 GiB, or 64 bytes for each byte of the file. The densest honest content, a list of empty lists,
 takes about 50."""
+
+VALUES, VALUES_PER_BYTE = 1 << 20, 4
+"""Values in the tree that a pickle stands for, what stands in several places counted in each. Dumps have 0.2 to 0.5 a
+byte; a shared box of four numbers is two bytes."""
+
+DEEPEST = 100
+"""Containers within containers; a dump has six."""
+
+PIECE = 1 << 14
+"""Containers looked into at once."""
 
 
 def load_pickle(data: bytes, name: str) -> Any:
@@ -76,8 +87,8 @@ def _refuse(named: str) -> NoReturn:
 # The machine, and what limits it
 
 
-class _Names:
-    """The table of names in the place of imports."""
+class _Machine(pickle.Unpickler):
+    """CPython's, with a table of names in the place of imports."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         if global_name == "CacheTemplate":
@@ -94,56 +105,37 @@ class _Names:
         raise DataError("refers to data outside of itself, as files of torch.save do; save with .numpy() or .tolist()")
 
 
-class _Machine(_Names, pickle.Unpickler):
-    """CPython's, in C."""
-
-
-class _CarefulMachine(_Names, pickle._Unpickler):
-    """Python's own, several times slower, which looks at a key before it is hashed, and at the time."""
-
-    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(pickle._Unpickler.dispatch)
-    watch: Watch
-
-
-def _looking(load: Callable[[Any], None], keys: slice) -> Callable[[Any], None]:
-    """The instruction `load`, with a look at the keys that it finds on the stack."""
-
-    def looked(machine: Any) -> None:
-        machine.watch.look()
-        require_plain_keys(machine.stack[keys])
-        load(machine)
-
-    return looked
-
-
-for _code, _keys in (
-    (pickle.SETITEM, slice(-2, -1)),
-    (pickle.SETITEMS, slice(0, None, 2)),
-    (pickle.DICT, slice(0, None, 2)),
-    (pickle.ADDITEMS, slice(0, None)),
-    (pickle.FROZENSET, slice(0, None)),
-):
-    _CarefulMachine.dispatch[_code[0]] = _looking(_CarefulMachine.dispatch[_code[0]], _keys)
-
-
 def _load(data: bytes) -> Any:
-    watch = Watch(len(data))
     # Refused the memory for a bytearray, CPython (3.11) complains on stderr beside raising MemoryError.
     quiet = redirect_stderr(io.StringIO())
     with quiet, no_garbage_collection(), _bounded_memory(MEMORY_FLOOR + MEMORY_RATIO * len(data)):
-        if needs_care(data):
-            stream = io.BytesIO(data)
-            machine = _CarefulMachine(stream, encoding="latin1")
-            machine.watch = watch
-            value = machine.load()
-        else:
-            stream = Watched(data, watch)
-            value = _Machine(stream, encoding="latin1").load()
-        require_tree(value, len(data), _Array)
+        stream = io.BytesIO(data)
+        value = _Machine(stream, encoding="latin1").load()
+        _require_tree(value, len(data))
     rest = len(data) - stream.tell()
     if rest:
         raise DataError(f"goes on for {rest:,} bytes after its first object; write one object with pickle.dump")
     return value
+
+
+def _require_tree(value: Any, size: int) -> None:
+    """Raises `DataError` for what is nested beyond DEEPEST, or stands for far more than `size` bytes can hold: a list
+    that stands in many places is converted as often as it stands."""
+    containers = {list, dict, tuple, set, frozenset, _Array}
+    level, left = [value], VALUES + VALUES_PER_BYTE * size
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for start in range(0, len(level), PIECE):
+            inside = gc.get_referents(*level[start : start + PIECE])
+            found = [part for part in inside if type(part) in containers]
+            left -= sum([part.size if type(part) is _Array else len(part) for part in found])
+            if left < 0:
+                raise DataError("repeats its parts so often that no dump would; save it again without shared lists")
+            below += filter(gc.is_tracked, found)  # not dictionaries of numbers and text alone
+        if not below:
+            return
+        level = below
+    raise DataError(f"is nested more than {DEEPEST} deep, or holds itself; save it again as plain lists")
 
 
 @contextmanager
@@ -201,11 +193,7 @@ def _dictionary(items: Any = None, /) -> dict[Any, Any]:
     """A dict, for defaultdict(factory) (its items follow) and for Python 2's OrderedDict([[key, value], ...])."""
     if type(items) is tuple:
         _refuse("an odd dictionary")
-    if type(items) is not list:
-        return {}
-    for key, _ in items:
-        require_plain_keys([key])
-    return dict(items)
+    return dict(items) if type(items) is list else {}
 
 
 def _collection(kind: type) -> _Name:
@@ -214,7 +202,6 @@ def _collection(kind: type) -> _Name:
     def build(items: Any = ()) -> Any:
         if type(items) not in (list, tuple):
             _refuse(f"an odd {kind.__name__}")
-        require_plain_keys(items)
         return kind(items)
 
     return _Name(build)
@@ -229,9 +216,9 @@ def _encoded(text: str, encoding: str) -> bytes:
 
 
 class _Dtype:
-    """A dtype while it is built: code ("f4") from the call, byte order from the state that follows."""
+    """A dtype while it is built: its code ("f4") comes from the call, its byte order from the state that follows."""
 
-    __slots__ = ("code", "real")
+    __slots__ = ("real",)
 
     def __init__(self, code: str) -> None:
         kind = re.fullmatch(r"([biufSUO])(\d{1,9})", code)
@@ -239,26 +226,17 @@ class _Dtype:
             _refuse(f"a numpy array of dtype {_shown(code)}")
         if kind[1] == "O":
             raise DataError("holds a numpy object array, which hoicli does not build; save with .tolist()")
-        self.code = code
         self.real: np.dtype[Any] = np.dtype(code)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         order = state[1]
-        if order not in ("<", ">", "=", "|") or any(part is not None for part in state[2:5]) or not _plain(state):
+        if order not in ("<", ">", "=", "|") or any(part is not None for part in state[2:5]):
             _refuse("a structured numpy array")
-        self.real = np.dtype(self.code).newbyteorder(order)
-
-
-def _plain(values: tuple[Any, ...]) -> bool:
-    """Whether a call's values are no containers, as those of NumPy are (but for shapes, which are checked apart).
-
-    So a tuple that is called with never holds another, and can be hashed at once wherever a pickle puts it.
-    """
-    return {*map(type, values)} <= {int, bool, str, bytes, type(None)}
+        self.real = self.real.newbyteorder(order)
 
 
 def _dtype(*values: Any) -> _Dtype:
-    return _Dtype(values[0]) if type(values[0]) is str and _plain(values) else _refuse("an odd numpy dtype")
+    return _Dtype(values[0]) if type(values[0]) is str else _refuse("an odd numpy dtype")
 
 
 class _Array(np.ndarray[Any, Any]):
@@ -267,10 +245,10 @@ class _Array(np.ndarray[Any, Any]):
     __slots__ = ()
 
     def __setstate__(self, state: Any, /) -> None:
-        version, shape, dtype, fortran, raw = state
+        _, shape, dtype, fortran, raw = state
         if type(raw) is str:  # Python 2's bytes
             raw = raw.encode("latin-1")
-        if (type(dtype), type(raw), type(shape)) != (_Dtype, bytes, tuple) or not _plain((version, fortran)):
+        if (type(dtype), type(raw), type(shape)) != (_Dtype, bytes, tuple):
             _refuse("an odd numpy array")
         if not all(type(side) is int and side >= 0 for side in shape):
             raise DataError("holds a numpy array of no possible shape; write it again")
@@ -286,9 +264,9 @@ def _check_text(raw: bytes, dtype: np.dtype[Any]) -> None:
         raise DataError("holds a numpy array of impossible characters; write it again")
 
 
-def _empty_array(kind: Any, shape: Any, *code: Any) -> _Array:
+def _empty_array(kind: Any, shape: Any, *_: Any) -> _Array:
     """The array that a state will fill (numpy.core.multiarray._reconstruct)."""
-    if kind is not _NDARRAY or shape != (0,) or not _plain(code):
+    if kind is not _NDARRAY or shape != (0,):
         _refuse("an odd numpy array")
     return _Array((0,), np.uint8)
 

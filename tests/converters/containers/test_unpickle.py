@@ -350,6 +350,38 @@ def test_sizes_beyond_the_file(data: bytes, capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr().err == ""
 
 
+def doubled(value: Any, times: int) -> Any:
+    for _ in range(times):
+        value = [value, value]
+    return value
+
+
+LOOP: list[Any] = []
+LOOP.append({"a": LOOP})
+TREES = {
+    "lists of the same two lists": (doubled([1.5], 60), "repeats its parts so often"),
+    "dictionaries": ({"a": [{"b": doubled({"c": 1}, 30)}]}, "repeats its parts so often"),
+    "a list of numbers": ([[1.5] * 10_000] * 1000, "repeats its parts so often"),
+    "an array": ([np.zeros(100_000)] * 1000, "repeats its parts so often"),
+    "a tuple": (doubled((1, (2, 3)), 30), "repeats its parts so often"),
+    "itself": (LOOP, "is nested more than 100 deep, or holds itself"),
+}
+
+
+@pytest.mark.parametrize(("tree", "said"), TREES.values(), ids=TREES)
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_trees_beyond_the_file(tree: Any, said: str, protocol: int) -> None:
+    """A few bytes that stand for a great many values, and would be converted as often as they stand."""
+    assert said in refusal(pickle.dumps(tree, protocol))
+
+
+def test_what_dumps_do_is_no_fault() -> None:
+    assert "is nested more than 100 deep" in refusal(b"]" * 5000 + b"a" * 4999 + b".")
+    box = [1.5, 2.5, 3.5, 4.5]
+    value = [{"filename": f"{image}.jpg", "boxes": [box] * 1000, (image, (1, 2)): {(3,), 4}} for image in range(300)]
+    assert load(pickle.dumps(value)) == value
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory is bounded on Linux")
 @pytest.mark.parametrize("data", [pickle.dumps([1]), b"\x80\x02Nr\xff\xff\xff\xff.", b"cos\nsystem\n."])
 def test_the_limits_are_put_back(data: bytes) -> None:
