@@ -19,12 +19,13 @@ from hoicli.api.results import Result
 from hoicli.errors import UsageError
 from hoicli.io.streams import Stream
 from hoicli.resampling.draws import Resampling
-from hoicli.shoe import wanted
+from hoicli.shoe import needed
 from hoicli.shoe.backends import offline_backend
+from hoicli.shoe.pairs import OFFLINE, RULES
 from hoicli.shoe.rating import PairLines, Work, merged_rows, rated_rows
 from hoicli.shoe.rows import evaluation_rows
-from hoicli.shoe.rules import OFFLINE, RULES
-from hoicli.shoe.run import Evaluation, ShoeOptions
+from hoicli.shoe.run import Evaluation
+from hoicli.shoe.settings import ShoeOptions
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.selection import choose
 
@@ -77,9 +78,9 @@ def shoe_sim(
         elif gt is not None and preds is not None:
             inputs = Inputs.of(load(dataset or "hico"), dataset, on_error, source_format, image_list)
             truth, predictions = inputs.stream(gt, "gt", "ground truth"), inputs.predictions(preds, "preds")
-            work = wanted.evaluation_pairs(truth, predictions, dataset or "hico", policy, all_pairs=all_pairs)
+            work = needed.evaluation_pairs(truth, predictions, dataset or "hico", policy, all_pairs=all_pairs)
         else:
-            work = wanted.dataset_pairs(dataset or "hico", all_pairs=all_pairs)
+            work = needed.dataset_pairs(dataset or "hico", all_pairs=all_pairs)
         rows = list(rated_rows(backend, offline, work, policy))
         policy.report()
     return Records(rows, notes)
@@ -124,7 +125,7 @@ def shoe_eval(
     """
     with called() as notes, _wordnet(wordnet):
         several = delta if isinstance(delta, list | tuple) else () if delta is None else (delta,)
-        asked = ShoeOptions.of(
+        asked = ShoeOptions(
             delta=",".join(map(str, several)),
             against=against,
             combine=combine,

@@ -52,7 +52,7 @@ def agree(
         "--merge",
         "How several models become one. Without it --subsets votes (majority, as the supplement's Table 1; ties go to "
         "the model that --models lists first, else the first by name) and `models` is the mean.",
-        one_of="shoe.rules:RULES",
+        one_of="shoe.pairs:RULES",
     ),
     model_scale: list[str] | None = option(
         None,

@@ -149,7 +149,7 @@ def grid_severities() -> list[Any]:
 
 def backends() -> list[str]:
     """What `shoe-sim --backend` takes; a file follows `table:`."""
-    return [name.replace("FILE", "") for name in table("shoe.rules:BACKENDS")]
+    return [name.replace("FILE", "") for name in table("shoe.pairs:BACKENDS")]
 
 
 def offline_backends() -> list[str]:

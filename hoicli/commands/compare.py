@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import Row
     from hoicli.resampling.draws import Resampling
-    from hoicli.shoe.run import ShoeOptions
+    from hoicli.shoe.settings import ShoeOptions
 
 
 @command(
@@ -84,7 +84,7 @@ def compare(
         "--metric NAME",
         "SHOE's metrics in place of mAP, with shoe-eval's defaults, by --sim: soft_map, mf1, gt_miss_rate, "
         "prediction_miss_rate, map; several with commas.",
-        offer="shoe.names:METRICS",
+        offer="shoe.settings:METRICS",
         several=True,
     ),
     sim: list[str] | None = SIM,
@@ -107,7 +107,7 @@ def compare(
     from hoicli.evaluation.rows import Wanted
     from hoicli.evaluation.selection import main_protocol
     from hoicli.resampling.draws import Resampling
-    from hoicli.shoe.run import ShoeOptions
+    from hoicli.shoe.settings import ShoeOptions
 
     paths = options.inputs(predictions, "two or more PREDS")
     gt = options.required(gt, "compare")
@@ -120,7 +120,7 @@ def compare(
             raise UsageError(
                 "--metric: SHOE has no protocols, splits, --iou, --slice or filters of compare's; leave them out"
             )
-        asked = ShoeOptions.of(ignore_no_interaction=ignore_no_interaction)
+        asked = ShoeOptions(ignore_no_interaction=ignore_no_interaction)
         resampling = Resampling.checked(bootstrap, seed, or_none=True)
         tags, policy = out.tags("model", "baseline", *asked.tags), out.policy()
         _answer(_shoe(paths, gt, metric, sim, dataset, asked, name, dumps, policy, resampling, tags), out)
@@ -167,8 +167,8 @@ def _shoe(
     """The rows of --metric."""
     from hoicli.comparison.shoe import compare_shoe
     from hoicli.evaluation.predictions import Predictions
-    from hoicli.shoe.names import METRICS
     from hoicli.shoe.run import Evaluation
+    from hoicli.shoe.settings import METRICS
 
     metrics = list(dict.fromkeys(options.separated(metric)))
     if unknown := [other for other in metrics if other not in METRICS]:

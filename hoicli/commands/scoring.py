@@ -12,7 +12,7 @@ from hoicli.errors import UsageError
 
 if TYPE_CHECKING:
     from hoicli.io.streams import Stream
-    from hoicli.shoe.run import ShoeOptions
+    from hoicli.shoe.settings import ShoeOptions
 
 PANEL = "Options of SHOE's metrics"
 
@@ -21,8 +21,8 @@ SIM = option(
     "--sim FILE|NAME",
     "Similarities of senses: tables that hoicli shoe-sim writes, repeatable; or one of its backends that ask no model "
     "(lexical, wordnet:wup, ...), which rates what these files need.",
-    offer="shoe.rules:OFFLINE",
-    mark=Read(besides="shoe.rules:OFFLINE"),
+    offer="shoe.pairs:OFFLINE",
+    mark=Read(besides="shoe.pairs:OFFLINE"),
 )
 
 
@@ -32,7 +32,7 @@ def similarities(sim: list[str] | None, command: str) -> Stream | str:
     from difflib import get_close_matches
 
     from hoicli.io.streams import Stream
-    from hoicli.shoe.rules import OFFLINE
+    from hoicli.shoe.pairs import OFFLINE
 
     if not sim:
         raise UsageError(f"{command}: give similarities with --sim FILE; hoicli shoe-sim makes them")
@@ -61,14 +61,14 @@ class Scoring:
         "image",
         "--against WHERE",
         "Where that class is sought: in the prediction's image (the paper's algorithms) or the dataset (its figure).",
-        offer="shoe.names:AGAINST",
+        offer="shoe.settings:AGAINST",
         panel=PANEL,
     )
     combine: str = option(
         "mean",
         "--combine HOW",
         "Verb and object similarity become one by mean, geometric or min.",
-        offer="shoe.names:COMBINE",
+        offer="shoe.settings:COMBINE",
         panel=PANEL,
     )
     verb_weight: float = option(
@@ -79,7 +79,7 @@ class Scoring:
         "--ap AREA",
         "Area under precision and recall: envelope (best precision at a recall or beyond), 11-point, step (no "
         "envelope), or trapezoid (straight lines, from recall 0 and precision 1).",
-        offer="shoe.names:AREAS",
+        offer="shoe.settings:AREAS",
         panel=PANEL,
     )
     assignment: str = option(
@@ -87,7 +87,7 @@ class Scoring:
         "--assignment HOW",
         "greedy: ground truth takes predictions in the order of annotation (the paper's algorithms); optimal: the "
         "greatest total similarity of each image, which shows what that order costs.",
-        offer="shoe.names:ASSIGNMENTS",
+        offer="shoe.settings:ASSIGNMENTS",
         panel=PANEL,
     )
     min_similarity: float = option(
@@ -111,7 +111,7 @@ class Scoring:
         "--rank-of WHAT",
         "Another reading of --min-rank: the share is of all predictions, of those in its image, or of those of its "
         "class; best: at least R times the best score of its image.",
-        offer="shoe.names:RANKS",
+        offer="shoe.settings:RANKS",
         panel=PANEL,
     )
     filter_map: bool = flag(
@@ -129,6 +129,6 @@ class Scoring:
 
     def options(self, *, ignore_no_interaction: bool = False) -> ShoeOptions:
         """What the library takes; raises `UsageError` for an impossible value."""
-        from hoicli.shoe.run import ShoeOptions
+        from hoicli.shoe.settings import ShoeOptions
 
-        return ShoeOptions.of(**asdict(self), ignore_no_interaction=ignore_no_interaction)
+        return ShoeOptions(**asdict(self), ignore_no_interaction=ignore_no_interaction)

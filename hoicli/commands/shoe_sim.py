@@ -71,7 +71,7 @@ def shoe_sim(
         "--merge",
         "Join tables: each model's ratings side by side, and one similarity of them. Ties of a majority go to "
         "the model whose name is first in the alphabet.",
-        one_of="shoe.rules:RULES",
+        one_of="shoe.pairs:RULES",
     ),
     check: list[str] | None = option(
         None,
@@ -124,7 +124,7 @@ def shoe_sim(
     senses. Similarity is 0 to 1; a sense is 1 with itself, which has no line. A line says where it is from: `scores` of
     models with the digest of the `prompt` and the `date`, or the `measure` (hoicli doctor --schema similarity).
     """
-    from hoicli.shoe import rating, wanted
+    from hoicli.shoe import needed, rating
     from hoicli.shoe.backends import offline_backend
     from hoicli.wordnet.selection import choose
 
@@ -173,9 +173,9 @@ def shoe_sim(
         opening = dumps.opening(dataset, policy, within=dataset or "hico")
         truth = Stream([gt], "ground truth", opening.truth)
         predictions = Stream(options.inputs(paths, "PREDS"), "predictions", opening.predictions)
-        work = wanted.evaluation_pairs(truth, predictions, dataset or "hico", policy, all_pairs=all_pairs)
+        work = needed.evaluation_pairs(truth, predictions, dataset or "hico", policy, all_pairs=all_pairs)
     else:
-        work = wanted.dataset_pairs(dataset or "hico", all_pairs=all_pairs)
+        work = needed.dataset_pairs(dataset or "hico", all_pairs=all_pairs)
     if check:
         rating.write_missing(Stream(check, "tables"), work.pairs, policy, output)
     elif raters is not None:

@@ -23,8 +23,7 @@ from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
 from hoicli.shoe.merge import read_tables
-from hoicli.shoe.pairs import NAMES, Pair, Rated
-from hoicli.shoe.rules import BACKENDS, MEASURES
+from hoicli.shoe.pairs import BACKENDS, NAMES, OFFLINE, Pair, Rated
 from hoicli.wordnet.lexicon import Lexicon
 from hoicli.wordnet.measures import RESCALED, raw_similarities, rescaled
 from hoicli.wordnet.selection import open_wordnet
@@ -40,10 +39,8 @@ class Backend(Protocol):
 def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
     """A backend that needs no network, by its name. Raises `UsageError` for another name."""
     kind, _, what = name.partition(":")
-    if kind == "wordnet" and what in MEASURES:
-        return Measure(what)
-    if name == "lexical":
-        return Lexical()
+    if name in OFFLINE:
+        return Lexical() if name == "lexical" else Measure(what)
     if kind == "table" and what:
         return TableFile(what, policy)
     raise UsageError(f"{arg('backend', name)}: choose from {', '.join(BACKENDS)}")

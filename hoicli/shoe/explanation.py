@@ -49,7 +49,7 @@ def explain(shoe: Shoe, matching: Matching, **common: str) -> Iterator[Record]:
                 truth = int(shoe.nearest[prediction])
                 outcome = "false_positive" if counts_against[prediction] else "ignored"
                 nearest = words.truth(truth) if truth >= 0 else {"gt": None}
-                if shoe.settings.against == "dataset":
+                if shoe.options.against == "dataset":
                     nearest["gt"] = None  # the class may be annotated in any image
                 yield {**named, "outcome": outcome, **nearest, **words.prediction(prediction)}
 

@@ -5,22 +5,23 @@ truth's sense is used. If a label has no sense, or both have the same spelling, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.records.kit import Floats, Growing, Ints, distinct, expanded, run_starts, starts_of
+from hoicli.evaluation.pairing import blocks_of
+from hoicli.records.kit import Floats, Ints, distinct, expanded, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
+from hoicli.shoe.pairs import Pair
 from hoicli.shoe.table import SimilarityTable
 
 Candidates = Callable[[str, str], Sequence[str]]
 """(label, "v" or "n") -> the senses the label may have, most common first; for the name of a sense, its canonical name
-(`synsets.candidates`)."""
+(`wordnet.senses.candidates`)."""
 
 GroundTruthSense = Callable[[str, str | None], tuple[str | None, str | None]]
-"""(verb, object or None) -> the senses of both in a dataset's curated table (`synsets.ground_truth_sense`)."""
+"""(verb, object or None) -> the senses of both in a dataset's curated table (`wordnet.senses.ground_truth_sense`)."""
 
 
 NONE = -1
@@ -54,10 +55,33 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     (it may depend on the other label, as in fly a kite and fly an airplane), else the first of `candidates`."""
     width = max(len(truth.objects), 1)
     combinations, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
+    called = [(truth.verbs[code // width], truth.objects[code % width]) for code in combinations.tolist()]
+    named, guessed = named_pairs(called, table, candidates)
     verbs, objects = Numbered[Name](), Numbered[Name]()
+    row = np.zeros((len(called), 2), dtype=np.int64)
+    # By name, so that the numbers of rows do not depend on the order of lines.
+    for at in sorted(range(len(called)), key=lambda at: [text or "" for name in called[at] for text in name]):
+        row[at] = verbs[named[at][0]], objects[named[at][1]]
+    pairs = [(verb or "", name or "") for (verb, _), (name, _) in named]
+    classes = sorted(set(pairs))
+    number = {pair: index for index, pair in enumerate(classes)}
+    return TruthClasses(
+        classes=classes,
+        class_of=np.array([number[pair] for pair in pairs], dtype=np.int64)[which],
+        verb_row=row[which, 0],
+        object_row=row[which, 1],
+        verbs=list(verbs),
+        objects=list(objects),
+        guessed=guessed,
+    )
+
+
+def named_pairs(
+    called: Iterable[tuple[Name, Name]], table: GroundTruthSense, candidates: Candidates
+) -> tuple[list[tuple[Name, Name]], frozenset[str]]:
+    """(verb, object) of each pair under its normalised label and with its sense, as `classes_of` has them; and the
+    labels whose sense was guessed."""
     guessed: set[str] = set()
-    row = np.zeros((len(combinations), 2), dtype=np.int64)
-    pairs: list[tuple[str, str]] = [("", "")] * len(combinations)
 
     def named(name: Name, listed: str | None, pos: str) -> Name:
         label, sense = name
@@ -71,27 +95,13 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
             guessed.add(label)
         return label, first
 
-    called = [(truth.verbs[code // width], truth.objects[code % width]) for code in combinations.tolist()]
-    # By name, so that the numbers of rows do not depend on the order of lines.
-    for at in sorted(range(len(called)), key=lambda at: [text or "" for name in called[at] for text in name]):
-        verb, name = called[at]
+    pairs = []
+    for verb, name in called:
         # First as spelled, since SWIG-HOI's names have capitals; then normalised.
         spelled = table((verb[0] or "").strip(), name[0] and name[0].strip())
         alike = table(normalised(verb[0] or ""), name[0] and normalised(name[0]))
-        verb_sense, object_sense = spelled[0] or alike[0], spelled[1] or alike[1]
-        row[at] = verbs[named(verb, verb_sense, "v")], objects[named(name, object_sense, "n")]
-        pairs[at] = (normalised(verb[0] or ""), normalised(name[0] or ""))
-    classes = sorted(set(pairs))
-    number = {pair: index for index, pair in enumerate(classes)}
-    return TruthClasses(
-        classes=classes,
-        class_of=np.array([number[pair] for pair in pairs], dtype=np.int64)[which],
-        verb_row=row[which, 0],
-        object_row=row[which, 1],
-        verbs=list(verbs),
-        objects=list(objects),
-        guessed=frozenset(guessed),
-    )
+        pairs.append((named(verb, spelled[0] or alike[0], "v"), named(name, spelled[1] or alike[1], "n")))
+    return pairs, frozenset(guessed)
 
 
 def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]]) -> Ints:
@@ -109,81 +119,91 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
     return np.array(found, dtype=np.int64)[which]
 
 
-class Learned(NamedTuple):
-    """What a `Likeness` has computed: its values, the pairs of senses, and the labels without one."""
-
-    value: Floats
-    asked: Ints
-    missing: Ints
-    senseless: set[str]
-
-
 class Likeness:
-    """Similarities of ground-truth names (rows) and predicted names (columns), computed on first use. senseless: the
-    labels without a sense, compared by spelling.
+    """Similarities of ground-truth names (rows) and predicted names (columns), of those that meet. asked: the pairs of
+    senses they need, sorted; missing: those of them that the table lacks, which count 0; senseless: the labels without
+    a sense, compared by spelling. `rate` takes the table; then `of` and `sense` answer.
     """
 
     def __init__(
-        self, pos: str, truth: Sequence[Name], predicted: Sequence[Name], table: SimilarityTable, candidates: Candidates
+        self, pos: str, truth: Sequence[Name], predicted: Sequence[Name], candidates: Candidates, met: tuple[Ints, Ints]
     ) -> None:
-        """`pos`: "v" for verbs, "n" for objects. Names of the truth are normalised (`classes_of` makes them so)."""
-        self._truth, self._table = truth, table
+        """`pos`: "v" for verbs, "n" for objects. Names of the truth are normalised (`classes_of` makes them so). met:
+        the rows and columns that meet, each two once."""
+        self._pos, self._truth = pos, truth
         self._predicted = [(label and normalised(label), sense) for label, sense in predicted]
         pools = {name: pool_of(name, pos, candidates) for name in dict.fromkeys(self._predicted)}
-        senses = {sense for _, sense in truth if sense is not None}.union(*pools.values())
-        self._names = sorted(senses)
+        self._names = sorted({sense for _, sense in truth if sense is not None}.union(*pools.values()))
         """All senses; their numbers are in alphabetical order."""
         number: dict[str | None, int] = {None: NONE, **{sense: at for at, sense in enumerate(self._names)}}
-        self._in_table = table.numbers(self._names)
-        self._sense = np.array([number[sense] for _, sense in truth], dtype=np.int64)
         self._pools = [pools[name] for name in self._predicted]
-        self._start = starts_of([len(pool) for pool in self._pools])
+        self._sizes = np.array([len(pool) for pool in self._pools], dtype=np.int64)
         self._members = np.array([number[sense] for pool in self._pools for sense in pool], dtype=np.int64)
+        self._sense = np.array([number[sense] for _, sense in truth], dtype=np.int64)
         spelled: dict[str | None, int] = Numbered({None: NONE})
-        self._label, self._other = (
-            np.array([spelled[label] for label, _ in names], dtype=np.int64) for names in (truth, self._predicted)
+        label, other = (
+            np.array([spelled[text] for text, _ in names], dtype=np.int64) for names in (truth, self._predicted)
         )
-        self._named = np.array([sense is not None for _, sense in self._predicted], dtype=bool)
+        named = np.array([sense is not None for _, sense in self._predicted], dtype=bool)
+
+        row, column = met
+        alike = label[row] == other[column]
+        lacking, without = self._sense[row] == NONE, self._sizes[column] == 0
+        labelled = (label[row] != NONE) & (other[column] != NONE)
+        self.senseless = {str(truth[at][0]) for at in distinct(row[labelled & lacking]).tolist()}
+        self.senseless |= {str(self._predicted[at][0]) for at in distinct(column[labelled & without]).tolist()}
         self._value = np.full((len(truth), len(predicted)), np.nan)
-        self._asked, self._missing = Growing(pair=np.int64), Growing(pair=np.int64)
-        self.senseless: set[str] = set()
+        self._value[row, column] = alike
+        # A label's curated sense may not be among its candidates; equal labels still have similarity 1.
+        by_sense = labelled & ~(lacking | without) & (~alike | named[column])
+        self._row, self._column = row[by_sense], column[by_sense]
+        shared = np.zeros(len(self._row), dtype=bool)
+        codes = [np.zeros(0, dtype=np.int64)]
+        for which, first, second in self._compared():
+            shared[which[first == second]] = True  # the truth's sense is one that the predicted label may have
+            apart = ~shared[which]
+            codes.append(distinct(self._codes(first[apart], second[apart])))
+        self._value[self._row[shared], self._column[shared]] = 1.0
+        self._row, self._column = self._row[~shared], self._column[~shared]
+        self.asked = self._pairs(codes)
+        self.missing: list[Pair] = []
 
-    @property
-    def asked(self) -> list[tuple[str, str]]:
-        """The pairs of senses that were looked up, sorted, and both senses of each."""
-        return self._pairs(distinct(self._asked["pair"]))
+    def rate(self, table: SimilarityTable) -> None:
+        """Take the similarities of the pairs that were asked for: that of two names is their most similar senses'."""
+        self._table, numbers = table, table.numbers(self._names)
+        codes = [np.zeros(0, dtype=np.int64)]
+        for which, first, second in self._compared():
+            found = table.at(numbers[first], numbers[second])
+            absent = np.isnan(found)
+            codes.append(distinct(self._codes(first[absent], second[absent])))
+            begin = run_starts(which)
+            names = which[begin]
+            self._value[self._row[names], self._column[names]] = np.maximum.reduceat(
+                np.where(absent, 0.0, found), begin
+            )
+        self.missing = self._pairs(codes)
 
-    @property
-    def missing(self) -> list[tuple[str, str]]:
-        """Those that the table lacks; they count 0."""
-        return self._pairs(distinct(self._missing["pair"]))
+    def _compared(self) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """(place among the names that go by senses, the truth's sense, a sense of the predicted name's pool) of all
+        pools, so many at a time as memory allows."""
+        start, count = starts_of(self._sizes)[self._column], self._sizes[self._column]
+        for part in blocks_of(count):
+            which, at = expanded(start[part], count[part])
+            if len(which):
+                yield which + part.start, self._sense[self._row[part]][which], self._members[at]
 
-    @property
-    def asked_count(self) -> int:
-        """How many pairs of senses were looked up."""
-        return len(distinct(self._asked["pair"]))
+    def _codes(self, first: Ints, second: Ints) -> Ints:
+        """A number for each pair of senses, the same either way round."""
+        return np.minimum(first, second) * len(self._names) + np.maximum(first, second)
 
-    @property
-    def learned(self) -> Learned:
-        """What `learn` of another one of these names takes."""
-        return Learned(self._value, self._asked["pair"], self._missing["pair"], self.senseless)
-
-    def learn(self, other: Learned) -> None:
-        """Take over what was computed elsewhere, in a fork for example."""
-        self._value = np.where(np.isnan(self._value), other.value, self._value)
-        self._asked.add(pair=other.asked)
-        self._missing.add(pair=other.missing)
-        self.senseless |= other.senseless
+    def _pairs(self, codes: Sequence[Ints]) -> list[Pair]:
+        sides = np.divmod(distinct(np.concatenate(codes)), max(len(self._names), 1))
+        names = (map(self._names.__getitem__, side.tolist()) for side in sides)
+        return [(self._pos, a, b) for a, b in zip(*names, strict=True)]
 
     def of(self, row: Ints, column: Ints) -> Floats:
         """[M] the similarity of each pair of names, in [0, 1]."""
-        cell = row * self._value.shape[1] + column
-        value = self._value.take(cell)
-        unknown = np.isnan(value)
-        if unknown.any():
-            self._fill(distinct(cell[unknown]))
-            value = self._value.take(cell)
-        return value
+        return self._value.take(row * self._value.shape[1] + column)
 
     def sense(self, row: int, column: int) -> str | None:
         """The predicted name's sense that is most similar to the truth's, the first of equals; None if spelling
@@ -195,37 +215,46 @@ class Likeness:
             return sense
         return pool[int(np.argmax(np.nan_to_num(self._table.values([sense] * len(pool), pool))))]
 
-    def _fill(self, cells: Ints) -> None:
-        """Compute cells, given by their numbers."""
-        row, column = np.divmod(cells, self._value.shape[1])
-        alike = self._label[row] == self._other[column]
-        value = alike.astype(np.float64)
-        lacking, without = self._sense[row] == NONE, np.diff(self._start)[column] == 0
-        named = (self._label[row] != NONE) & (self._other[column] != NONE)
-        self.senseless.update(str(self._truth[at][0]) for at in distinct(row[named & lacking]).tolist())
-        self.senseless.update(str(self._predicted[at][0]) for at in distinct(column[named & without]).tolist())
-        # A label's curated sense may not be among its candidates; equal labels still have similarity 1.
-        open_ = np.flatnonzero(named & ~(lacking | without) & (~alike | self._named[column]))
-        which, at = expanded(self._start[column[open_]], np.diff(self._start)[column[open_]])
-        first, second = self._sense[row[open_]][which], self._members[at]
-        shared = np.zeros(len(open_), dtype=bool)
-        shared[which[first == second]] = True  # the truth's sense is one that the predicted label may have
-        apart = ~shared[which]
-        which, first, second = which[apart], first[apart], second[apart]
-        found = self._table.at(self._in_table[first], self._in_table[second])
-        absent = np.isnan(found)
-        pair = np.minimum(first, second) * len(self._names) + np.maximum(first, second)
-        self._asked.add(pair=pair)
-        self._missing.add(pair=pair[absent])
-        begin = run_starts(which)
-        value[open_[shared]] = 1.0
-        if len(begin):
-            value[open_[which[begin]]] = np.maximum.reduceat(np.where(absent, 0.0, found), begin)
-        self._value[row, column] = value
 
-    def _pairs(self, codes: Ints) -> list[tuple[str, str]]:
-        first, second = np.divmod(codes, max(len(self._names), 1))
-        return list(zip(*(map(self._names.__getitem__, side.tolist()) for side in (first, second)), strict=True))
+def likenesses(
+    truth: Triplets, predictions: Triplets, classes: TruthClasses, candidates: Candidates, *, everywhere: bool = False
+) -> tuple[Likeness, Likeness]:
+    """Of the verbs and of the objects that share an image, or with `everywhere` of all; without similarities yet."""
+    sides = (
+        ("v", classes.verbs, classes.verb_row, predictions.verbs, predictions.verb),
+        ("n", classes.objects, classes.object_row, predictions.objects, predictions.label),
+    )
+    verbs, objects = (
+        Likeness(
+            pos, names, others, candidates,
+            every(distinct(row), distinct(column)) if everywhere else _met(truth, predictions, row, column),
+        )
+        for pos, names, row, others, column in sides
+    )  # fmt: skip
+    return verbs, objects
+
+
+def every(rows: Ints, columns: Ints) -> tuple[Ints, Ints]:
+    """Every combination of a row and a column."""
+    return np.repeat(rows, len(columns)), np.tile(columns, len(rows))
+
+
+def _met(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
+    """Each (row, column) that occurs together in some image, once. row [G] of the ground truth's triplets, column [P]
+    of the predictions'."""
+    place = {image_id: number for number, image_id in enumerate(truth.image_ids)}
+    image = np.array([place[image_id] for image_id in predictions.image_ids], dtype=np.int64)
+    width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
+    left = distinct(truth.image_of_hoi * width + row)
+    right = distinct(image[predictions.image_of_hoi] * height + column)
+    starts = np.searchsorted(right, left // width * height)
+    counts = np.searchsorted(right, (left // width + 1) * height) - starts
+    met = np.zeros((width, height), dtype=bool)
+    for part in blocks_of(counts):
+        which, at = expanded(starts[part], counts[part])
+        met[left[part][which] % width, right[at] % height] = True
+    rows, columns = np.nonzero(met)
+    return rows, columns
 
 
 def pool_of(name: Name, pos: str, candidates: Candidates) -> tuple[str, ...]:

@@ -20,24 +20,26 @@ Similarities are whole numbers of UNIT, a billionth: sums are exact in any order
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError
 from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs
-from hoicli.io.workers import shared_out
 from hoicli.records.boxes import iou
 from hoicli.records.images import NO_BOX
 from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Triplets
 from hoicli.shoe.assignment import greedy, optimal
-from hoicli.shoe.labels import Learned, Likeness, TruthClasses, predicted_classes
-from hoicli.shoe.names import AGAINST, AREAS, ASSIGNMENTS, COMBINE
+from hoicli.shoe.labels import Likeness, TruthClasses, predicted_classes
+from hoicli.shoe.settings import ShoeOptions
+
+Overlap = Callable[[Ints, Ints], Floats]
+"""IoU of predicted and ground-truth boxes [M], each two of one image."""
 
 IOU_THRESHOLD = 0.5
 UNIT = 1_000_000_000
@@ -46,49 +48,6 @@ IMAGES_AT_ONCE = 256
 MOST_MEETINGS = 1 << 22
 """Pairs of triplets that may overlap in one image: a hundred thousand predictions on forty annotations, all in one
 place."""
-FEWEST_BLOCKS = 8
-"""So many that are worth several processes."""
-
-
-@dataclass(frozen=True)
-class ShoeSettings:
-    """delta: the similarity from which an unmatched prediction counts against a class (not published; 0.5 is ours).
-    verb_weight: weight of the verb in the combined similarity; the object has the rest. min_similarity: a match's least
-    similarity, 0 for any. The others are names out of shoe/names.py. Raises `UsageError` that names the option of an
-    impossible value."""
-
-    delta: float = 0.5
-    verb_weight: float = 0.5
-    combine: str = "mean"
-    area: str = "envelope"
-    against: str = "image"
-    assignment: str = "greedy"
-    min_similarity: float = 0.0
-
-    def __post_init__(self) -> None:
-        shares = {"delta": self.delta, "verb_weight": self.verb_weight, "min_similarity": self.min_similarity}
-        for share, value in shares.items():
-            if not 0 <= value <= 1:
-                raise UsageError(f"{arg(share, value)}: give a number from 0 to 1")
-        for option, name, known in (
-            ("combine", self.combine, COMBINE),
-            ("ap", self.area, AREAS),
-            ("against", self.against, AGAINST),
-            ("assignment", self.assignment, ASSIGNMENTS),
-        ):
-            if name not in known:
-                raise UsageError(f"{arg(option, name)}: choose from {', '.join(known)}")
-        if self.combine == "min" and self.verb_weight != 0.5:
-            raise UsageError(f"{arg('verb_weight')}: the minimum of two similarities has no weights; leave it out")
-
-    def signature(self) -> dict[str, str]:
-        """All settings, for signatures, since none has a standard value; but for the two that depart from the
-        algorithms."""
-        weight = {} if self.combine == "min" else {"verb": f"{self.verb_weight:g}"}
-        chosen = {"delta": f"{self.delta:g}", "against": self.against, "combine": self.combine}
-        departs = {} if self.assignment == "greedy" else {"assign": self.assignment}
-        departs |= {"minsim": f"{self.min_similarity:g}"} if self.min_similarity else {}
-        return {**chosen, **weight, "ap": self.area, "ties": "higher-score", **departs}
 
 
 class Meetings(NamedTuple):
@@ -105,28 +64,6 @@ class Meetings(NamedTuple):
         """The meetings of some rows."""
         columns: Any = (column[rows] for column in self)
         return Meetings(*columns)
-
-
-class _Compared(NamedTuple):
-    """What comes of some images: their meetings, by prediction; `nearest` and its similarity, of their predictions;
-    and what was learned of names on the way, of verbs and of objects."""
-
-    meetings: Meetings
-    nearest: Ints
-    nearest_similarity: Ints
-    learned: tuple[Learned, Learned]
-
-
-class _BoxPairs(NamedTuple):
-    """iou: of every two boxes of some images, by predicted box. place: of each predicted box, from `box` on, the place
-    of its pair with ground-truth box 0, if that were of its image; subject: that of the subject of each predicted
-    triplet, from `triplet` on."""
-
-    iou: Floats
-    place: Ints
-    box: int
-    subject: Ints
-    triplet: int
 
 
 @dataclass(frozen=True)
@@ -153,15 +90,15 @@ class Shoe:
         truth: Triplets,
         predictions: Triplets,
         classes: TruthClasses,
-        verbs: Likeness,
-        objects: Likeness,
-        settings: ShoeSettings,
+        likenesses: tuple[Likeness, Likeness],
+        options: ShoeOptions,
     ) -> None:
-        """Every image of the predictions must be in the truth; `classes`, `verbs`, `objects`: classes and similarities
-        of names."""
-        self.truth, self.predictions, self.classes, self.settings = truth, predictions, classes, settings
+        """Every image of the predictions must be in the truth; `classes`: of the truth; `likenesses`: of verbs and of
+        objects, with their similarities."""
+        self.truth, self.predictions, self.classes, self.options = truth, predictions, classes, options
+        self.delta = options.deltas[0]
         self.places = places_of(truth), places_of(predictions)
-        self.verbs, self.objects = verbs, objects
+        self.verbs, self.objects = likenesses
         self._truth_alone = np.array([name == NOTHING for name in classes.objects], dtype=bool)
         self._alone = np.array([name == NOTHING for name in predictions.objects], dtype=bool)
         self._unlabelled = np.array([name == UNLABELLED for name in predictions.objects], dtype=bool)
@@ -170,32 +107,20 @@ class Shoe:
         self.image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
         self.nearest = np.full(len(predictions.verb), -1, dtype=np.int64)
         self.nearest_similarity = np.full(len(predictions.verb), -1, dtype=np.int64)
-        if settings.against == "dataset":
+        if options.against == "dataset":
             self._seek_in_dataset()
-        blocks = self._blocks()
-        parts = shared_out(self._compared, blocks) if len(blocks) >= FEWEST_BLOCKS else [self._compared(blocks)]
-        own = 0
-        for part in parts:
-            end = own + len(part.nearest)
-            self.nearest[own:end], self.nearest_similarity[own:end] = part.nearest, part.nearest_similarity
-            own = end
-            for likeness, learned in zip((verbs, objects), part.learned, strict=True):
-                likeness.learn(learned)
-        truth_of = np.concatenate([part.meetings.truth for part in parts])
+        met = self._met()
         # The predictions on one ground truth are of one image, and follow one another.
-        order = np.sort(truth_of * max(len(truth_of), 1) + np.arange(len(truth_of))) % max(len(truth_of), 1)
-        columns: Any = (
-            np.concatenate(column)[order] for column in zip(*(part.meetings for part in parts), strict=True)
-        )
-        self.meetings = Meetings(*columns)
+        count = max(len(met.truth), 1)
+        self.meetings = met.at(np.sort(met.truth * count + np.arange(len(met.truth))) % count)
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
         """[M] of ground-truth and predicted triplets, combined, in UNITs."""
         verb, object_ = self.parts(truth, prediction)
-        weight = self.settings.verb_weight
-        if self.settings.combine == "mean":
+        weight = self.options.verb_weight
+        if self.options.combine == "mean":
             combined = weight * verb + (1 - weight) * object_
-        elif self.settings.combine == "geometric":
+        elif self.options.combine == "geometric":
             combined = verb**weight * object_ ** (1 - weight)
         else:
             combined = np.minimum(verb, object_)
@@ -218,7 +143,7 @@ class Shoe:
 
     def allowed_rows(self, kept: Bools) -> Bools:
         """[K] the meetings with the `kept` predictions [P] that are similar enough to be a match (min_similarity)."""
-        least = round(self.settings.min_similarity * UNIT)
+        least = round(self.options.min_similarity * UNIT)
         allowed: Bools = kept[self.meetings.prediction] & (self.meetings.similarity >= least)
         return allowed
 
@@ -228,7 +153,7 @@ class Shoe:
         allowed = self.allowed_rows(kept)
         meet = self.meetings if allowed.all() else self.meetings.at(allowed)
         pairs = meet.truth, meet.prediction, meet.similarity, self.rank
-        if self.settings.assignment == "optimal":
+        if self.options.assignment == "optimal":
             prediction_of = optimal(*pairs, self.truth.image_of_hoi)
         else:
             prediction_of = greedy(*pairs, places_of(self.truth))
@@ -240,7 +165,7 @@ class Shoe:
     def at_delta(self, delta: float) -> Shoe:
         """The same evaluation at another delta, which changes what counts against a class, and no match."""
         other = copy(self)
-        other.settings = replace(self.settings, delta=delta)
+        other.delta = delta
         return other
 
     @cached_property
@@ -273,7 +198,7 @@ class Shoe:
     @property
     def counts_against(self) -> Bools:
         """[P] whether the most similar ground truth is near enough (delta) for a false positive of its class."""
-        return self.nearest_similarity >= round(self.settings.delta * UNIT)
+        return self.nearest_similarity >= round(self.delta * UNIT)
 
     def class_of(self, truth: Ints) -> Ints:
         """[M] the class of ground-truth rows, -1 of row -1."""
@@ -292,31 +217,25 @@ class Shoe:
             most = np.maximum(most, pairs)
         return blocks_of(np.maximum(most, PAIRS_AT_ONCE // IMAGES_AT_ONCE))
 
-    def _compared(self, blocks: Sequence[slice]) -> _Compared:
-        """What comes of the images of some blocks, one after the other."""
+    def _met(self) -> Meetings:
+        """The meetings, by prediction; sets `nearest` on the way where that is sought in the image."""
         nothing = np.zeros(0, dtype=np.int64)
         meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
-        for block in blocks:
-            boxes, met = self._box_pairs(block), 0
+        for block in self._blocks():
+            overlap, met = self._overlap(block), 0
             for prediction, row in self._pairs(block):
                 similarity = None
-                if self.settings.against == "image":
+                if self.options.against == "image":
                     similarity = self.similarities(row, prediction)
                     self._seek(prediction, row, similarity)
-                meetings.append(self._meet(boxes, prediction, row, similarity))
+                meetings.append(self._meet(overlap, prediction, row, similarity))
                 met += len(meetings[-1].truth)
                 if met > MOST_MEETINGS:  # so many are of an image that is a block by itself
                     raise DataError(
                         f"image {self.predictions.image_ids[block.start]!r}: more than {MOST_MEETINGS:,} pairs of "
                         "predicted and annotated triplets overlap; does the record hold many images?"
                     )
-        own = slice(*self.predictions.hoi_start[[blocks[0].start, blocks[-1].stop]]) if blocks else slice(0)
-        return _Compared(
-            Meetings(*map(np.concatenate, zip(*meetings, strict=True))),
-            self.nearest[own],
-            self.nearest_similarity[own],
-            (self.verbs.learned, self.objects.learned),
-        )
+        return Meetings(*map(np.concatenate, zip(*meetings, strict=True)))
 
     def _pairs(self, block: slice) -> Iterator[tuple[Ints, Ints]]:
         """(prediction, ground truth) of every two triplets of an image, for the predictions of some images: by
@@ -361,35 +280,35 @@ class Shoe:
         self.nearest = self.nearest[samples][sample_of]
         self.nearest_similarity = self.nearest_similarity[samples][sample_of]
 
-    def _meet(self, boxes: _BoxPairs, prediction: Ints, row: Ints, similarity: Ints | None) -> Meetings:
+    def _meet(self, overlap: Overlap, prediction: Ints, row: Ints, similarity: Ints | None) -> Meetings:
         """The pairs from `_pairs` that overlap enough; similarity: theirs, if it is known."""
         truth, found = self.truth, self.predictions
-        iou_subject = boxes.iou[boxes.subject[prediction - boxes.triplet] + truth.subject[row]]
+        iou_subject = overlap(found.subject[prediction], truth.subject[row])
         near = np.flatnonzero(iou_subject >= IOU_THRESHOLD)
         row, prediction, iou_subject = row[near], prediction[near], iou_subject[near]
         object_, other = found.object[prediction], truth.object[row]
         neither, both = (object_ == NO_BOX) & (other == NO_BOX), (object_ != NO_BOX) & (other != NO_BOX)
         iou_object = np.where(neither, np.nan, 0.0)
-        iou_object[both] = boxes.iou[boxes.place[object_[both] - boxes.box] + other[both]]
+        iou_object[both] = overlap(object_[both], other[both])
         enough = neither | (iou_object >= IOU_THRESHOLD)
         row, prediction = row[enough], prediction[enough]
         similarity = self.similarities(row, prediction) if similarity is None else similarity[near[enough]]
         return Meetings(row, prediction, iou_subject[enough], iou_object[enough], similarity)
 
-    def _box_pairs(self, block: slice) -> _BoxPairs:
-        """The overlaps of every two boxes of some images."""
+    def _overlap(self, block: slice) -> Overlap:
+        """IoU of the boxes of some images: every two are compared once, here."""
         truth, found = self.truth, self.predictions
-        starts = found.box_start[block.start : block.stop + 1]
-        image = np.repeat(self.image[block], np.diff(starts))
+        begin, end = found.box_start[[block.start, block.stop]]
+        image = self.image[found.image_of_box[begin:end]]
         first, count = truth.box_start[image], np.diff(truth.box_start)[image]
-        overlap = np.empty(int(count.sum()))
-        done = starts_of(count)
+        start = starts_of(count)
+        iou_of = np.empty(start[-1])
         for part in blocks_of(count):
             box, truth_box = expanded(first[part], count[part])
-            overlap[done[part.start] : done[part.stop]] = iou(
-                np.ascontiguousarray(found.boxes[box + starts[0] + part.start].T),
+            iou_of[start[part.start] : start[part.stop]] = iou(
+                np.ascontiguousarray(found.boxes[box + begin + part.start].T),
                 np.ascontiguousarray(truth.boxes[truth_box].T),
                 inclusive=False,
             )
-        place, triplets = done[:-1] - first, slice(*found.hoi_start[[block.start, block.stop]])
-        return _BoxPairs(overlap, place, starts[0], place[found.subject[triplets] - starts[0]], triplets.start)
+        place = start[:-1] - first  # of each predicted box with ground-truth box 0, if that were of its image
+        return lambda box, truth_box: iou_of[place[box - begin] + truth_box]

@@ -20,8 +20,7 @@ from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, is_number, parse
-from hoicli.shoe.pairs import SCALE, Pair, Rated, all_of, days_of, is_rating, pair_of
-from hoicli.shoe.rules import RULES
+from hoicli.shoe.pairs import RULES, SCALE, Pair, Rated, all_of, days_of, is_rating, pair_of
 from hoicli.shoe.table import contradiction, follows, source_problems
 
 UNNAMED = "unnamed"

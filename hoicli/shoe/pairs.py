@@ -1,4 +1,5 @@
-"""A pair of senses and its similarity."""
+"""A pair of senses, its similarity, and where that may come from. Nothing heavy is imported: help and shell completion
+read the names of backends and rules here."""
 
 from __future__ import annotations
 
@@ -6,8 +7,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from hoicli.records.parsing import Record
+if TYPE_CHECKING:
+    from hoicli.records.parsing import Record
 
 Pair = tuple[str, str, str]
 """(pos, a, b), a < b."""
@@ -18,6 +21,14 @@ NAMES = {"n": "noun", "v": "verb", "a": "adjective", "r": "adverb"}
 SCALE = 4
 """The highest rating."""
 
+OFFLINE = (*(f"wordnet:{name}" for name in ("path", "wup", "lch", "lin", "res", "jcn")), "lexical")
+"""Backends that need neither a network nor a file."""
+
+BACKENDS = (*OFFLINE, "llm", "table:FILE")
+
+RULES = ("mean", "median", "majority")
+"""Rules that combine several ratings; majority: the most frequent, of equally frequent ones that of the model listed
+first."""
 
 SENSE = re.compile(r".+\.([nv])\.\d+")
 """A sense of a verb or of a noun, as WordNet names it; its part of speech is the group."""

@@ -44,7 +44,7 @@ def weighted(run: Run) -> dict[str, Weighted]:
     shape, one_row = (classes, len(rank)), (1, len(rank))
 
     def lists(entries: Entries) -> RankedLists:
-        grid = GRID_ARANGE if shoe.settings.area == "11-point" else ()
+        grid = GRID_ARANGE if shoe.options.ap == "11-point" else ()
         return RankedLists(
             hit=entries.gain > 0,
             image=of_prediction[entries.prediction],
@@ -55,7 +55,7 @@ def weighted(run: Run) -> dict[str, Weighted]:
             grid=grid,
             gain=entries.gain,
             unit=UNIT,
-            area="envelope" if grid else shoe.settings.area,
+            area="envelope" if grid else shoe.options.ap,
         )
 
     def share(image: Ints, some: Ints) -> ImageSums:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
-from hoicli.shoe.names import METRICS
 from hoicli.shoe.resampled import Interval, Intervals, intervals_of
 from hoicli.shoe.run import Run
 from hoicli.shoe.scores import OF_CLASS, Scores
+from hoicli.shoe.settings import METRICS
 
 
 def evaluation_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,69 +11,28 @@ import numpy as np
 from hoicli.converters.named import signed
 from hoicli.errors import DataError, arg
 from hoicli.evaluation.coverage import Inverted
-from hoicli.evaluation.views import parse_thresholds
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records import caveats
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools
+from hoicli.records.kit import Bools, Ints
 from hoicli.records.triplets import NOTHING, Triplets, read_triplets
-from hoicli.shoe.filters import ConfidenceFilter
-from hoicli.shoe.labels import Likeness, classes_of, normalised
-from hoicli.shoe.matching import Matching, Shoe, ShoeSettings, places_of
-from hoicli.shoe.names import listed, note_senseless
+from hoicli.shoe.backends import offline_backend
+from hoicli.shoe.filters import check_scores, kept_by
+from hoicli.shoe.labels import classes_of, likenesses, normalised
+from hoicli.shoe.matching import Matching, Shoe, places_of
+from hoicli.shoe.needed import listed, note_senseless
+from hoicli.shoe.pairs import Pair
 from hoicli.shoe.reading import read_predictions
 from hoicli.shoe.scores import Scores, scores_of
+from hoicli.shoe.settings import ShoeOptions
 from hoicli.shoe.single_hoi import ONE_BOX_IOU, READING, single_pair_images
 from hoicli.shoe.table import SimilarityTable
-from hoicli.shoe.wanted import offline_table
 from hoicli.vocabulary.datasets import load
-from hoicli.wordnet.selection import in_use
+from hoicli.wordnet.selection import in_use, open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
-
-
-@dataclass(frozen=True)
-class ShoeOptions:
-    """What an evaluation is asked for. deltas: there are rows of each; the first is that of `settings`. single_hoi:
-    only images with one human-object pair. ignore_no_interaction: triplets of that verb are left out, of ground truth
-    and predictions."""
-
-    settings: ShoeSettings
-    deltas: tuple[float, ...]
-    confidence: ConfidenceFilter
-    single_hoi: bool = False
-    ignore_no_interaction: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        delta: str = "0.5",
-        against: str = "image",
-        combine: str = "mean",
-        verb_weight: float = 0.5,
-        ap: str = "envelope",
-        assignment: str = "greedy",
-        min_similarity: float = 0.0,
-        min_score: float | None = None,
-        min_rank: float | None = None,
-        rank_of: str = "all",
-        filter_map: bool = False,
-        single_hoi: bool = False,
-        ignore_no_interaction: bool = False,
-    ) -> ShoeOptions:
-        """From a command's options of these names; raises `UsageError` for what they cannot be."""
-        deltas = parse_thresholds([delta], option="delta", what="similarity", least=0).values
-        confidence = ConfidenceFilter(min_score, min_rank, rank_of, filter_map)
-        settings = ShoeSettings(deltas[0], verb_weight, combine, ap, against, assignment, min_similarity)
-        return cls(settings, deltas, confidence, single_hoi, ignore_no_interaction)
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """The tags that rows get of it."""
-        return ("delta",) if len(self.deltas) > 1 else ()
 
 
 @dataclass(frozen=True)
@@ -85,18 +45,16 @@ class Run:
     loose: Matching
     subset: str
     signature: dict[str, str]
-    deltas: tuple[float, ...]
 
     def each(self) -> list[tuple[dict[str, str], Run]]:
         """(tags, evaluation) at each delta; a delta changes no match. One alone has no tag."""
-        several = len(self.deltas) > 1
-        return [
-            (
-                {"delta": f"{delta:g}"} if several else {},
-                replace(self, shoe=self.shoe.at_delta(delta), signature={**self.signature, "delta": f"{delta:g}"}),
-            )
-            for delta in self.deltas
+        deltas = self.shoe.options.deltas
+        tags = [{"delta": f"{delta:g}"} for delta in deltas]
+        runs = [
+            replace(self, shoe=self.shoe.at_delta(delta), signature={**self.signature, **tag})
+            for delta, tag in zip(deltas, tags, strict=True)
         ]
+        return list(zip(tags if len(deltas) > 1 else [{}], runs, strict=True))
 
     @cached_property
     def scores(self) -> Scores:
@@ -110,78 +68,87 @@ class Evaluation:
     def __init__(
         self, gt: Stream, sim: Stream | str, options: ShoeOptions, policy: ErrorPolicy, *, dataset: str
     ) -> None:
-        """Reads the ground truth, and `sim`, the tables of similarities, with the first predictions; it may be the name
-        of an offline backend instead, which rates the pairs that predictions need. Raises `DataError` for a bad line or
-        empty ground truth."""
-        self._vocabulary, self._options, self._policy = load(dataset), options, policy
+        """Reads the ground truth, and `sim`, the tables of similarities; it may be the name of an offline backend
+        instead, which rates the pairs that predictions need. Raises `DataError` for a bad line or empty ground
+        truth."""
+        self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         with no_garbage_collection():
             self._truth = read_triplets(gt, policy=policy, truth=True)
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name)
-        Inverted().add(self._truth).report(gt.name)
-        self._unread: Stream | None = None if isinstance(sim, str) else sim
-        self._backend = sim if isinstance(sim, str) else ""
-        self._table: SimilarityTable | None = None
+            Inverted().add(self._truth).report(gt.name)
+            if not isinstance(sim, str):
+                self._table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
         self._known = frozenset(self._truth.image_ids)
         self._signed = {"data": self._vocabulary.signed, **signed(total_of(self._truth.hashes))}
 
     def run(self, predictions: Stream) -> Run:
         """Evaluate a model; notes go to stderr. Raises `DataError` for a bad line, `UsageError` for an option that
         needs scores where a prediction has none."""
-        options, truth = self._options, self._truth
+        options = self._options
         roles = bool(self._vocabulary.roles)
-        found, table = read_predictions(predictions, self._policy, self._known, self._unread, unlabelled=roles)
-        if table is not None:
-            self._unread, self._table = None, table
-        options.confidence.check(found)
+        found = read_predictions(predictions, self._policy, self._known, unlabelled=roles)
+        check_scores(options, found)
         Inverted().add(found).report(predictions.name)
         unscored = int(np.isnan(found.score).sum())
+        truth, found, places = self._asked_for(found)
+        classes = classes_of(truth, senses_of(self._vocabulary), candidates)
         if options.single_hoi:
-            keep = single_pair_images(truth)
-            truth = truth.of_images(keep)
+            note(
+                f"{arg('single_hoi')}: {len(truth.image_ids):,} of {len(self._known):,} images have one human-object "
+                f"pair (boxes of one label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show "
+                f"{len(classes.classes):,} classes"
+            )
+        alike = likenesses(truth, found, classes, candidates, everywhere=options.against == "dataset")
+        table = self._table_of([pair for likeness in alike for pair in likeness.asked])
+        for likeness in alike:
+            likeness.rate(table)
+        shoe = Shoe(truth, found, classes, alike, options)
+        shoe.places = places
+        kept = kept_by(options, found)
+        _report(shoe, unscored)
+        matching = shoe.match(kept)
+        loose = matching if options.filter_map or kept.all() or not shoe.scored else shoe.match()
+        signature = {**self._signed, **table.signature(), **options.signature(), **in_use()}
+        signature |= {"images": READING} if options.single_hoi else {}
+        signature |= {"noint": "left-out"} if options.ignore_no_interaction else {}
+        signature |= options.filter_signature() | _caveats(truth, found)
+        signature |= {"unlabelled": "by-verb"} if shoe.unlabelled else {}
+        return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
+
+    def _asked_for(self, found: Triplets) -> tuple[Triplets, Triplets, tuple[Ints, Ints]]:
+        """The ground truth and the predictions that the options ask for, and the place of each triplet in its
+        record."""
+        truth = self._truth
+        if self._options.single_hoi:
+            truth = truth.of_images(single_pair_images(truth))
             images = set(truth.image_ids)
             found = found.of_images(np.array([image_id in images for image_id in found.image_ids], dtype=bool))
         places = places_of(truth), places_of(found)
-        if options.ignore_no_interaction:
-            masks = self._interacts(truth), self._interacts(found)
-            (truth, found), places = (
-                (side.of_triplets(mask) for side, mask in zip((truth, found), masks, strict=True)),
-                (places[0][masks[0]], places[1][masks[1]]),
+        if self._options.ignore_no_interaction:
+            here, there = self._interacts(truth), self._interacts(found)
+            truth, found, places = (
+                truth.of_triplets(here),
+                found.of_triplets(there),
+                (places[0][here], places[1][there]),
             )
-            left_out = [int((~mask).sum()) for mask in masks]
             note(
-                f"{arg('ignore_no_interaction')}: {left_out[0]:,} triplets of the ground truth and {left_out[1]:,} of "
-                "the "
-                "predictions are left out"
+                f"{arg('ignore_no_interaction')}: {(~here).sum():,} triplets of the ground truth and "
+                f"{(~there).sum():,} of the predictions are left out"
             )
-        if roles and found.role.any():
+        if self._vocabulary.roles and found.role.any():
             stated = self._is_triplet(found)
             found, places = found.of_triplets(stated), (places[0], places[1][stated])
             if not stated.all():
                 note(f"{(~stated).sum():,} scores of an action alone, whose verb has roles, are left out: no triplets")
-        classes = classes_of(truth, senses_of(self._vocabulary), candidates)
-        if options.single_hoi:
-            note(
-                f"{arg('single_hoi')}: {len(truth.image_ids):,} of {len(keep):,} images have one human-object pair "
-                "(boxes of "
-                f"one label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show {len(classes.classes):,} classes"
-            )
-        table = self._table
-        if table is None:
-            everywhere = options.settings.against == "dataset"
-            table = offline_table(self._backend, truth, found, classes, self._policy, all_pairs=everywhere)
-        verbs = Likeness("v", classes.verbs, found.verbs, table, candidates)
-        objects = Likeness("n", classes.objects, found.objects, table, candidates)
-        shoe = Shoe(truth, found, classes, verbs, objects, options.settings)
-        shoe.places = places
-        kept = options.confidence.kept(found)
-        _report(shoe, unscored)
-        matching = shoe.match(kept)
-        loose = matching if options.confidence.everywhere or kept.all() or not shoe.scored else shoe.match()
-        subset = "single_hoi" if options.single_hoi else "full"
-        signature = {**self._signature(table), **_caveats(truth, found)}
-        signature |= {"unlabelled": "by-verb"} if shoe.unlabelled else {}
-        return Run(shoe, matching, loose, subset, signature, options.deltas)
+        return truth, found, places
+
+    def _table_of(self, pairs: Sequence[Pair]) -> SimilarityTable:
+        """The tables that were read, or the one that the offline backend makes of these pairs."""
+        if not isinstance(self._sim, str):
+            return self._table
+        pairs = sorted(pairs)
+        return SimilarityTable.of(pairs, offline_backend(self._sim, self._policy).rate(pairs))
 
     def _interacts(self, triplets: Triplets) -> Bools:
         """[T] the triplets whose verb is not the dataset's no_interaction."""
@@ -195,13 +162,6 @@ class Evaluation:
         has_roles = np.array([bool(roles.get(verb or "")) for verb, _ in found.verbs], dtype=bool)
         of_triplet: Bools = found.role | ~alone[found.label] | ~has_roles[found.verb]
         return of_triplet
-
-    def _signature(self, table: SimilarityTable) -> dict[str, str]:
-        options = self._options
-        signature = {**self._signed, **table.signature(), **options.settings.signature(), **in_use()}
-        signature |= {"images": READING} if options.single_hoi else {}
-        signature |= {"noint": "left-out"} if options.ignore_no_interaction else {}
-        return signature | options.confidence.signature()
 
 
 _CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS])
@@ -231,10 +191,10 @@ def _report(shoe: Shoe, unscored: int) -> None:
             "(verb_synset and synsets in the records name others)"
         )
     note_senseless(shoe.verbs.senseless | shoe.objects.senseless)
-    asked = shoe.verbs.asked_count + shoe.objects.asked_count
+    asked = len(shoe.verbs.asked) + len(shoe.objects.asked)
     missing = shoe.verbs.missing + shoe.objects.missing
     if missing:
-        first, second = min(missing)
+        first, second = min((a, b) for _, a, b in missing)
         note(
             f"{len(missing):,} of {asked:,} pairs of senses are not in the similarity table, for example {first} and "
             f"{second}: they count 0; hoicli shoe-sim makes them from these files (--all-pairs for --against dataset)"

@@ -139,7 +139,7 @@ def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:
     """[C] the average precision of each class."""
     bounds = entries.bounds.tolist()
     return [
-        average_precision(entries.gain[begin:end], count, shoe.settings.area)
+        average_precision(entries.gain[begin:end], count, shoe.options.ap)
         for begin, end, count in zip(bounds[:-1], bounds[1:], positives.tolist(), strict=True)
     ]
 

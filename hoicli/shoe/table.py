@@ -29,8 +29,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, find, joined
 from hoicli.records.parsing import Problem, Record, is_number, short
 from hoicli.records.triplets import Numbered
-from hoicli.shoe.pairs import DATES, SCALE, SENSE, Pair, Rated, is_rating
-from hoicli.shoe.rules import RULES
+from hoicli.shoe.pairs import DATES, RULES, SCALE, SENSE, Pair, Rated, is_rating
 
 BATCH = 4096
 """Lines whose fields are checked together."""

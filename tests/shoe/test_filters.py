@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import UsageError
-from hoicli.shoe.filters import ConfidenceFilter, share_not_above
-from hoicli.shoe.names import RANKS
+from hoicli.shoe.filters import check_scores, kept_by, share_not_above
 from hoicli.shoe.scores import scores_of
+from hoicli.shoe.settings import RANKS, ShoeOptions
 from tests.support.shoe import image, read, shoe_of
 
 FOUND = [
@@ -35,9 +33,9 @@ FOUND = [
     ],
 )
 def test_what_each_reading_keeps(rank_of: str, kept: list[bool], capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ConfidenceFilter(min_rank=0.6, rank_of=rank_of)
-    assert asked.kept(read(FOUND)).tolist() == kept
-    assert asked.signature() == {"minrank": f"0.6-{RANKS[rank_of]}(a-reading)"}
+    asked = ShoeOptions(min_rank=0.6, rank_of=rank_of)
+    assert kept_by(asked, read(FOUND)).tolist() == kept
+    assert asked.filter_signature() == {"minrank": f"0.6-{RANKS[rank_of]}(a-reading)"}
     assert f"here {RANKS[rank_of].replace('-', ' ')}, which leaves mf1 and the miss rates" in capsys.readouterr().err
 
 
@@ -53,32 +51,17 @@ def test_soft_map_can_be_filtered_too() -> None:
     truth = [image(("pet", "giraffe"))]
     found = [image(("pet", "giraffe", 0.9, [50, 0, 60, 10]), ("pet", "giraffe", 0.4))]
     shoe = shoe_of(truth, found)
-    strict = shoe.match(ConfidenceFilter(min_score=0.5).kept(shoe.predictions))
+    strict = shoe.match(kept_by(ShoeOptions(min_score=0.5), shoe.predictions))
     assert (scores_of(shoe, strict).soft_map, scores_of(shoe, strict).map) == (0.5, 0.5)
     both = scores_of(shoe, strict, strict)
     assert (both.soft_map, both.map, both.mf1) == (0.0, 0.0, 0.0)
-    assert ConfidenceFilter(min_score=0.5, everywhere=True).signature() == {
+    assert ShoeOptions(min_score=0.5, filter_map=True).filter_signature() == {
         "minscore": "0.5",
         "filtered": "soft_map+map+mf1",
     }
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"min_rank": 1.5}, "--min-rank 1.5: give a share from 0 to 1"),
-        ({"min_rank": 0.5, "rank_of": "x"}, "--rank-of x: choose from all, image, class, best"),
-        ({"rank_of": "image"}, "--rank-of image: says what --min-rank is of; give that, too"),
-        ({"everywhere": True}, "--filter-map: filters by --min-score or --min-rank; give one of them"),
-    ],
-)
-def test_filters_that_cannot_be(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        ConfidenceFilter(**options)
-    assert str(caught.value) == message
-
-
 def test_a_share_of_the_best_score_needs_scores_above_0() -> None:
     found = read([image(("pet", "dog", -1.5), ("pet", "dog", -0.5))])
     with pytest.raises(UsageError, match="--rank-of best: needs scores of at least 0"):
-        ConfidenceFilter(min_rank=0.5, rank_of="best").check(found)
+        check_scores(ShoeOptions(min_rank=0.5, rank_of="best"), found)

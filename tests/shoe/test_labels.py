@@ -15,22 +15,24 @@ from tests.support.shoe import (
 
 
 def likeness(truth: list[tuple[str | None, str | None]], predicted: list[tuple[str | None, str | None]]) -> Likeness:
-    return Likeness("v", truth, predicted, table_of(SIMILAR), candidates)
+    met = np.indices((len(truth), len(predicted))).reshape(2, -1)
+    found = Likeness("v", truth, predicted, candidates, (met[0], met[1]))
+    found.rate(table_of(SIMILAR))
+    return found
 
 
 def test_the_best_of_a_labels_senses() -> None:
     asked = likeness([("wash", "wash.v.01")], [("clean", None), ("clean", "clean.v.01"), ("WASH ", None)])
     assert asked.of(np.array([0, 0, 0]), np.array([0, 1, 2])).tolist() == [0.7, 0.1, 1.0]
     assert [asked.sense(0, column) for column in range(3)] == ["clean.v.02", "clean.v.01", "wash.v.01"]
-    assert asked.asked == [("clean.v.01", "wash.v.01"), ("clean.v.02", "wash.v.01")]
-    assert asked.asked_count == 2
+    assert asked.asked == [("v", "clean.v.01", "wash.v.01"), ("v", "clean.v.02", "wash.v.01")]
     assert (asked.missing, asked.senseless) == ([], set())
 
 
 def test_missing_pairs_are_0_and_counted() -> None:
     asked = likeness([("wash", "wash.v.01")], [("clean", None), ("eat", None)])
     assert asked.of(np.array([0, 0]), np.array([1, 0])).tolist() == [0.0, 0.7]
-    assert asked.missing == [("eat.v.01", "wash.v.01")]
+    assert asked.missing == [("v", "eat.v.01", "wash.v.01")]
 
 
 def test_labels_without_a_sense_go_by_spelling() -> None:

@@ -9,9 +9,10 @@ import pytest
 from hoicli.errors import DataError, UsageError
 from hoicli.records.kit import Bools, Ints
 from hoicli.shoe.explanation import explain
-from hoicli.shoe.filters import ConfidenceFilter
-from hoicli.shoe.matching import UNIT, Shoe, ShoeSettings
+from hoicli.shoe.filters import kept_by
+from hoicli.shoe.matching import UNIT, Shoe
 from hoicli.shoe.scores import scores_of
+from hoicli.shoe.settings import ShoeOptions
 from tests.support.shoe import (
     AWAY,
     Record,
@@ -55,7 +56,7 @@ def test_equal_similarities_tie_whatever_floats_say() -> None:
     assert pairs(shoe_of([image(("wash", "train"))], [found], similar)) == [(1, 0.4)]
     # and a delta of 0.4 is reached
     away = image(("one", "three", 0.9, [50, 0, 60, 10]))
-    assert shoe_of([image(("wash", "train"))], [away], similar, delta=0.4).counts_against.tolist() == [True]
+    assert shoe_of([image(("wash", "train"))], [away], similar, delta="0.4").counts_against.tolist() == [True]
 
 
 def test_a_prediction_is_taken_once_and_similarity_0_is_taken_too() -> None:
@@ -99,16 +100,16 @@ def test_images_do_not_mix() -> None:
 def test_an_unmatched_prediction_counts_from_delta_on() -> None:
     truth = [image(("pet", "giraffe"))]
     found = [image(("pet", "giraffe", 0.9), ("touch", "giraffe", 0.95, AWAY))]
-    shoe = shoe_of(truth, found, delta=0.775)
+    shoe = shoe_of(truth, found, delta="0.775")
     assert shoe.counts_against.tolist() == [True, True]
-    assert scored(truth, found, delta=0.775).soft_map == 0.5
-    assert scored(truth, found, delta=0.776).soft_map == 1.0
-    assert scored(truth, found, delta=0.776).prediction_miss_rate == 0.5  # unmatched all the same
+    assert scored(truth, found, delta="0.775").soft_map == 0.5
+    assert scored(truth, found, delta="0.776").soft_map == 1.0
+    assert scored(truth, found, delta="0.776").prediction_miss_rate == 0.5  # unmatched all the same
 
 
 def test_the_most_similar_class_is_the_first_of_equals() -> None:
     truth = [image(("fly", "kite"), ("pet", "giraffe"), ("wash", "giraffe"))]
-    shoe = shoe_of(truth, [image(("eat", "giraffe", 0.9, AWAY))], delta=0.5)
+    shoe = shoe_of(truth, [image(("eat", "giraffe", 0.9, AWAY))], delta="0.5")
     assert shoe.nearest.tolist() == [1]
     assert shoe.nearest_similarity.tolist() == [UNIT // 2]
     rows = scores_of(shoe, shoe.match()).classes
@@ -154,7 +155,7 @@ def test_which_predictions_are_kept() -> None:
     shoe = shoe_of(truth, found)
 
     def kept(**options: Any) -> Bools:
-        return ConfidenceFilter(**options).kept(shoe.predictions)
+        return kept_by(ShoeOptions(**options), shoe.predictions)
 
     assert kept().all()
     assert kept(min_score=0.2).tolist() == [False, True, True, True, False]
@@ -190,19 +191,21 @@ def test_how_verb_and_object_combine(options: dict[str, Any], expected: float) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"delta": 1.5}, "--delta 1.5: give a number from 0 to 1"),
-        ({"delta": float("nan")}, "--delta nan: give a number from 0 to 1"),
+        ({"delta": "1.5"}, "--delta 1.5: '1.5' is no similarity; give a number from 0 to 1"),
+        ({"min_rank": 1.5}, "--min-rank 1.5: give a share from 0 to 1"),
+        ({"min_rank": 0.5, "rank_of": "x"}, "--rank-of x: choose from all, image, class, best"),
+        ({"rank_of": "image"}, "--rank-of image: says what --min-rank is of; give that, too"),
+        ({"filter_map": True}, "--filter-map: filters by --min-score or --min-rank; give one of them"),
         ({"verb_weight": -1}, "--verb-weight -1: give a number from 0 to 1"),
         ({"combine": "sum"}, "--combine sum: choose from mean, geometric, min"),
-        ({"area": "all"}, "--ap all: choose from envelope, 11-point, step, trapezoid"),
+        ({"ap": "all"}, "--ap all: choose from envelope, 11-point, step, trapezoid"),
         ({"against": "all"}, "--against all: choose from image, dataset"),
         ({"combine": "min", "verb_weight": 0.4}, "--verb-weight: the minimum of two similarities has no weights"),
     ],
 )
 def test_settings_that_cannot_be(options: dict[str, Any], message: str) -> None:
-    known = {"delta": 0.5, "verb_weight": 0.5, "combine": "mean", "area": "envelope", "against": "image"}
     with pytest.raises(UsageError) as caught:
-        ShoeSettings(**{**known, **options})
+        ShoeOptions(**options)
     assert str(caught.value).startswith(message)
 
 

@@ -24,9 +24,11 @@ from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.merge import Tables, combined
-from hoicli.shoe.rules import MEASURES, RULES
-from hoicli.shoe.run import Evaluation, ShoeOptions
+from hoicli.shoe.pairs import RULES
+from hoicli.shoe.run import Evaluation
+from hoicli.shoe.settings import ShoeOptions
 from hoicli.vocabulary.datasets import load
+from hoicli.wordnet.measures import MEASURES
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.llm_stub import Asked, Response, Stub, rate, said, serving
 from tests.support.project import FIXTURES, PATIENCE, Hoicli
@@ -96,7 +98,7 @@ def test_an_evaluation_misses_no_pair(hoicli: Hoicli, tmp_path: Path, prediction
         table = tmp_path / "sim.jsonl"
         more = ["--all-pairs"] if against == "dataset" else []
         assert hoicli("shoe-sim", "--backend", "wordnet:wup", "--gt", truth, predicted, "-o", table, *more).code == 0
-        options = ShoeOptions.of(delta="0", against=against)
+        options = ShoeOptions(delta="0", against=against)
         streams = Stream([str(truth)], "ground truth"), Stream([str(table)], "sim")
         done = Evaluation(*streams, options, ErrorPolicy(), dataset="hico").run(Predictions([str(predicted)]))
         assert done.shoe.verbs.missing == []

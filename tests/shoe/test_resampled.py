@@ -13,10 +13,10 @@ from hoicli.resampling.comparison import PairedRounds
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.rounds import Rounds, resampled, swapped
 from hoicli.shoe.matching import UNIT
-from hoicli.shoe.names import AREAS
 from hoicli.shoe.resampled import intervals_of, means, weighted
 from hoicli.shoe.run import Run
 from hoicli.shoe.scores import scores_of, soft_entries
+from hoicli.shoe.settings import AREAS
 from tests.support.shoe import AWAY, Record, image, shoe_of
 from tests.support.shoe_data import datasets
 
@@ -26,12 +26,12 @@ RATES = ("mf1", "gt_miss_rate", "prediction_miss_rate")
 def run_of(truth: list[Record], found: list[Record], **options: Any) -> Run:
     shoe = shoe_of(truth, found, **options)
     matching = shoe.match()
-    return Run(shoe, matching, matching, "full", {}, (0.5,))
+    return Run(shoe, matching, matching, "full", {})
 
 
 @given(datasets(), st.sampled_from(sorted(AREAS)))
 def test_each_image_once_is_the_number_itself(data: tuple[list[Record], list[Record]], area: str) -> None:
-    run = run_of(*data, area=area)
+    run = run_of(*data, ap=area)
     ones = np.ones((len(data[0]), 1), dtype=np.int32)
     for name, metric in weighted(run).items():
         (value,) = means(Rounds(*metric.ap(ones)))
@@ -42,7 +42,7 @@ def test_the_area_that_is_resampled_is_the_one_of_the_number() -> None:
     ones = np.ones((40, 1), dtype=np.int32)
     found = {}
     for area in AREAS:
-        run = run_of(*many(0.1), area=area)
+        run = run_of(*many(0.1), ap=area)
         (found[area],) = means(Rounds(*weighted(run)["soft_map"].ap(ones))).tolist()
         assert found[area] == pytest.approx(run.scores.soft_map)
     assert len(set(found.values())) == len(AREAS)
@@ -59,7 +59,7 @@ def test_without_predictions_all_is_missed_in_every_round() -> None:
 def test_weights_are_copies(data: tuple[list[Record], list[Record]], weights: list[int], area: str) -> None:
     """F1 and rates: of a test set with each image so often. Soft AP: by a loop that takes an image's copies at once."""
     truth, found = data
-    run = run_of(truth, found, area=area)
+    run = run_of(truth, found, ap=area)
     order = sorted(record["image_id"] for record in truth)
     weight = dict(zip(order, weights, strict=False))
     column = np.array([[weight[image_id]] for image_id in order], dtype=np.int32)

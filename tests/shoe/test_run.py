@@ -317,7 +317,6 @@ def test_processes_change_nothing(
     monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("hoicli.shoe.reading.LOOKING_UP", 0)
     monkeypatch.setattr("hoicli.shoe.matching.IMAGES_AT_ONCE", 1)
-    monkeypatch.setattr("hoicli.shoe.matching.FEWEST_BLOCKS", 2)
     assert everything("shared") == whole
     monkeypatch.setattr("hoicli.shoe.reading.LOOKING_UP", 1 << 30)  # the first process has one line
     assert everything("uneven") == whole

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.grids import GRID_ARANGE
 from hoicli.shoe.explanation import explain
-from hoicli.shoe.filters import ConfidenceFilter
+from hoicli.shoe.filters import kept_by
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.matching import UNIT
-from hoicli.shoe.names import AGAINST, AREAS, COMBINE
 from hoicli.shoe.scores import average_precision, plain_entries, scores_of
+from hoicli.shoe.settings import AGAINST, AREAS, COMBINE, ShoeOptions
 from tests.support import shoe_reference
 from tests.support.shoe import (
     AWAY,
@@ -56,7 +56,7 @@ def test_a_perfect_set_is_1() -> None:
         image(("pet", "giraffe", 0.1), image_id="b"),
     ]
     for area in AREAS:
-        scores = scored(truth, found, area=area)
+        scores = scored(truth, found, ap=area)
         assert (scores.soft_map, scores.mf1, scores.map) == (1.0, 1.0, 1.0)
 
 
@@ -106,7 +106,7 @@ def test_scores_below_0_rank_before_missed_ground_truth() -> None:
     found = [image(("pet", "giraffe", 0.9), ("pet", "giraffe", 0.8, AWAY))]
     logarithms = [image(("pet", "giraffe", -0.1), ("pet", "giraffe", -0.2, AWAY))]
     for area in AREAS:
-        assert scored(truth, found, area=area) == scored(truth, logarithms, area=area)
+        assert scored(truth, found, ap=area) == scored(truth, logarithms, ap=area)
 
 
 def test_areas_by_hand() -> None:
@@ -191,8 +191,8 @@ def test_the_slow_evaluator_agrees(
     floor: float,
 ) -> None:
     truth, found = data
-    shoe = shoe_of(truth, found, similar, delta=delta, combine=combine, area=area, min_similarity=floor)
-    strict = shoe.match(ConfidenceFilter(min_score=least).kept(shoe.predictions))
+    shoe = shoe_of(truth, found, similar, delta=str(delta), combine=combine, ap=area, min_similarity=floor)
+    strict = shoe.match(kept_by(ShoeOptions(min_score=least), shoe.predictions))
     ours = scores_of(shoe, strict, strict if everywhere else None)
     truth, found = spelled_alike(truth), spelled_alike(found)
     theirs = shoe_reference.evaluate(
@@ -232,7 +232,7 @@ def plain_datasets(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
 def test_with_identity_for_similarity_it_is_plain_matching(
     data: tuple[list[Record], list[Record]], area: str, against: str, combine: str
 ) -> None:
-    scores = scored(*data, similar={}, area=area, against=against, combine=combine, delta=1.0)
+    scores = scored(*data, similar={}, ap=area, against=against, combine=combine, delta="1")
     assert scores.soft_map == scores.map
     assert scores.map == (
         None if scores.map is None else pytest.approx(shoe_reference.plain_map(*data, area), abs=2e-7)

@@ -12,9 +12,10 @@ import orjson
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.triplets import Triplets, read_triplets
-from hoicli.shoe.labels import Likeness, classes_of, normalised
-from hoicli.shoe.matching import UNIT, Matching, Shoe, ShoeSettings
+from hoicli.shoe.labels import classes_of, likenesses, normalised
+from hoicli.shoe.matching import UNIT, Matching, Shoe
 from hoicli.shoe.scores import Scores, scores_of
+from hoicli.shoe.settings import ShoeOptions
 from hoicli.shoe.table import SimilarityTable
 from tests.support.project import FIXTURES
 
@@ -95,19 +96,13 @@ def shoe_of(
     senses: Callable[[str, str], list[str]] = candidates,
     **options: Any,
 ) -> Shoe:
-    known: dict[str, Any] = {
-        "delta": 0.5,
-        "verb_weight": 0.5,
-        "combine": "mean",
-        "area": "envelope",
-        "against": "image",
-    }
     truths, found = read(truth), read(predictions)
+    asked = ShoeOptions(**options)
     classes = classes_of(truths, curated, senses)
-    table = table_of(similar)
-    verbs = Likeness("v", classes.verbs, found.verbs, table, senses)
-    objects = Likeness("n", classes.objects, found.objects, table, senses)
-    return Shoe(truths, found, classes, verbs, objects, ShoeSettings(**{**known, **options}))
+    alike = likenesses(truths, found, classes, senses, everywhere=asked.against == "dataset")
+    for likeness in alike:
+        likeness.rate(table_of(similar))
+    return Shoe(truths, found, classes, alike, asked)
 
 
 def scored(truth: list[Record], predictions: list[Record], **options: Any) -> Scores:

@@ -1,0 +1,129 @@
+"""What an evaluation by SHOE can be asked for: the names of its settings, what each can be, and how signatures say it.
+Nothing is computed here, so help and shell completion read these tables without NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from hoicli.errors import UsageError, arg
+
+METRICS = {
+    "soft_map": "mean of soft average precisions; ranks by score",
+    "mf1": "mean of soft F1; needs no scores",
+    "gt_miss_rate": "ground truth that no prediction is matched with",
+    "prediction_miss_rate": "predictions that are matched with no ground truth",
+    "map": "plain mAP by equal spelling",
+}
+"""SHOE's metrics, in the order of rows."""
+
+COMBINE = ("mean", "geometric", "min")
+"""How the similarities of verb and object are combined; the paper uses the (weighted) mean."""
+
+AGAINST = ("image", "dataset")
+"""Where the class that an unmatched prediction counts against is searched: in its image, or in the dataset."""
+
+AREAS = {
+    "envelope": "area under the precision envelope: each recall step times the best precision at that recall or beyond",
+    "11-point": "mean over recall 0, 0.1, ..., 1 of the best precision at that recall or beyond",
+    "step": "each recall step times the precision there, no envelope (average precision of information retrieval)",
+    "trapezoid": "straight lines between the curve's points, from recall 0 with precision 1 on",
+}
+"""What "area under the curve" (Algorithm 1, line 39) can mean."""
+
+ASSIGNMENTS = {
+    "greedy": "ground truth chooses in the order of its record (the paper's algorithms)",
+    "optimal": "the greatest total similarity of each image",
+}
+"""How predictions are given to ground truth."""
+
+RANKS = {
+    "all": "of-all-predictions",
+    "image": "of-its-image's-predictions",
+    "class": "of-its-class's-predictions",
+    "best": "of-its-image's-best-score",
+}
+"""Of what `--min-rank` is: the share of these that do not score higher, or (best) the score as a share of that."""
+
+
+@dataclass(frozen=True)
+class ShoeOptions:
+    """The options of `hoicli shoe-eval` by their names. Raises `UsageError` for what they cannot be.
+
+    delta: one similarity or several, as text; from it on an unmatched prediction counts against a class (the paper
+    does not publish it; 0.5 is ours). verb_weight: weight of the verb in the combined similarity; the object has the
+    rest. min_similarity: a match's least similarity. min_score, min_rank: which predictions mF1 and the miss rates are
+    over; filter_map: soft mAP and mAP, too. single_hoi: only images with one human-object pair. ignore_no_interaction:
+    triplets of that verb are left out, of ground truth and predictions.
+    """
+
+    delta: str = "0.5"
+    against: str = "image"
+    combine: str = "mean"
+    verb_weight: float = 0.5
+    ap: str = "envelope"
+    assignment: str = "greedy"
+    min_similarity: float = 0.0
+    min_score: float | None = None
+    min_rank: float | None = None
+    rank_of: str = "all"
+    filter_map: bool = False
+    single_hoi: bool = False
+    ignore_no_interaction: bool = False
+
+    def __post_init__(self) -> None:
+        _ = self.deltas  # they are checked first
+        if self.min_rank is not None and not 0 <= self.min_rank <= 1:
+            raise UsageError(f"{arg('min_rank', self.min_rank)}: give a share from 0 to 1")
+        for option, value in (("verb_weight", self.verb_weight), ("min_similarity", self.min_similarity)):
+            if not 0 <= value <= 1:
+                raise UsageError(f"{arg(option, value)}: give a number from 0 to 1")
+        for option, name, known in (
+            ("rank_of", self.rank_of, RANKS),
+            ("combine", self.combine, COMBINE),
+            ("ap", self.ap, AREAS),
+            ("against", self.against, AGAINST),
+            ("assignment", self.assignment, ASSIGNMENTS),
+        ):
+            if name not in known:
+                raise UsageError(f"{arg(option, name)}: choose from {', '.join(known)}")
+        if self.rank_of != "all" and self.min_rank is None:
+            raise UsageError(f"{arg('rank_of', self.rank_of)}: says what {arg('min_rank')} is of; give that, too")
+        if self.filter_map and not self.filters:
+            problem = f"filters by {arg('min_score')} or {arg('min_rank')}; give one of them"
+            raise UsageError(f"{arg('filter_map')}: {problem}")
+        if self.combine == "min" and self.verb_weight != 0.5:
+            raise UsageError(f"{arg('verb_weight')}: the minimum of two similarities has no weights; leave it out")
+
+    @cached_property
+    def deltas(self) -> tuple[float, ...]:
+        """The values of delta; there are rows of each."""
+        from hoicli.evaluation.views import parse_thresholds
+
+        return parse_thresholds([self.delta], option="delta", what="similarity", least=0).values
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags that rows get of it."""
+        return ("delta",) if len(self.deltas) > 1 else ()
+
+    @property
+    def filters(self) -> bool:
+        """Whether any prediction may be left out for its score."""
+        return self.min_score is not None or self.min_rank is not None
+
+    def signature(self) -> dict[str, str]:
+        """How matches are made and what they are worth: all of it, since nothing has a standard value, but for the two
+        settings that depart from the algorithms."""
+        signed = {"delta": f"{self.deltas[0]:g}", "against": self.against, "combine": self.combine}
+        signed |= {} if self.combine == "min" else {"verb": f"{self.verb_weight:g}"}
+        signed |= {"ap": self.ap, "ties": "higher-score"}
+        signed |= {} if self.assignment == "greedy" else {"assign": self.assignment}
+        return signed | ({"minsim": f"{self.min_similarity:g}"} if self.min_similarity else {})
+
+    def filter_signature(self) -> dict[str, str]:
+        """Which predictions count; a rank says that it is a reading."""
+        signed = {} if self.min_score is None else {"minscore": f"{self.min_score:g}"}
+        if self.min_rank is not None:
+            signed["minrank"] = f"{self.min_rank:g}-{RANKS[self.rank_of]}(a-reading)"
+        return signed | ({"filtered": "soft_map+map+mf1"} if self.filter_map else {})
