@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from hoicli.agreement import measures
+from hoicli.agreement.coefficients import kappa, value_of
 from hoicli.agreement.ratings import Ratings
-from hoicli.agreement.votes import votes_by_majority
 from hoicli.errors import UsageError, arg
 from hoicli.figures.ratings import MOST_LEVELS, Counts, plot_counts, plot_kappa
 from hoicli.figures.styles import PAPER, Look
@@ -20,7 +22,8 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
     if kind == "kappa":
         if len(raters) < 2:
             raise UsageError(f"{arg('plot_kind', 'kappa')}: {raters[0]} is the only rater; kappa is of two")
-        plot_kappa(raters, {(a, b): kappa for a, b, kappa, _ in measures.pairwise_kappa(values)}, path, look)
+        pairs = combinations(range(len(raters)), 2)
+        plot_kappa(raters, {pair: value_of(kappa, values[:, pair]) for pair in pairs}, path, look)
         return
     if levels > MOST_LEVELS:
         raise UsageError(
@@ -29,7 +32,7 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
     if kind == "votes":
         panels = [
             Counts("no majority" if level is None else f"majority {level}", items, counts.T.tolist())
-            for level, items, counts in votes_by_majority(values, levels)
+            for level, items, counts in measures.votes_by_majority(values, levels)
         ]
     else:
         panels = [Counts("", len(ratings.items), measures.distribution(values, levels).T.tolist())]

@@ -1,4 +1,5 @@
-"""How well raters agree with each other, and a metric or model with people (SHOE supplement, sections 1, 5.3 and 6.3).
+"""How raters rate, and models with people: several models as one, subsets, correlation, spread, votes (SHOE supplement,
+sections 1, 5.3, 6.1 and 6.3).
 
 Ratings are arrays [items, raters] with NaN where a rater did not rate an item. Nothing depends on the order of items,
 nor on that of raters but for the ties of a vote. A value that is not defined (no variance, too few items) is None.
@@ -9,16 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
 
+from hoicli.agreement.coefficients import agreement, value_of
 from hoicli.errors import UsageError, arg
 from hoicli.records.kit import Bools, Floats, Ints
-
-MEASURES = ("nominal", "ordinal", "interval", "ratio")
-"""The levels of measurement that alpha knows."""
 
 PERMUTATIONS = 10_000
 FEWEST_TO_CORRELATE = 3
@@ -28,69 +28,6 @@ MAX_SUBSET_MODELS = 12
 
 _BLOCK = 1 << 21
 """Ranks that are permuted together."""
-
-
-def quadratic_kappa(first: Floats, second: Floats) -> float | None:
-    """Quadratic weighted kappa of two raters [items], over the items that both rated (Fleiss and Cohen 1973).
-
-    With weights (i - j)^2 the counts fold into moments: 1 - mean (a - b)^2 / (mean a^2 + mean b^2 - 2 mean a mean b),
-    whatever the number of levels. None where both always give one and the same rating.
-    """
-    both = ~(np.isnan(first) | np.isnan(second))
-    a, b = first[both], second[both]
-    if len(a) == 0:
-        return None
-    expected = len(a) * (_sum(a * a) + _sum(b * b)) - 2 * _sum(a) * _sum(b)
-    return 1 - len(a) * _sum((a - b) ** 2) / expected if expected > 0 else None
-
-
-def pairwise_kappa(ratings: Floats) -> Iterator[tuple[int, int, float | None, int]]:
-    """(rater, rater, kappa, items that both rated) of every two columns."""
-    for a, b in combinations(range(ratings.shape[1]), 2):
-        shared = int((~np.isnan(ratings[:, [a, b]]).any(axis=1)).sum())
-        yield a, b, quadratic_kappa(ratings[:, a], ratings[:, b]), shared
-
-
-def krippendorff_alpha(ratings: Floats, measure: str) -> float | None:
-    """Krippendorff's alpha for a level of measurement (one of MEASURES): 1 - observed / expected disagreement.
-
-    Items with fewer than two ratings say nothing. The distance of two values is 0 or 1 (nominal), the number of ratings
-    between them (ordinal), their difference (interval), or that over their sum (ratio), squared. The SHOE supplement
-    prints ((i - j) / (k - 1))^2 under the name ordinal: that is interval, alpha being blind to constant factors.
-    """
-    given = ~np.isnan(ratings)
-    paired = given.sum(axis=1) >= 2
-    ratings, given = ratings[paired], given[paired]
-    values, code = np.unique(ratings[given], return_inverse=True)
-    if len(values) < 2:
-        return None
-    counts = np.zeros((len(ratings), len(values)))
-    np.add.at(counts, (np.nonzero(given)[0], code), 1)
-    raters = counts.sum(axis=1)
-    total = counts.sum(axis=0)
-    distance = distances(values, total, measure)
-    # Pairs of ratings of one item; a rating paired with itself adds nothing, as a value has distance 0 to itself.
-    per_item = ((counts @ distance) * counts).sum(axis=1)
-    observed = math.fsum((per_item / (raters - 1)).tolist())
-    expected = math.fsum((np.outer(total, total) * distance).ravel().tolist())
-    return 1 - (float(total.sum()) - 1) * observed / expected
-
-
-def distances(values: Floats, total: Floats, measure: str) -> Floats:
-    """[V, V] squared distances for a level of measurement of sorted values [V] that occur `total` [V] times."""
-    if measure == "nominal":
-        return 1.0 - np.eye(len(values))
-    if measure == "ordinal":
-        # Ratings from one value to the other, half of those at either end.
-        middle = np.cumsum(total) - total / 2
-        return np.square(middle[:, np.newaxis] - middle)
-    difference = values[:, np.newaxis] - values
-    if measure == "interval":
-        return np.square(difference)
-    if measure == "ratio":
-        summed = values[:, np.newaxis] + values
-        return np.square(np.divide(difference, summed, out=np.zeros_like(difference), where=summed != 0))
-    raise ValueError(f"unknown level of measurement {measure!r}")
 
 
 def mean_rating(ratings: Floats) -> Floats:
@@ -118,15 +55,6 @@ def merged_rating(ratings: Floats, rule: str) -> Floats:
     votes = np.stack([(ratings == column[:, np.newaxis]).sum(axis=1) for column in ratings.T], axis=1)
     winner: Floats = ratings[np.arange(len(ratings)), votes.argmax(axis=1)]  # argmax takes the first of equals
     return winner
-
-
-def agreement(model: Floats, human: Floats, levels: int) -> tuple[float | None, int]:
-    """(1 - mean |model - mean human| / (levels - 1), items) over the items [items] that both have, in [0, 1]."""
-    both = ~(np.isnan(model) | np.isnan(human))
-    count = int(both.sum())
-    if count == 0:
-        return None, 0
-    return 1 - _sum(np.abs(model[both] - human[both])) / count / (levels - 1), count
 
 
 @dataclass(frozen=True)
@@ -161,8 +89,9 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
         )
     for size in range(1, count + 1):
         members = list(combinations(range(count), size))
-        measured = [agreement(merged_rating(models[:, list(chosen)], rule), human, levels) for chosen in members]
-        found, items = [value for value, _ in measured], [number for _, number in measured]
+        pairs = [np.stack([merged_rating(models[:, list(chosen)], rule), human], axis=1) for chosen in members]
+        found = [value_of(partial(agreement, levels=levels), pair) for pair in pairs]
+        items = [int((~np.isnan(pair).any(axis=1)).sum()) for pair in pairs]
         known = [value for value in found if value is not None]
         mean, spread = mean_of(known), None
         if mean is not None and len(known) > 1:
@@ -268,6 +197,34 @@ def distribution(ratings: Floats, levels: int) -> Ints:
     """[levels, raters] how often each rater gave each level; ratings between levels are in none."""
     counts: Ints = np.stack([(ratings == level).sum(axis=0) for level in range(levels)])
     return counts
+
+
+def majority(ratings: Floats) -> Floats:
+    """[items] the rating that most raters of [items, raters] gave; NaN where two are equally frequent, or none is.
+
+    The supplement does not say where it puts an item whose most frequent ratings are several; here it has no majority.
+    """
+    found = np.full(len(ratings), np.nan)
+    most = np.zeros(len(ratings), dtype=np.int64)
+    for value in np.unique(ratings[~np.isnan(ratings)]):
+        votes = (ratings == value).sum(axis=1)
+        found = np.where(votes > most, value, np.where((votes == most) & (votes > 0), np.nan, found))
+        most = np.maximum(most, votes)
+    return found
+
+
+def votes_by_majority(ratings: Floats, levels: int) -> Iterator[tuple[int | None, int, Ints]]:
+    """(majority rating, items, [levels, raters] how often each rater gave each level there), for those that occur, by
+    rising rating; last, as None, the rated items without a majority."""
+    of_item = majority(ratings)
+    for level in range(levels):
+        chosen = of_item == level
+        if chosen.any():
+            yield level, int(chosen.sum()), distribution(ratings[chosen], levels)
+    rated = ~np.isnan(ratings).all(axis=1)
+    split = rated & np.isnan(of_item)
+    if split.any():
+        yield None, int(split.sum()), distribution(ratings[split], levels)
 
 
 def between_levels(ratings: Floats) -> Bools:

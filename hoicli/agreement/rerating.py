@@ -12,15 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.agreement.intervals import ends_of, share_resampled
+from hoicli.agreement.coefficients import Ends, estimate_of, share
 from hoicli.agreement.ratings import Ratings
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats
-from hoicli.resampling.draws import Resampling, blocks
-from hoicli.resampling.intervals import FEWEST_IMAGES
-
-Ends = tuple[float, float] | None
+from hoicli.resampling.draws import Resampling
 
 
 @dataclass(frozen=True)
@@ -69,30 +66,14 @@ def given_twice(first: Ratings, second: Ratings, among: Sequence[str]) -> tuple[
 def update_of(change: Floats, levels: int, resampling: Resampling | None) -> Update:
     """Of the differences [items, raters], NaN for none."""
     given = (~np.isnan(change)).sum(axis=1)
-    change, given = change[given > 0], given[given > 0].astype(np.float64)
+    change, given = change[given > 0], given[given > 0]
     moved = np.nansum(np.abs(change), axis=1)
-    changed = ((change != 0) & ~np.isnan(change)).sum(axis=1).astype(np.float64)
-    number, total = int(changed.sum()), int(given.sum())
-    share, size = number / total, float(moved.sum()) / number if number else None
-    return Update(
-        share,
-        _ends(share, changed, given, resampling, 0.0, 1.0),
-        size,
-        _ends(size, moved, changed, resampling, 0.0, levels - 1.0),
-        total,
-        number,
+    changed = ((change != 0) & ~np.isnan(change)).sum(axis=1)
+    (updated, updated_ends), (size, size_ends) = (
+        estimate_of(share, np.stack(columns, axis=1).astype(np.float64), resampling, lowest=0.0, highest=highest)
+        for columns, highest in (((changed, given), 1.0), ((moved, changed), levels - 1.0))
     )
-
-
-def _ends(
-    estimate: float | None, part: Floats, whole: Floats, resampling: Resampling | None, lowest: float, highest: float
-) -> Ends:
-    if resampling is None or estimate is None or len(part) < FEWEST_IMAGES:
-        return None
-    rounds = [
-        share_resampled(part, whole, block.resamples(len(part)).astype(np.float64)) for block in blocks(resampling)
-    ]
-    return ends_of(estimate, np.concatenate(rounds), lowest=lowest, highest=highest)
+    return Update(updated or 0.0, updated_ends, size, size_ends, int(given.sum()), int(changed.sum()))
 
 
 def updates(

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from hoicli.agreement import intervals, measures
-from hoicli.agreement.gwet import NOT_ON_A_LEVEL, WEIGHTS, gwet, gwet_resampled
+from hoicli.agreement import measures
+from hoicli.agreement.coefficients import (
+    LEVELS,
+    NOT_ON_A_LEVEL,
+    WEIGHTS,
+    Measure,
+    agreement,
+    alpha,
+    estimate_of,
+    gwet,
+    kappa,
+    mean_kappa,
+    value_of,
+)
 from hoicli.agreement.ratings import Ratings
 from hoicli.agreement.rerating import updates
 from hoicli.agreement.settings import AgreementSettings, signed_name, signed_rule
-from hoicli.agreement.votes import votes_by_majority
 from hoicli.errors import arg
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats
@@ -91,44 +103,42 @@ class _Rows:
         common = {"metric": metric, "subset": subset, "value": value, "n": n, "unit": unit, "protocol": "agree"}
         return common | more | row_ends("agree", self.tags, settings)
 
-    def ends(self, value: float | None, measure: intervals.Resampled, ratings: Floats, **bounds: Any) -> Row:
-        """The keys of an interval, where one is asked for."""
-        if self.settings.resampling is None:
-            return {}
-        found = intervals.interval_of(value, measure, ratings, self.settings.resampling, **bounds)
-        low, high = found or (None, None)
-        return {"ci_low": low, "ci_high": high}
+    def measured(
+        self, metric: str, subset: str, n: int, unit: str, measure: Measure, ratings: Floats, *, rule: str = "",
+        least: int = 2, lowest: float = -1.0, **more: Any,
+    ) -> Row:  # fmt: skip
+        """The row of a measure, with its interval where one is asked for."""
+        resampling = self.settings.resampling
+        value, ends = estimate_of(measure, ratings, resampling, least=least, lowest=lowest)
+        low, high = ends or (None, None)
+        if unit == "%":
+            value, low, high = map(percent, (value, low, high))
+        interval = {} if resampling is None else {"ci_low": low, "ci_high": high}
+        return self.row(metric, subset, value, n, unit, rule, **more, **interval)
 
     def among(self, *, pairs: bool) -> Iterator[Row]:
         """How well people agree with each other; without people, models."""
-        values, row = self.values, self.row
-        kappas = list(measures.pairwise_kappa(values))
-        defined = [kappa for _, _, kappa, _ in kappas if kappa is not None]
-        mean = measures.mean_of(defined)
-        ends = self.ends(mean, intervals.mean_kappa_resampled, values)
-        yield row("qwk", "mean", mean, len(defined), "kappa", **ends)
-        for a, b, kappa, shared in kappas if pairs else ():
-            two = [self.raters[a], self.raters[b]]
-            ends = self.ends(kappa, intervals.kappa_resampled, values[:, [a, b]])
-            yield row("qwk", ",".join(two), kappa, shared, "kappa", raters=two, **ends)
-        count = (~np.isnan(values)).sum(axis=1)
-        paired = int((count >= 2).sum())
-        for level in measures.MEASURES:
-            alpha = measures.krippendorff_alpha(values, level)
-            ends = self.ends(alpha, partial(intervals.alpha_resampled, measure=level), values)
-            yield row("alpha", level, alpha, paired, "alpha", level=level, **ends)
+        values, levels = self.values, self.settings.levels
+        two = list(combinations(range(len(self.raters)), 2))
+        defined = sum(value_of(kappa, values[:, pair]) is not None for pair in two)
+        yield self.measured("qwk", "mean", defined, "kappa", mean_kappa, values)
+        for pair in two if pairs else ():
+            raters, both = [self.raters[at] for at in pair], values[:, pair]
+            shared = int((~np.isnan(both).any(axis=1)).sum())
+            yield self.measured("qwk", ",".join(raters), shared, "kappa", kappa, both, raters=raters)
+        paired = int(((~np.isnan(values)).sum(axis=1) >= 2).sum())
+        for level in LEVELS:
+            yield self.measured("alpha", level, paired, "alpha", partial(alpha, level=level), values, level=level)
         on_levels = not measures.between_levels(values).any()
+        rated = values if on_levels else np.full_like(values, np.nan)
+        why: Row = {} if on_levels else {"reason": NOT_ON_A_LEVEL}
         for weights in WEIGHTS:
-            coefficient = gwet(values, weights, self.settings.levels) if on_levels else None
-            measure = partial(gwet_resampled, weights=weights, levels=self.settings.levels)
-            ends = self.ends(coefficient, measure, values, least=1)
-            why = {} if on_levels else {"reason": NOT_ON_A_LEVEL}
-            metric = "ac1" if weights == "identity" else "ac2"
-            yield row(metric, weights, coefficient, paired, "ac", **why, **ends)
+            metric, measure = "ac1" if weights == "identity" else "ac2", partial(gwet, weights=weights, levels=levels)
+            yield self.measured(metric, weights, paired, "ac", measure, rated, least=1, **why)
         spread = measures.variability(values)
         group = "humans" if self.people else "models"
-        yield row("within_sd", group, spread.deviation, spread.items, "levels")
-        yield row("se", group, spread.error, spread.items, "levels")
+        yield self.row("within_sd", group, spread.deviation, spread.items, "levels")
+        yield self.row("se", group, spread.error, spread.items, "levels")
 
     def with_people(self) -> Iterator[Row]:
         """How well models agree with the mean of people: all as one, and each."""
@@ -138,12 +148,9 @@ class _Rows:
         columns = [("models", measures.merged_rating(ratings.of(models), rule), rule)]
         columns += [(name, ratings.of([name])[:, 0], "") for name in models]
         for name, column, merged in columns:
-            share, items = measures.agreement(column, human, settings.levels)
-            measure = partial(intervals.agreement_resampled, levels=settings.levels)
-            ends = self.ends(share, measure, np.stack([column, human], axis=1), lowest=0.0)
-            ends = {key: percent(end) for key, end in ends.items()}
-            members = models if name == "models" else [name]
-            yield row("agreement", name, percent(share), items, "%", merged, raters=members, **ends)
+            both, measure = np.stack([column, human], axis=1), partial(agreement, levels=settings.levels)
+            items, raters = int((~np.isnan(both).any(axis=1)).sum()), models if name == "models" else [name]
+            yield self.measured("agreement", name, items, "%", measure, both, rule=merged, lowest=0.0, raters=raters)
         for name, column, merged in columns:
             found = measures.spearman(column, human, permutations=settings.permutations, seed=settings.seed)
             interval = {"ci_low": found.low, "ci_high": found.high}
@@ -168,7 +175,7 @@ class _Rows:
 
     def votes(self) -> Iterator[Row]:
         """How often each rater gave each rating, by what most gave the item."""
-        for level, items, counts in votes_by_majority(self.values, self.settings.levels):
+        for level, items, counts in measures.votes_by_majority(self.values, self.settings.levels):
             name = "no majority" if level is None else f"majority {level}"
             of_all = (name, self.raters, counts.sum(axis=1))
             of_each = ((f"{name}: {rater}", [rater], counts[:, at]) for at, rater in enumerate(self.raters))

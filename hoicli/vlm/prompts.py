@@ -11,13 +11,13 @@ import hashlib
 import re
 import string
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import orjson
 
 from hoicli.converters.context import Context
 from hoicli.converters.imagelist import read_image_list
 from hoicli.converters.vlm.frames import Frame
+from hoicli.converters.vlm.prompts import coords_of, reply_format
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
@@ -42,12 +42,6 @@ _AMONG_PEOPLE = {
     "person": "One person is marked: box {person}. What does this person do to others?",
     "pair": "Two people are marked: the first is box {person}, the second is box {other}.\n"
     "What does the first do to the second?",
-}
-_COORDS = {
-    "pixels": "Boxes are [x1, y1, x2, y2] in pixels of the image{size}.",
-    "1000": "Boxes are [x1, y1, x2, y2] in thousandths of the image: x from 0 (left) to 1000, y from 0 (top) to 1000.",
-    "1000-yx": "Boxes are [y1, x1, y2, x2], y first, in thousandths of the image, from the top and from the left.",
-    "relative": "Boxes are [x1, y1, x2, y2] as fractions of the image: x from 0 (left) to 1, y from 0 (top) to 1.",
 }
 _REPLY = (
     "Several options can be right. Reply with the letters of all that are, with commas between (for example: A,C); "
@@ -88,24 +82,16 @@ def prompt_of(
             raise DataError(f"{problem}, or use {arg('coords', 'pixels')}")
         person, other = (box and frame.from_pixels(box, size) for box in (question.human, question.other))
         asked = asked.format(person=person, other=other)
-        kind = "pixels" if frame.kind == "resized" else frame.kind
-        copy = frame.numbers if frame.kind == "resized" else size
-        extent = f", which is {copy[0]:g} wide and {copy[1]:g} high" if copy else ""
-        lines.append(_COORDS[kind].format(size=extent))
+        lines.append(coords_of(frame, size))
     lines += [asked, *(f"({letter}) {shown(option)}" for letter, option in options.items()), _REPLY]
     line: Record = {"image_id": question.image_id, "file_name": question.file_name, "question": question.name}
     line |= {"custom_id": request_id(bank.setting, question)}
     line |= {"task": "choice", "setting": bank.setting, "options": options, "coords": str(frame)}
     line |= {"system": SYSTEM, "prompt": "\n".join(lines)}
     if response_format:
-        line["response_format"] = _schema(list(options))
+        letters = {"type": "array", "items": {"type": "string", "enum": list(options)}}
+        line["response_format"] = reply_format("answer", {"answer": letters})
     return line
-
-
-def _schema(letters: Sequence[str]) -> Mapping[str, Any]:
-    answer = {"type": "array", "items": {"type": "string", "enum": letters}}
-    schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": False}
-    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
 
 
 def write_prompts(

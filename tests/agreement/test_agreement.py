@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import random
 import statistics
-import warnings
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.agreement.coefficients import LEVELS, agreement, value_of
 from hoicli.agreement.measures import (
     MAX_SUBSET_MODELS,
-    MEASURES,
-    agreement,
     distribution,
     fisher_interval,
-    krippendorff_alpha,
     mean_rating,
     merged_rating,
-    pairwise_kappa,
-    quadratic_kappa,
     spearman,
     standard_error,
     subset_agreement,
@@ -49,14 +44,6 @@ Row = dict[str, Any]
 def column(*values: float) -> Any:
     return np.array(values, dtype=np.float64)
 
-
-tables = st.integers(2, 5).flatmap(
-    lambda raters: st.lists(
-        st.lists(st.sampled_from([NONE, 0.0, 1.0, 2.0, 3.0, 4.0]), min_size=raters, max_size=raters),
-        min_size=2,
-        max_size=12,
-    )
-)
 
 # --- the supplement ------------------------------------------------------------------------------------------------
 
@@ -133,7 +120,8 @@ def test_table_3_is_no_mean_either() -> None:
     assert shoe < min(models)
     # A vote may be, where most miss alike
     votes, human = np.array([[0.0, 0.0, 2.0, 3.0, 4.0]]), column(3.0)
-    vote, mean = (agreement(merged_rating(votes, rule), human, 5)[0] for rule in ("majority", "mean"))
+    as_one = (np.stack([merged_rating(votes, rule), human], axis=1) for rule in ("majority", "mean"))
+    vote, mean = (value_of(partial(agreement, levels=5), both) for both in as_one)
     assert vote is not None
     assert mean is not None
     assert vote < np.mean(1 - abs(votes - 3) / 4) <= mean
@@ -183,47 +171,12 @@ def test_votes_by_hand() -> None:
     np.testing.assert_array_equal(merged_rating(votes, "median"), [2, 2, 2, 1.5, NONE])
 
 
-def test_the_supplements_ordinal_formula_is_interval() -> None:
-    """((i - j) / (k - 1))^2 differs from (i - j)^2 by a constant, which alpha does not see."""
-    ratings = np.array([[0, 1, 1], [4, 4, 3], [2, 0, 2], [1, 1, NONE]])
-    assert krippendorff_alpha(ratings / 4, "interval") == pytest.approx(krippendorff_alpha(ratings, "interval"))
-    assert krippendorff_alpha(ratings, "ordinal") != pytest.approx(krippendorff_alpha(ratings, "interval"))
-
-
 # --- by hand -------------------------------------------------------------------------------------------------------
 
 
-def test_kappa_by_hand() -> None:
-    # Observed: one difference of 1 in four; expected over the 16 pairs: (1 + 4 + 4 + 1 + ...) counted below.
-    a, b = column(0, 1, 2, 2), column(0, 1, 2, 1)
-    expected = sum((x - y) ** 2 for x in a for y in b) / 16
-    assert quadratic_kappa(a, b) == pytest.approx(1 - 0.25 / expected)
-    assert quadratic_kappa(a, a) == 1.0
-    assert quadratic_kappa(column(0, 4), column(4, 0)) == -1.0
-    assert quadratic_kappa(column(0, NONE, 4, 1), column(0, 3, 4, NONE)) == 1.0
-    assert quadratic_kappa(column(2, 2), column(2, 2)) is None
-    assert quadratic_kappa(column(2, NONE), column(NONE, 2)) is None
-
-
-def test_alpha_by_hand() -> None:
-    # Krippendorff's "Computing Krippendorff's Alpha-Reliability", example of two observers and binary data, by hand:
-    # coincidences o_01 = 4 of n = 20 values, n_0 = 14, n_1 = 6.
-    ratings = np.array([[0, 1], [1, 1], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [0, 1], [1, 0], [1, 0]], dtype=float)
-    expected = 1 - 19 * 4 / (14 * 6)
-    for measure in MEASURES:
-        assert krippendorff_alpha(ratings, measure) == pytest.approx(expected), measure
-    assert krippendorff_alpha(np.array([[1.0, 1.0], [2.0, 2.0]]), "ordinal") == 1.0
-    assert krippendorff_alpha(np.array([[1.0, 1.0], [1.0, 1.0]]), "interval") is None
-    assert krippendorff_alpha(np.array([[1.0, NONE], [NONE, 2.0]]), "nominal") is None
-
-
-def test_agreement_by_hand() -> None:
+def test_the_mean_of_an_item() -> None:
     human = mean_rating(np.array([[0, 1], [4, NONE], [NONE, NONE], [2, 4]]))
-    assert human[[0, 1, 3]].tolist() == [0.5, 4.0, 3.0]
-    assert np.isnan(human[2])
-    assert agreement(column(1, 3, 2, NONE), human, 5) == (1 - (0.5 + 1) / 2 / 4, 2)
-    assert agreement(column(NONE), column(1), 5) == (None, 0)
-    assert agreement(column(0), column(4), 5) == (0.0, 1)
+    np.testing.assert_array_equal(human, [0.5, 4.0, NONE, 3.0])
 
 
 def test_subsets_by_hand() -> None:
@@ -288,37 +241,6 @@ PINNED = 0.061493850614938506
 # --- the packages --------------------------------------------------------------------------------------------------
 
 
-@given(tables)
-def test_kappa_is_scikit_learns(values: list[list[float]]) -> None:
-    metrics = pytest.importorskip("sklearn.metrics")
-    ratings = np.array(values)
-    for a, b, kappa, shared in pairwise_kappa(ratings):
-        both = ~np.isnan(ratings[:, [a, b]]).any(axis=1)
-        assert shared == both.sum()
-        if not shared:
-            assert kappa is None
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it divides by 0 where both raters are constant
-            first, second = ratings[both][:, [a, b]].astype(int).T
-            expected = metrics.cohen_kappa_score(first, second, weights="quadratic", labels=list(range(5)))
-        assert kappa == (None if np.isnan(expected) else pytest.approx(expected, abs=1e-12))
-
-
-@given(tables, st.sampled_from(MEASURES))
-def test_alpha_is_the_krippendorff_packages(values: list[list[float]], measure: Any) -> None:
-    package = pytest.importorskip("krippendorff")
-    ratings = np.array(values)
-    ours = krippendorff_alpha(ratings, measure)
-    paired = ratings[(~np.isnan(ratings)).sum(axis=1) >= 2]
-    if len(np.unique(paired[~np.isnan(paired)])) < 2:
-        assert ours is None
-        return
-    # Its ordinal distances count every value, those of items with one rating too, so it gets the paired items alone.
-    expected = package.alpha(reliability_data=paired.T, level_of_measurement=measure)
-    assert ours == pytest.approx(expected, abs=1e-9)
-
-
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=30),
 )
@@ -331,19 +253,6 @@ def test_rho_is_scipys(values: list[tuple[int, int]]) -> None:
         assert found.rho is None
         return
     assert found.rho == pytest.approx(float(spearmanr(first, second).statistic), abs=1e-12)
-
-
-@given(tables, st.randoms(use_true_random=False))
-def test_neither_order_matters(values: list[list[float]], rng: random.Random) -> None:
-    ratings = np.array(values)
-    rows, columns = list(range(ratings.shape[0])), list(range(ratings.shape[1]))
-    rng.shuffle(rows)
-    rng.shuffle(columns)
-    turned = ratings[rows][:, columns]
-    for measure in MEASURES:
-        one, other = krippendorff_alpha(ratings, measure), krippendorff_alpha(turned, measure)
-        assert one == (None if other is None else pytest.approx(other, abs=1e-12))
-    assert variability(ratings).deviation == pytest.approx(variability(turned).deviation)
 
 
 # --- the streams ---------------------------------------------------------------------------------------------------
@@ -365,68 +274,6 @@ def test_both_forms_of_lines() -> None:
     assert table.models == ()
 
 
-def csv_of(*rows: bytes, skip: bool = False, policy: ErrorPolicy | None = None) -> Ratings:
-    lines = [Line("r.csv", number, row) for number, row in enumerate(rows, start=1) if row.strip()]
-    return read_ratings(lines, levels=5, policy=policy or ErrorPolicy(skip=skip))
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        (b"item,rater,rating\n", b"x,A,1\n", b"x,m,2.5\n", b"7,A,0\n"),
-        (b"\xef\xbb\xbfRater;Rating;Note;Item\r\n", b"A;1;a, b;x\r\n", b"m;2.5;;x\r\n", b"A;0;;7"),
-        (b"rating\titem\trater\n", b"1\tx\tA\n", b'2.5\t"x"\tm\n', b"0\t7\t A \n"),
-        (
-            b'"item","rater","rating","note"\n',
-            b'x,A,1,"two\n',
-            b"\n",
-            b'lines, ""quoted"""\n',
-            b"x,m,2.5,\n",
-            b"7,A,0,\n",
-        ),
-    ],
-)
-def test_ratings_as_csv(rows: tuple[bytes, ...]) -> None:
-    table = csv_of(*rows)
-    assert (table.items, table.raters) == (["7", "x"], ["A", "m"])
-    np.testing.assert_array_equal(table.values, [[0, NONE], [1, 2.5]])
-
-
-def test_the_kind_of_a_rater_in_csv() -> None:
-    table = csv_of(b"item,rater,rating,kind\n", b"x,A,1,human\n", b"x,gpt,2,model\n", b"x,B,3,\n")
-    assert (table.raters, table.models) == (["A", "B", "gpt"], ("gpt",))
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        (b"x,A\n", "r.csv:3: no row of the CSV that line 1 begins (2 cells under 3 columns); fix it, or pass"),
-        (b"x,A,1,2\n", "r.csv:3: no row of the CSV that line 1 begins (4 cells under 3 columns)"),
-        (b'x,"A"B,1\n', "r.csv:3: no row of the CSV that line 1 begins (quotes or line ends out of place)"),
-        (b"x,\xff,1\n", "r.csv:3: no row of the CSV that line 1 begins (not UTF-8)"),
-        (b",A,1\n", "r.csv:3: item: missing or no name"),
-        (b"x,,1\n", "r.csv:3: rater: missing or no string"),
-        (b"x,A,\n", "r.csv:3: rating: missing or no finite number; leave out what was not rated"),
-        (b"x,A,good\n", "r.csv:3: rating: missing or no finite number"),
-        (b'x,A,"2,5"\n', "r.csv:3: rating: missing or no finite number"),
-        (b"x,A,1_0\n", "r.csv:3: rating: missing or no finite number"),
-        (b"x,A,true\n", "r.csv:3: rating: missing or no finite number"),
-        (b"x,A,NaN\n", "r.csv:3: rating: missing or no finite number"),
-        (b"x,A,5\n", "r.csv:3: rating: 5 is not from 0 to 4; --levels says how many there are"),
-        (b"first,A,2\n", "r.csv:3: rater: 'A' has rated 'first' at r.csv:2 already; keep one rating"),
-        (b"item,rater,rating\n", "r.csv:3: rating: missing or no finite number"),
-    ],
-)
-def test_a_bad_row_of_csv(row: bytes, message: str) -> None:
-    rows = b"item,rater,rating\n", b"first,A,1\n", row, b"last,A,1\n"
-    with pytest.raises(DataError) as caught:
-        csv_of(*rows)
-    assert str(caught.value).startswith(message)
-    policy = ErrorPolicy(skip=True)
-    assert csv_of(*rows, policy=policy).items == ["first", "last"]
-    assert policy.skipped == 1
-
-
 def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
     path.write_text("pair,A1,A2\nx,1,2\n")
@@ -441,22 +288,6 @@ def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
         result = hoicli("agree", path)
         assert (result.code, result.err.count("\n")) == (1, 1)
         assert result.err.startswith(f"{path}:1: neither a JSON object nor, ")
-
-
-def test_csv_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
-    rows = [
-        (record["item"], rater, rating, record.get("kind", ""))
-        for record in map(json.loads, RATINGS.read_text().splitlines())
-        for rater, rating in record.get("ratings", {record.get("rater"): record.get("rating")}).items()
-        if rating is not None
-    ]
-    random.Random(4).shuffle(rows)
-    shards = [tmp_path / f"{number}.csv" for number in range(2)]
-    for number, shard in enumerate(shards):
-        with shard.open("w", newline="") as file:
-            csv.writer(file).writerows([("item", "rater", "rating", "kind"), *rows[number::2]])
-    given = ("agree", "--format", "jsonl", "--subsets")
-    assert hoicli(*given, *shards).out == hoicli(*given, RATINGS).out
 
 
 def test_who_is_a_model() -> None:
@@ -534,8 +365,8 @@ def test_the_rows(hoicli: Hoicli) -> None:
     assert [row["raters"] for row in pairs][:2] == [["A1", "A2"], ["A1", "A3"]]
     assert len(pairs) == 10
     assert rows["qwk", "mean"]["value"] == pytest.approx(sum(row["value"] for row in pairs) / 10)
-    assert {subset for metric, subset in rows if metric == "alpha"} == set(MEASURES)
-    assert all(rows["alpha", level]["level"] == level for level in MEASURES)
+    assert {subset for metric, subset in rows if metric == "alpha"} == set(LEVELS)
+    assert all(rows["alpha", level]["level"] == level for level in LEVELS)
     assert rows["se", "humans"]["value"] == pytest.approx(rows["within_sd", "humans"]["value"] / math.sqrt(59 / 12))
     for name in ("models", "deepseek", "gemini", "qwen"):
         row = rows["spearman", name]
@@ -616,7 +447,7 @@ def test_the_tables(hoicli: Hoicli) -> None:
         ["of", "within_sd", "se"],
         ["of", "agreement", "spearman", "ci_low", "ci_high", "p"],
     ]
-    assert [line.split()[0] for line in blocks[1][1:]] == list(MEASURES)
+    assert [line.split()[0] for line in blocks[1][1:]] == list(LEVELS)
     assert "| of | agreement | spearman |" in hoicli("agree", "--format", "md", RATINGS).out
 
 

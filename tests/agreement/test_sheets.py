@@ -1,4 +1,4 @@
-"""An item a row and a rater a column, and which CSV is which."""
+"""Ratings as CSV: a rating a row, an item a row and a rater a column, and which is which."""
 
 from __future__ import annotations
 
@@ -26,6 +26,55 @@ def csv_of(*rows: bytes, policy: ErrorPolicy | None = None, group: str = "") -> 
 @pytest.mark.parametrize(
     "rows",
     [
+        (b"item,rater,rating\n", b"x,A,1\n", b"x,m,2.5\n", b"7,A,0\n"),
+        (b"\xef\xbb\xbfRater;Rating;Note;Item\r\n", b"A;1;a, b;x\r\n", b"m;2.5;;x\r\n", b"A;0;;7"),
+        (b"rating\titem\trater\n", b"1\tx\tA\n", b'2.5\t"x"\tm\n', b"0\t7\t A \n"),
+        (
+            b'"item","rater","rating","note"\n', b'x,A,1,"two\n', b"\n", b'lines, ""quoted"""\n', b"x,m,2.5,\n",
+            b"7,A,0,\n",
+        ),
+    ],
+)  # fmt: skip
+def test_a_rating_a_row(rows: tuple[bytes, ...]) -> None:
+    table = csv_of(*rows)
+    assert (table.items, table.raters) == (["7", "x"], ["A", "m"])
+    np.testing.assert_array_equal(table.values, [[0, np.nan], [1, 2.5]])
+
+
+def test_the_kind_of_a_rater() -> None:
+    table = csv_of(b"item,rater,rating,kind\n", b"x,A,1,human\n", b"x,gpt,2,model\n", b"x,B,3,\n")
+    assert (table.raters, table.models) == (["A", "B", "gpt"], ("gpt",))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (b"x,A\n", "r.csv:3: no row of the CSV that line 1 begins (2 cells under 3 columns); fix it, or pass"),
+        (b'x,"A"B,1\n', "r.csv:3: no row of the CSV that line 1 begins (quotes or line ends out of place)"),
+        (b"x,\xff,1\n", "r.csv:3: no row of the CSV that line 1 begins (not UTF-8)"),
+        (b",A,1\n", "r.csv:3: item: missing or no name"),
+        (b"x,,1\n", "r.csv:3: rater: missing or no string"),
+        (b"x,A,\n", "r.csv:3: rating: missing or no finite number; leave out what was not rated"),
+        (b'x,A,"2,5"\n', "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,1_0\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,NaN\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,5\n", "r.csv:3: rating: 5 is not from 0 to 4; --levels says how many there are"),
+        (b"first,A,2\n", "r.csv:3: rater: 'A' has rated 'first' at r.csv:2 already; keep one rating"),
+    ],
+)
+def test_a_bad_row(row: bytes, message: str) -> None:
+    rows = b"item,rater,rating\n", b"first,A,1\n", row, b"last,A,1\n"
+    with pytest.raises(DataError) as caught:
+        csv_of(*rows)
+    assert str(caught.value).startswith(message)
+    policy = ErrorPolicy(skip=True)
+    assert csv_of(*rows, policy=policy).items == ["first", "last"]
+    assert policy.skipped == 1
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
         (b"item,A,Rater B\n", b"x,1,\n", b"y,0,2.5\n"),
         (b"\xef\xbb\xbfRater B;ITEM;A\r\n", b";x;1\r\n", b"2.5;y;0\r\n"),
         (b'A\titem\t"Rater B"\n', b"1\tx\t\n", b"0\ty\t 2.5 \n"),
@@ -37,22 +86,23 @@ def test_an_item_a_row(rows: tuple[bytes, ...]) -> None:
     np.testing.assert_array_equal(table.values, [[1, np.nan], [0, 2.5]])
 
 
-def test_wide_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
+def test_csv_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
     table: dict[str, dict[str, object]] = {}
     for record in map(json.loads, RATINGS.read_text().splitlines()):
         table.setdefault(record["item"], {"item": record["item"]}).update(
             record.get("ratings", {record.get("rater"): record.get("rating")})
         )
     raters = sorted({rater for row in table.values() for rater in row} - {"item"})
-    path = tmp_path / "wide.csv"
-    with path.open("w", newline="") as file:
+    wide, long = tmp_path / "wide.csv", tmp_path / "long.csv"
+    with wide.open("w", newline="") as file:
         sheet = csv.DictWriter(file, [*raters, "item"])
         sheet.writeheader()
         sheet.writerows(table.values())
+    rows = [(item, rater, row[rater]) for item, row in table.items() for rater in raters if row.get(rater) is not None]
+    with long.open("w", newline="") as file:
+        csv.writer(file).writerows([("item", "rater", "rating"), *rows])
     given = ("agree", "--format", "jsonl", "--models", "deepseek,gemini,qwen")
-    result = hoicli(*given, path)
-    assert result.code == 0
-    assert result.out == hoicli(*given, RATINGS).out
+    assert hoicli(*given, wide).out == hoicli(*given, long).out == hoicli(*given, RATINGS).out != ""
 
 
 @pytest.mark.parametrize(

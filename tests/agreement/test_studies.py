@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.agreement.measures import majority, votes_by_majority
 from hoicli.agreement.rerating import update_of
-from hoicli.agreement.votes import majority, votes_by_majority
 from hoicli.resampling.draws import Resampling
 from tests.support.project import FIXTURES, Hoicli
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hoicli.errors import DataError, UsageError, arg
+from hoicli.records.parsing import Record, is_number
 
 CONVENTIONS = (
     "1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini: y first), qwen2.5 (Qwen2.5-VL: pixels of the copy it "
@@ -41,6 +42,10 @@ _Y_FIRST = re.compile(r"\by_?(?:1|min)\s{0,3},\s{0,3}x_?(?:1|min)\b", re.IGNOREC
 _SIDES = re.compile(r"\bx\s{0,3},\s{0,3}y\s{0,3},\s{0,3}w(?:idth)?\s{0,3},\s{0,3}h", re.IGNORECASE)
 
 
+Size = tuple[float, float]
+"""(width, height)."""
+
+
 @dataclass(frozen=True)
 class Frame:
     """A convention: the `kind`, and for some kinds two numbers, the bounds on the copy's area or its size."""
@@ -48,7 +53,7 @@ class Frame:
     kind: str
     numbers: tuple[int, int] = (0, 0)
 
-    def _scale(self, size: tuple[float, float] | None) -> tuple[float, float, float, float]:
+    def _scale(self, size: Size | None) -> tuple[float, float, float, float]:
         """(width, units of it, height, units of it): how many of the convention's units the image's sides have.
 
         Raises `DataError` if the image's (width, height) is needed and unknown.
@@ -67,7 +72,7 @@ class Frame:
         copy = self.numbers if self.kind == "resized" else resized_by_qwen(width, height, *self.numbers)
         return width, copy[0], height, copy[1]
 
-    def to_pixels(self, box: Sequence[float], size: tuple[float, float] | None) -> list[float]:
+    def to_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
         """A box of four numbers as [x1, y1, x2, y2] in pixels of the original image."""
         width, across, height, down = self._scale(size)
         x1, y1, x2, y2 = map(float, box)
@@ -75,7 +80,7 @@ class Frame:
             x1, y1, x2, y2 = y1, x1, y2, x2
         return [x1 * width / across, y1 * height / down, x2 * width / across, y2 * height / down]
 
-    def from_pixels(self, box: Sequence[float], size: tuple[float, float] | None) -> list[float]:
+    def from_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
         """The inverse of `to_pixels`, in whole numbers (`relative`: four decimals), for prompts."""
         width, across, height, down = self._scale(size)
         x1, x2 = (box[at] * across / width for at in (0, 2))
@@ -102,6 +107,12 @@ class Frame:
         if self.kind == "qwen2.5" and self.numbers != QWEN_PIXELS:
             return f"qwen2.5:{self.numbers[0]}-{self.numbers[1]}"
         return self.kind
+
+
+def size_of(record: Record) -> Size | None:
+    """Width and height of a row or a record, None unless both are positive numbers."""
+    width, height = (record[key] if is_number(record.get(key)) else 0 for key in ("width", "height"))
+    return (width, height) if width > 0 and height > 0 else None
 
 
 def parse_frame(text: str, place: str = "") -> Frame:

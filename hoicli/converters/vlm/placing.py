@@ -9,16 +9,14 @@ from functools import cached_property
 
 from hoicli.converters.context import BoxTable, Context, Noticed
 from hoicli.converters.vlm.claims import Claim, Claims
-from hoicli.converters.vlm.frames import CONVENTIONS, Frame
+from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, size_of
 from hoicli.converters.vlm.keys import Named, Place
 from hoicli.converters.vlm.names import PERSONS, Spelling, label_of, names_person
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.caveats import BY_TOKENS
-from hoicli.records.parsing import Record, is_number
+from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT
 
-Size = tuple[float, float]
-"""(width, height)."""
 _Placed = int | tuple[Sequence[float], str]
 """A person or an object: the index of a box that the record has, or a box in pixels with its label."""
 
@@ -69,12 +67,6 @@ class AnsweredImage:
             for (subject, object_, verb), score in self.hois.items()
         ]
         return {**record, "caveats": [BY_TOKENS]} if self.token_scores else record
-
-
-def size_of(record: Record) -> Size | None:
-    """Width and height of a row or a record, None unless both are positive numbers."""
-    width, height = (record[key] if is_number(record.get(key)) else 0 for key in ("width", "height"))
-    return (width, height) if width > 0 and height > 0 else None
 
 
 class _NotPlacedError(Exception):

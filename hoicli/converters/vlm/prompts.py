@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hoicli.converters.vlm.frames import Frame
+from hoicli.converters.vlm.frames import Frame, size_of
 from hoicli.errors import DataError, arg
-from hoicli.records.parsing import Record, is_number
+from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 TASKS = ("detect", "pairs", "choice")
@@ -39,7 +39,7 @@ Reply with
 where subject is the number of the person's box and object that of the other. Leave out a pair that does nothing."""
 
 _COORDS = {
-    "pixels": "Boxes are [x1, y1, x2, y2] in pixels of the image, which is {width} wide and {height} high.",
+    "pixels": "Boxes are [x1, y1, x2, y2] in pixels of the image{extent}.",
     "1000": "Boxes are [x1, y1, x2, y2] in thousandths of the image: x from 0 (left) to 1000, y from 0 (top) to 1000.",
     "1000-yx": "Boxes are [y1, x1, y2, x2], y first, in thousandths of the image: y from 0 (top) to 1000, "
     "x from 0 (left) to 1000.",
@@ -51,6 +51,19 @@ _OPEN = (
 )
 
 
+def coords_of(frame: Frame, size: tuple[float, float] | None) -> str:
+    """What a prompt says of its boxes' numbers, and in pixels of the image's size, if that is known."""
+    copy = frame.numbers if frame.kind == "resized" else size
+    extent = f", which is {copy[0]:g} wide and {copy[1]:g} high" if copy else ""
+    return _COORDS["pixels" if frame.kind == "resized" else frame.kind].format(extent=extent)
+
+
+def reply_format(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The strict JSON schema of an object with these fields, as a `response_format`."""
+    schema = {"name": name, "strict": True, "schema": _closed_object(fields)}
+    return {"type": "json_schema", "json_schema": schema}
+
+
 def prompts(
     record: Record, task: str, frame: Frame, vocabulary: Vocabulary | None, *, response_format: bool = False
 ) -> Iterator[Record]:
@@ -60,7 +73,7 @@ def prompts(
     `vocabulary`: the names to use, None for any. `response_format`: add a JSON schema of the reply, as
     OpenAI's protocol takes it. Raises `DataError` when the image's size is needed and missing.
     """
-    size = _size(record)
+    size = size_of(record)
     if task == "detect" and frame.kind == "pixels" and size is None:
         raise DataError(
             f"missing; a prompt in pixels says how large the image is (or use {arg('coords')} 1000)", field="width"
@@ -68,8 +81,7 @@ def prompts(
     pairs = _pairs_of(record) if task == "pairs" else []
     if task == "pairs" and not pairs:
         return
-    copy = frame.numbers if frame.kind == "resized" else size or (0, 0)
-    coords = _COORDS["pixels" if frame.kind == "resized" else frame.kind].format(width=copy[0], height=copy[1])
+    coords = coords_of(frame, size)
     if task == "detect":
         corners = "[y1, x1, y2, x2]" if frame.kind == "1000-yx" else "[x1, y1, x2, y2]"
         names = _OPEN if vocabulary is None else _closed(vocabulary, None)
@@ -133,15 +145,9 @@ def _schema(task: str, vocabulary: Vocabulary | None) -> Mapping[str, Any]:
         else {"subject": number, "object": number}
     )
     fields["verbs"] = {"type": "array", "items": verb}
-    schema = _closed_object({"interactions": {"type": "array", "items": _closed_object(fields)}})
-    return {"type": "json_schema", "json_schema": {"name": "interactions", "strict": True, "schema": schema}}
+    return reply_format("interactions", {"interactions": {"type": "array", "items": _closed_object(fields)}})
 
 
 def _closed_object(fields: Mapping[str, Any]) -> dict[str, Any]:
     names: Sequence[str] = list(fields)
     return {"type": "object", "properties": fields, "required": names, "additionalProperties": False}
-
-
-def _size(record: Record) -> tuple[float, float] | None:
-    width, height = (record[key] if is_number(record.get(key)) else 0 for key in ("width", "height"))
-    return (width, height) if width > 0 and height > 0 else None

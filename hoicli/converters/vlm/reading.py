@@ -29,11 +29,11 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, Noticed
 from hoicli.converters.vlm.claims import Claim, Claims, claims_of
 from hoicli.converters.vlm.forms import Question, is_phrase, read_answer
-from hoicli.converters.vlm.frames import Frame, parse_frame
+from hoicli.converters.vlm.frames import Frame, parse_frame, size_of
 from hoicli.converters.vlm.keys import Named, numbers_of
 from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
 from hoicli.converters.vlm.names import verbs_of
-from hoicli.converters.vlm.placing import AnsweredImage, Placer, size_of
+from hoicli.converters.vlm.placing import AnsweredImage, Placer
 from hoicli.converters.vlm.rows import answer_in, benchmark_of, failure_in, image_named_in, is_answers, rows, task_of
 from hoicli.errors import DataError, arg
 from hoicli.io.streams import Stream
