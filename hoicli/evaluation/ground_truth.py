@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, wraps
-from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,14 +16,11 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import image_parts, triplet_parts
 from hoicli.records import caveats
-from hoicli.records.compact import narrow
 from hoicli.records.fingerprint import Hashes, total_of
-from hoicli.records.ids import MISSING, ImageIds
 from hoicli.records.kit import Bools, Ints, expanded, find, run_starts, starts_of
 from hoicli.records.scenes import Scenes, are_subjects, box_kinds
 from hoicli.vocabulary.labels import Vocabulary
 
-_IDS_AT_ONCE = 4096
 Column = TypeVar("Column", bound="NDArray[Any]")
 
 
@@ -80,7 +76,7 @@ class GroundTruth:
         self.scenes = scenes
         self.vocabulary = vocabulary
         self.name = name
-        self.position = scenes.image_ids if isinstance(scenes.image_ids, ImageIds) else ImageIds(scenes.image_ids)
+        self.position = {image_id: place for place, image_id in enumerate(scenes.image_ids)}
         self.kept: dict[tuple[str, Protocol], Any] = {}
         self._slices: dict[Slice, Bools] = {}
         self._members: dict[Part, Bools] = {}
@@ -150,18 +146,15 @@ class GroundTruth:
 
     def rows_of(self, image_ids: Sequence[str]) -> Ints:
         """[M] the place of each image in `scenes`. Raises `DataError` for an image that is not there."""
-        rows = self.position.places(image_ids)
-        if len(missing := np.flatnonzero(rows == MISSING)):
-            raise DataError(f"image {image_ids[missing[0]]!r} is not in the ground truth", field="image_id")
-        return rows
+        try:
+            return np.fromiter(map(self.position.__getitem__, image_ids), dtype=np.int64, count=len(image_ids))
+        except KeyError as error:
+            raise DataError(f"image {error.args[0]!r} is not in the ground truth", field="image_id") from None
 
     def absent(self, image_ids: Iterable[str]) -> Bools:
         """[N] the images that are not among `image_ids`."""
-        absent, image_ids = np.ones(len(self.position), dtype=bool), iter(image_ids)
-        while some := list(islice(image_ids, _IDS_AT_ONCE)):
-            rows = self.position.places(some)
-            absent[rows[rows != MISSING]] = False
-        return absent
+        seen = set(image_ids)
+        return np.array([image_id not in seen for image_id in self.position], dtype=bool)
 
     def by_class(self, images: Ints) -> Annotations:
         """The triplets of some images, to be found by (place in `images`, class)."""
@@ -183,7 +176,7 @@ class GroundTruth:
     @cached_property
     def _known_start(self) -> Ints:
         """[N + 1] where the known objects of each image begin."""
-        return narrow(starts_of(self.scenes.known_count))
+        return starts_of(self.scenes.known_count)
 
     def knows(self, images: Ints, image: Ints, label: Ints) -> Bools:
         """[M] whether an image-level label of an image names an object: image [M] places in `images`, label [M]."""
@@ -200,7 +193,7 @@ class GroundTruth:
     def people(self) -> tuple[Ints, Ints]:
         """([P] the boxes labelled person (a label of `subjects`), [N + 1] where each image's begin)."""
         rows = np.flatnonzero(are_subjects(self.scenes.labels, self.vocabulary))
-        return narrow(rows), narrow(np.searchsorted(rows, self.scenes.box_start))
+        return rows, np.searchsorted(rows, self.scenes.box_start)
 
     def scored(self, protocol: Protocol) -> Bools:
         """[interactions] the classes a protocol scores."""
@@ -246,16 +239,15 @@ class GroundTruth:
     def annotated(self, protocol: Protocol) -> tuple[Ints, Ints]:
         """(image, interaction) of everything that is to be found under a protocol: triplets, or image-level labels."""
         if protocol.whole_image:
-            image, interaction = np.divmod(self.image_labels[0], len(self.vocabulary.interactions))
-            return narrow(image), narrow(interaction)
+            return np.divmod(self.image_labels[0], len(self.vocabulary.interactions))
         rows, columns = self.counted(protocol), (self.scenes.image_of_hoi, self.scenes.interaction)
-        image, interaction = columns if rows.all() else (narrow(column[rows]) for column in columns)
+        image, interaction = columns if rows.all() else (column[rows] for column in columns)
         return image, interaction
 
     @_kept
     def counted_before(self, protocol: Protocol) -> Ints:
         """[T + 1] how many triplets before each one a protocol counts."""
-        return narrow(starts_of(self.counted(protocol)))
+        return starts_of(self.counted(protocol))
 
     @_kept
     def present_boxes(self, protocol: Protocol) -> Bools:

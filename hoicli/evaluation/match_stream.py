@@ -23,7 +23,6 @@ from hoicli.evaluation.views import read_view, view_order, with_part
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.columns import BATCH
-from hoicli.records.ids import MISSING
 from hoicli.records.image import image_id_problems, unknown_label
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, ImageRegister
 from hoicli.records.kit import Ints
@@ -335,8 +334,8 @@ def checked_match(record: Record, line: Line, vocabulary: Vocabulary, stream: Ma
         text = f"{settings} here and {before} before; match the whole stream with one setting"
         raise DataError(text, place=line.place, field="settings")
     image_id, truth = str(record["image_id"]), stream.truth
-    at = MISSING if truth is None else truth.position.place(image_id)
-    if truth is not None and at != MISSING and int(truth.hashes[at]) != int(record["gt_hash"], 16):
+    at = None if truth is None else truth.position.get(image_id)
+    if truth is not None and at is not None and int(truth.hashes[at]) != int(record["gt_hash"], 16):
         text = f"was matched with other annotations of {image_id!r} than those in {truth.name}; match again"
         raise DataError(text, place=line.place, field="gt_hash")
     return key, image_id

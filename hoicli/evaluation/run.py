@@ -24,10 +24,10 @@ from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import fork_map, no_garbage_collection
-from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import dump
-from hoicli.records.reading import made_of_scenes, read_scenes
-from hoicli.records.scenes import Scenes, compact
+from hoicli.records.reading import concatenate, made_of_scenes, read_scenes
+from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -44,9 +44,8 @@ def read_truth(
     """
     inverted, doubled = Inverted(), Doubled()
     with no_garbage_collection():
-        register, processes = ImageRegister(), stream.processes()
-        parts = read_scenes(stream, vocabulary, scored=False, policy=policy, register=register, processes=processes)
-        scenes = compact(_counted(parts, inverted, doubled), register.ids)
+        parts = read_scenes(stream, vocabulary, scored=False, policy=policy, processes=stream.processes())
+        scenes = concatenate(_counted(parts, inverted, doubled), vocabulary)
     if not len(scenes.image_ids):
         raise DataError("no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name)
     inverted.report(stream.name)

@@ -135,24 +135,24 @@ def raw_images(
 Columns = TypeVar("Columns", bound=Images)
 
 
-def concatenated(parts: Sequence[Columns]) -> Columns:
-    """The images of all parts (at least one), in their order; other fields than arrays are the first part's."""
-    box_offsets = starts_of([len(part.boxes) for part in parts])
-    hoi_offsets = starts_of([len(part.subject) for part in parts])
-
-    def column(name: str) -> Any:
-        columns = [getattr(part, name) for part in parts]
-        if name in ("box_start", "hoi_start"):
-            offsets = box_offsets if name == "box_start" else hoi_offsets
-            shifted = [starts[:-1] + offset for starts, offset in zip(columns, offsets, strict=False)]
-            return np.concatenate([*shifted, offsets[-1:]])
-        if name in ("subject", "object"):
-            columns = [
-                np.where(column < 0, NO_BOX, column + offset)
-                for column, offset in zip(columns, box_offsets, strict=False)
-            ]
-        return np.concatenate(columns)
-
-    arrays = [field.name for field in fields(parts[0]) if isinstance(getattr(parts[0], field.name), np.ndarray)]
-    ids = list(chain.from_iterable(part.image_ids for part in parts))
-    return replace(parts[0], image_ids=ids, **{name: column(name) for name in arrays})
+def concatenated(parts: Iterable[Columns]) -> Columns:
+    """The images of all parts (at least one), in their order; other fields than arrays are the first part's. A part
+    that nobody else holds is let go at once, and its columns as soon as they are joined."""
+    first: Columns | None = None
+    columns: dict[str, list[Any]] = {}
+    ids: list[str] = []
+    boxes = triplets = 0
+    for part in parts:
+        if first is None:
+            first = part
+            columns = {each.name: [] for each in fields(part) if isinstance(getattr(part, each.name), np.ndarray)}
+            columns |= {"box_start": [np.zeros(1, dtype=np.int64)], "hoi_start": [np.zeros(1, dtype=np.int64)]}
+        rows = {name: getattr(part, name) for name in columns}
+        rows |= {name: np.where(rows[name] < 0, NO_BOX, rows[name] + boxes) for name in ("subject", "object")}
+        rows |= {"box_start": part.box_start[1:] + boxes, "hoi_start": part.hoi_start[1:] + triplets}
+        for name, column in columns.items():
+            column.append(rows[name])
+        ids += part.image_ids
+        boxes, triplets = boxes + len(part.boxes), triplets + len(part.score)
+    assert first is not None
+    return replace(first, image_ids=ids, **{name: np.concatenate(columns.pop(name)) for name in list(columns)})

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Container, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, StoppedError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
-from hoicli.records.ids import MISSING, ImageIds
 from hoicli.records.names import image_id_of, image_number
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 UNKNOWN_IMAGE, DUPLICATE_IMAGE = "unknown-image", "duplicate-image"
 """Codes of what `ImageRegister` finds."""
-
-_NUMBER_BITS = 44
-"""Of a line's number: more lines than bytes on any disk."""
 
 
 class ErrorPolicy:
@@ -56,8 +46,7 @@ class ImageRegister:
     """Remembers where every image was seen: an image that occurs twice is an error that names both lines.
 
     `known`: the allowed images (those of the ground truth); None allows any. `unit`: what has one line; `field`: the
-    field that names it. `dumps`: whether the lines may be of predictions, as those with `known` are. `ids`: the images
-    by their places, which are those in `known` if that has places.
+    field that names it. `dumps`: whether the lines may be of predictions, as those with `known` are.
     """
 
     def __init__(
@@ -71,12 +60,8 @@ class ImageRegister:
         self._known = known
         self._dumps = dumps or known is not None
         self._unit, self._field = unit, field
-        self.ids = known if isinstance(known, ImageIds) else ImageIds()
-        self._lines = array("q", bytes(8 * len(self.ids)))
-        """Where each image was seen: the line's number, and above it that of its file; 0 for not yet."""
-        self._files: dict[str | None, int] = {}
-        """The number of each file, and of all records from Python (None), which `_items` numbers."""
-        self._items: dict[str, int] = {}
+        self._seen: dict[str, tuple[str | None, int | str]] = {}
+        """Where each image was seen: its file and line, or no file and the place of a record from Python."""
 
     def add(self, image_id: str, line: Line) -> None:
         """Raises `DataError` if the image was added already, or is not a known one."""
@@ -84,42 +69,31 @@ class ImageRegister:
             advice = self.meant(image_id) or f"give the set it belongs to, or pass {arg('on_error', 'skip')}"
             problem = f"{image_id!r} is not in the ground truth; {advice}"
             raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
-        place, where = self.ids.add(image_id), self._mark(line)
-        if place == len(self._lines):
-            self._lines.append(0)
-        first = self._lines[place] = self._lines[place] or where
-        if first != where:
-            problem = f"image {image_id!r} is {self._where(first)} already; {self._advice(first, where)}"
+        own = _spot(line)
+        first = self._seen.setdefault(image_id, own)
+        if first != own:
+            file, at = first
+            where = str(at) if file is None else Line(file, int(at), b"").where
+            problem = f"image {image_id!r} is {where} already; {self._advice(file, own[0])}"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
-    def _advice(self, first: int, second: int) -> str:
+    def add_all(self, image_ids: Sequence[str], lines: Sequence[Line]) -> bool:
+        """Add the images of many lines if all are new, known and different, and return True; else add none."""
+        new = set(image_ids)
+        if len(new) != len(image_ids) or not self._seen.keys().isdisjoint(new):
+            return False
+        if self._known is not None and not all(map(self._known.__contains__, image_ids)):
+            return False
+        self._seen.update(zip(image_ids, map(_spot, lines), strict=True))
+        return True
+
+    def _advice(self, first: str | None, second: str | None) -> str:
         """What to do about two lines of one image: in two files they are likely two models'."""
-        one, other = (list(self._files)[(mark >> _NUMBER_BITS) - 1] for mark in (first, second))
-        if one == other or not self._dumps:
+        if first == second or not self._dumps:
             return f"keep one line {self._unit}"
-        compare = f"hoicli compare {one} {other}, or " if self._unit == "an image" else ""  # it takes no matches
+        compare = f"hoicli compare {first} {second}, or " if self._unit == "an image" else ""  # it takes no matches
         models = f"{compare}evaluate each with a {arg('tag')}"
         return f"files are read as one stream, so keep one line {self._unit} in all of them; for two models: {models}"
-
-    def _mark(self, line: Line) -> int:
-        """A number for a line, by which `_where` knows it again."""
-        of_file = type(line) is Line
-        number = line.number if of_file else self._items.setdefault(line.where, len(self._items))
-        file = self._files.setdefault(line.file if of_file else None, len(self._files) + 1)
-        return file << _NUMBER_BITS | number
-
-    def _marks(self, lines: list[Line]) -> array[int]:
-        """`_mark` of each line."""
-        if len({(type(line), line.file) for line in lines}) != 1 or type(lines[0]) is not Line:
-            return array("q", map(self._mark, lines))
-        before = self._mark(lines[0]) - lines[0].number
-        return array("q", [before + line.number for line in lines])
-
-    def _where(self, mark: int) -> str:
-        """`Line.where` of a line by its number."""
-        name = list(self._files)[(mark >> _NUMBER_BITS) - 1]
-        number = mark & (1 << _NUMBER_BITS) - 1
-        return list(self._items)[number] if name is None else Line(name, number, b"").where
 
     def meant(self, image_id: str) -> str:
         """A question that suggests the one known image with this file name or number, "" if there is not exactly
@@ -143,26 +117,7 @@ class ImageRegister:
                 found.setdefault(key, []).append(known)
         return found
 
-    def add_all(self, image_ids: Sequence[str], lines: list[Line]) -> bool:
-        """Add the images of many lines if all are new, known and different, and return True; else add none."""
-        if len(set(image_ids)) != len(image_ids):
-            return False
-        marks = self._marks(lines)
-        places = self.ids.places(image_ids)
-        if self.ids is self._known:
-            return self._see(places, marks)
-        if (places != MISSING).any() or not (self._known is None or all(map(self._known.__contains__, image_ids))):
-            return False
-        self.ids.extend(image_ids)
-        self._lines += marks
-        return True
 
-    def _see(self, places: NDArray[np.int64], marks: array[int]) -> bool:
-        """Note where known images are seen if all are known and new, and return True; else note nothing."""
-        import numpy as np
-
-        lines = np.frombuffer(self._lines, dtype=np.int64)
-        if (places == MISSING).any() or lines[places].any():
-            return False
-        lines[places] = marks
-        return True
+def _spot(line: Line) -> tuple[str | None, int | str]:
+    """Where a line is, in few bytes."""
+    return (line.file, line.number) if type(line) is Line else (None, line.where)

@@ -29,12 +29,11 @@ def read_scenes(
     scored: bool,
     policy: ErrorPolicy,
     known: Container[str] | None = None,
-    register: ImageRegister | None = None,
     batch: int = BATCH,
     processes: int = 1,
 ) -> Iterator[Scenes]:
     """The image records of a stream as batches of columns, read by some `processes`. `scored`: predictions, which need
-    scores. `register`: where their ids are to be found later.
+    scores.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
     record whose image is not in `known` is bad too.
@@ -46,7 +45,6 @@ def read_scenes(
         scored=scored,
         policy=policy,
         known=known,
-        register=register,
         batch=batch,
         processes=processes,
     )
@@ -60,7 +58,6 @@ def made_of_scenes(
     scored: bool,
     policy: ErrorPolicy,
     known: Container[str] | None = None,
-    register: ImageRegister | None = None,
     batch: int = BATCH,
     processes: int = 1,
 ) -> Iterator[Made]:
@@ -73,7 +70,7 @@ def made_of_scenes(
         make,
         partial(check, vocabulary=vocabulary),
         policy,
-        register=ImageRegister(known) if register is None else register,
+        register=ImageRegister(known),
         batch=batch,
         processes=processes,
     )
@@ -201,4 +198,4 @@ def _image_labels(image_hois: list[tuple[Any, Any]], vocabulary: Vocabulary) -> 
 
 def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
     """Many `Scenes` as one, in their order; an empty one for none."""
-    return concatenated(list(batches) or [scenes_of((), vocabulary, scored=False)])
+    return concatenated(chain([scenes_of((), vocabulary, scored=False)], batches))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from hoicli.records import caveats
-from hoicli.records.compact import Column, Narrow, narrow
-from hoicli.records.ids import ImageIds
-from hoicli.records.images import NO_BOX, Images
-from hoicli.records.kit import Bools, Ints, runs_of
+from hoicli.records.images import Images
+from hoicli.records.kit import Bools, Ints
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -54,18 +50,7 @@ class Scenes(Images):
         """[T] the label of each triplet's object, -1 without an object or label."""
         if not len(self.labels):
             return np.full(len(self.object), -1, dtype=np.int64)
-        label = np.where(self.object < 0, -1, self.labels[self.object])
-        return narrow(label) if isinstance(self.object, Narrow) else label
-
-    @cached_property
-    def image_of_hoi(self) -> Ints:
-        """[T] the image each triplet belongs to."""
-        return _run_of(self.hoi_start)
-
-    @cached_property
-    def image_of_box(self) -> Ints:
-        """[B] the image each box belongs to."""
-        return _run_of(self.box_start)
+        return np.where(self.object < 0, -1, self.labels[self.object])
 
     def only(self, rows: Ints) -> Scenes:
         """The same images and boxes with some of the triplets, ascending rows."""
@@ -89,34 +74,4 @@ def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
     return np.where(are_subjects(labels, vocabulary), min(vocabulary.subject_ids), labels)
 
 
-def compact(parts: Iterable[Scenes], image_ids: ImageIds) -> Scenes:
-    """Ground truth in as few bytes as hold it: the images of all parts, in their order. image_ids: theirs. An image of
-    three boxes and two triplets takes 220 bytes, its id included; while it grows no column is there twice."""
-    grown = {name: Column(np.int8) for name in (*_OF_IMAGES, *_OF_BOXES, *_OF_TRIPLETS, *_OF_LABELS)}
-    grown |= {"boxes": Column(np.float64, width=4), "annotated": Column(np.bool_), "hashes": Column(np.uint64)}
-    del grown["score"]  # there is none
-    for name in ("box_start", "hoi_start"):
-        grown[name].add(np.zeros(1, dtype=np.int64))
-    boxes = triplets = 0
-    for part in parts:
-        rows = {name: getattr(part, name) for name in grown}
-        for name in ("subject", "object"):
-            rows[name] = np.where(rows[name] < 0, NO_BOX, rows[name] + boxes)
-        rows |= {"box_start": part.box_start[1:] + boxes, "hoi_start": part.hoi_start[1:] + triplets}
-        for name, column in grown.items():
-            column.add(rows[name])
-        boxes += len(part.boxes)
-        triplets += len(part.score)
-    columns: dict[str, Any] = {name: column.rows() for name, column in grown.items()}
-    return Scenes(image_ids=image_ids, score=np.broadcast_to(np.nan, triplets), **columns)
-
-
-def _run_of(starts: Ints) -> Ints:
-    """`runs_of`, as narrow as `starts`."""
-    return narrow(runs_of(starts)) if isinstance(starts, Narrow) else runs_of(starts)
-
-
 _OF_TRIPLETS = ("subject", "object", "verb", "interaction", "score")
-_OF_IMAGES = ("box_start", "hoi_start", "known_count", "label_count", "caveats", "hashes")
-_OF_BOXES = ("boxes", "labels", "annotated")
-_OF_LABELS = ("known", "label")
