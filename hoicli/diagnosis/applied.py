@@ -21,7 +21,6 @@ from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.listed import Listed
-from hoicli.records.ids import Texts
 from hoicli.records.kit import Bools, Floats, Ints
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
@@ -97,7 +96,7 @@ class ErrorColumns:
     """
 
     listed: Listed
-    unseen_ids: Texts
+    unseen_ids: list[str]
     error: NDArray[np.uint8]
     unlisted: Bools
     repair: Ints
@@ -110,11 +109,9 @@ class ErrorColumns:
     unseen: Bools
 
     @cached_property
-    def image_ids(self) -> Texts:
+    def image_ids(self) -> list[str]:
         """[N] all images."""
-        whole = Texts(self.listed.image_ids)
-        whole.extend(self.unseen_ids)
-        return whole
+        return [*self.listed.image_ids, *self.unseen_ids]
 
     @property
     def interaction(self) -> NDArray[Any]:
@@ -134,10 +131,10 @@ class ErrorColumns:
 
 COLUMNS: Mapping[str, type[np.generic]] = {
     "error": np.uint8,
-    **dict.fromkeys(("repair", "repaired_class", "replaced", "truth_image", "truth_class"), np.int8),
+    **dict.fromkeys(("repair", "repaired_class", "replaced", "truth_image", "truth_class"), np.int64),
     **dict.fromkeys(("unlisted", "unfound", "missed", "unseen"), np.bool_),
 }
-"""The columns of `ErrorColumns` besides those of the predictions, and as what they begin to grow."""
+"""The columns of `ErrorColumns` besides those of the predictions, and their types."""
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import Listed, ranking
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Mean, per_class, places, subset_classes, subset_means
-from hoicli.records.compact import Column
-from hoicli.records.ids import Texts
-from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Floats, Growing, Ints
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
 from hoicli.vocabulary.labels import Vocabulary
@@ -80,8 +78,8 @@ class Diagnosis:
         self.reading, self.protocol = reading, protocol
         self._classes = classes
         self._own, self._listed = listed is None, Listed() if listed is None else listed
-        self._unseen = Texts()
-        self._columns = {name: Column(dtype) for name, dtype in COLUMNS.items()}
+        self._unseen: list[str] = []
+        self._columns = Growing(**COLUMNS)
         self._whole: ErrorColumns | None = None
 
     def add(self, found: Located, types: ErrorTypes) -> None:
@@ -109,9 +107,10 @@ class Diagnosis:
         """Add columns about the last `images` and `predictions` that are listed."""
         images, predictions = len(self._listed.image_ids) - images, len(self._listed) - predictions
         before = {"truth_image": images, "repair": predictions, "replaced": predictions}
-        for name, column in self._columns.items():
-            rows = columns[name]
-            column.add(np.where(rows < 0, rows, rows + before[name]) if name in before else rows)
+        placed = {
+            name: np.where(columns[name] < 0, columns[name], columns[name] + first) for name, first in before.items()
+        }
+        self._columns.add(**{**columns, **placed})
         self._whole = None
 
     def add_unseen(self, truth: GroundTruth) -> None:
@@ -132,7 +131,7 @@ class Diagnosis:
         """Add another diagnosis of the same model, gathered from other images, whose tally was merged before."""
         if self._own:
             self._listed.merge(other._listed)
-        columns = {name: column.rows() for name, column in other._columns.items()}
+        columns = {name: other._columns[name] for name in COLUMNS}
         self._add(columns, len(other._listed.image_ids), len(other._listed))
 
     @property
@@ -143,7 +142,7 @@ class Diagnosis:
     def _errors(self) -> ErrorColumns:
         """Everything that was added."""
         if self._whole is None:
-            columns = {name: column.rows() for name, column in self._columns.items()}
+            columns = {name: self._columns[name] for name in COLUMNS}
             self._whole = ErrorColumns(self._listed, self._unseen, **columns)
         return self._whole
 

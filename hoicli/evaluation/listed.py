@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.records.ids import Texts
 from hoicli.records.kit import Floats, Growing, Ints, rank_by_id, runs_of, starts_of
 
 
@@ -18,7 +17,7 @@ class Listed:
     """The predictions of images, added in any order: image, class and score of each."""
 
     def __init__(self) -> None:
-        self.image_ids = Texts()
+        self.image_ids: list[str] = []
         self._counts = Growing(count=np.int32)
         self._rows = Growing(interaction=np.int32, score=np.float64)
         self._length = 0
