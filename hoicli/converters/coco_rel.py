@@ -37,11 +37,6 @@ _Rows = list[tuple[str, dict[str, Any]]]
 """(field, row) of the rows of one image."""
 
 
-def sniff(source: Source) -> bool:
-    """A dictionary with images, annotations and rel_annotations."""
-    return source.mapping_has("images", "annotations", "rel_annotations")
-
-
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, also those without relations."""
     graphs = guarded(lambda: _Graphs(source, context), source, "")

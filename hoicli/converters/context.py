@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hoicli.converters.numbers import BOX_SHIFTS, ObjectNumbers, whole_number
+from hoicli.converters.numbers import BOX_SHIFTS, OBJECT_ORDERS, Numbers, whole_number
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Label, Spelled, Vocabulary
+from hoicli.vocabulary.numberings import verb_and_role
 
 if TYPE_CHECKING:
     from hoicli.converters.containers.source import Source
@@ -23,6 +25,8 @@ T = TypeVar("T")
 
 VERB_SCORES = "verb scores (the format has one score a triplet)"
 """What formats that are written leave out."""
+DERIVED = "no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
+"""What is said of ground truth with pairs alone."""
 
 
 @dataclass
@@ -67,60 +71,44 @@ class Context:
         """The options for answers of models, None for those that are not given."""
         return self.coords, self.boxes, self.to_vocabulary or None, None if self.scores == "said" else self.scores
 
-    def verb(self, number: Any, field_name: str, *, base: int) -> str:
-        """The verb with a number; the format counts from `base`, unless the dataset's `numbering` says what numbers
-        mean. Raises `DataError` that names the field."""
-        own = self.vocabulary.numbering.get("verbs")
-        if own is not None and self.verb_base is None:
-            return self.vocabulary.verbs[self._own_id(own, number, "verbs", field_name)]
-        return entry(self.vocabulary.verbs, number, field_name, base=self.base(base))
-
-    def verbs(self, *, base: int) -> Mapping[int, str]:
-        """The verbs by number, as `verb` finds them."""
-        own, names = self.vocabulary.numbering.get("verbs"), self.vocabulary.verbs
-        if own is not None and self.verb_base is None:
-            return {number: names[place] for number, place in own.items()}
-        return dict(enumerate(names, start=self.base(base)))
+    def verbs(self, *, base: int) -> Numbers[str]:
+        """The verbs by number: as the dataset's `numbering` has them, else counted from --verb-base or the format's
+        `base`."""
+        own = None if self.verb_base is not None else self._numbering("verbs", self.vocabulary.verbs)
+        return own or Numbers.counted(self.vocabulary.verbs, self.base(base))
 
     def base(self, base: int) -> int:
         """The number of the first verb in this file; `base` is the format's."""
         return base if self.verb_base is None else self.verb_base
 
-    def objects(self, order: str, hint: str = "") -> ObjectNumbers:
-        """The objects by their numbers in this file; `order` (from OBJECT_ORDERS) is the format's, unless the dataset's
-        `numbering` says what numbers mean. Raises `DataError` for COCO's ids and a dataset of other objects."""
+    def objects(self, order: str, hint: str = "") -> Numbers[str]:
+        """The objects by their numbers in this file: as the dataset's `numbering` has them, else in the order (from
+        OBJECT_ORDERS) of --object-order or the format; `hint` is added to the message about another number. Raises
+        `DataError` for COCO's ids and a dataset of other objects."""
         known = self.vocabulary
-        own = known.numbering.get("objects")
-        if own is not None and self.object_order is None:
-            names = {number: known.objects[place] for number, place in own.items()}
-            return ObjectNumbers(names, f"none of {known.name}'s objects (its numbering.objects)")
+        own = None if self.object_order is not None else self._numbering("objects", known.objects)
+        if own is not None:
+            return own
         if (self.object_order or order) == "coco-id" and not known.coco_ids:
             problem = f"{self.format} numbers objects by COCO's ids, which {known.name} does not have"
             raise DataError(
                 f"{problem}: say what a number means in its numbering.objects, or {arg('object_order', 'coco')}"
             )
-        return ObjectNumbers.of(known, self.object_order or order, hint)
+        refusal, names = OBJECT_ORDERS[self.object_order or order]
+        return Numbers(names(known), refusal + hint)
 
-    def interactions(self) -> Mapping[int, tuple[str, str]]:
-        """The interactions by number: as the dataset's `numbering` has it, else in its order, from 0."""
+    def interactions(self) -> Numbers[tuple[str, str]]:
+        """The interactions by number: as the dataset's `numbering` has them, else in its order, from 0."""
         known = self.vocabulary.interactions
-        own = self.vocabulary.numbering.get("interactions")
-        return dict(enumerate(known)) if own is None else {number: known[place] for number, place in own.items()}
+        return self._numbering("interactions", known) or Numbers.counted(known)
 
-    def interaction(self, number: int, field_name: str) -> tuple[str, str]:
-        """The interaction with a number (`interactions`). Raises `DataError` that names the field."""
-        own = self.vocabulary.numbering.get("interactions")
+    def _numbering(self, kind: str, items: Sequence[T]) -> Numbers[T] | None:
+        """The dataset's own numbering of "verbs", "objects" or "interactions"; None if it has none."""
+        own = self.vocabulary.numbering.get(kind)
         if own is None:
-            return entry(self.vocabulary.interactions, number, field_name)
-        return self.vocabulary.interactions[self._own_id(own, number, "interactions", field_name)]
-
-    def _own_id(self, own: Mapping[int, int], number: Any, kind: str, field_name: str) -> int:
-        """The id of a number by the dataset's own numbering. Raises `DataError` that names the field."""
-        found = own.get(whole_number(number, field_name))
-        if found is None:
-            problem = f"id {str(number).strip()} is none of {self.vocabulary.name}'s {kind} (its numbering.{kind})"
-            raise DataError(problem, field=field_name)
-        return found
+            return None
+        refusal = f" is none of {self.vocabulary.name}'s {kind} (its numbering.{kind})"
+        return Numbers({number: items[place] for number, place in own.items()}, refusal)
 
     def numbered(self, kind: str, ids: Mapping[Label, int]) -> Mapping[Label, int]:
         """The numbers to write of "verbs", "objects" or "interactions" with these ids: those of the dataset's
@@ -270,3 +258,35 @@ def image_record(
 def kept(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """The values that an item has under the keys, unchanged."""
     return {key: item[key] for key in keys if key in item}
+
+
+def require_scores(record: Record, target: str) -> None:
+    """Raises `DataError` if an interaction has no score: `target` is a format of predictions."""
+    for index, hoi in enumerate(record["hois"]):
+        if "score" not in hoi:
+            problem = f"missing; {arg('to', target)} writes predictions (is this the ground truth?)"
+            raise DataError(problem, place=f"image {record['image_id']}", field=f"hois[{index}].score")
+
+
+# V-COCO's names, in the files of all projects
+
+
+def action_role(name: str, context: Context) -> dict[str, str | None]:
+    """What `hold_obj` or `hold obj` makes of a triplet: its verb and its role, or for `walk` that there is no object.
+    Raises `DataError` for what is no action with its role."""
+    verb, role = verb_and_role(name.replace(" ", "_"))
+    if (verb, role) not in context.vocabulary.interaction_ids:
+        raise DataError(f"{name!r} is no V-COCO action with its role, such as hold_obj or walk")
+    return {"verb": verb, "role": role} if role else {"object": None, "verb": verb}
+
+
+_NUMBER = re.compile(r"(?:COCO_\w+_)?0*(\d+)")
+
+
+def coco_number(name: Any) -> int:
+    """COCO's image number of a file name (COCO_val2014_000000000328.jpg) or id, so that files that name images
+    differently can be joined. Raises `DataError` for another name."""
+    match = _NUMBER.fullmatch(image_id_of(str(name)))
+    if match is None:
+        raise DataError(f"{name!r} is no COCO image name such as COCO_val2014_000000000328.jpg", field=".file_name")
+    return int(match[1])

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.converters.cdn import require_scores
-from hoicli.converters.context import VERB_SCORES, Context
+from hoicli.converters.context import VERB_SCORES, Context, require_scores
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.destinations import check_new_folder
 from hoicli.io.outputs import atomic_folder

@@ -25,11 +25,6 @@ from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 
 
-def sniff(source: Source) -> bool:
-    """A list of dictionaries with box_pairs."""
-    return source.first_has("box_pairs")
-
-
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image."""
     objects = context.objects("coco")

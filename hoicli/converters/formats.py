@@ -1,19 +1,22 @@
 """Foreign formats to records and back: the table of formats, and the detection of a file's format.
 
-Each format is a module with `sniff(source) -> bool` and `read(source, context) -> records`, or `write(records, path,
-context)`, or both. Its docstring says the index bases, the box convention and what it shifts; everything it yields is
-0-based `[x1, y1, x2, y2]` with names instead of numbers. A new format is a module, a row here, and a fixture.
+Each format is a module with `read(source, context) -> records`, or `write(records, path, context)`, or both. Its
+docstring says the index bases, the box convention and what it shifts; everything it yields is 0-based `[x1, y1, x2,
+y2]` with names instead of numbers. A new format is a module and a row here; another package's is an entry point in the
+group `hoicli.formats` whose object is such a row (`Format`), and is read where --from names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from hoicli.converters.context import Context
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError, UsageError, arg
+from hoicli.io.plugins import names, plugin
 from hoicli.records.parsing import Record
 
 if TYPE_CHECKING:
@@ -24,103 +27,165 @@ if TYPE_CHECKING:
 class Format:
     """A row of `hoicli convert --list`.
 
-    joint: several paths form one source (a file and its companion). folder: it is written as a folder. dataset: the
-    only dataset with such files; "" if --dataset has to say it. numbers: what the file numbers in an order that it does
-    not state, so that files of other datasets may look the same: "verbs", "objects", "interactions". named: it states
-    the names of all its labels, so that without --dataset any are taken.
+    module: the name of its module; holds: "ground truth", "predictions", "pairs", "graphs" or "records". dataset: the
+    only dataset with such files; "" if --dataset has to say it. signs: what `detect` goes by: `[key ...]` the keys of
+    the first item of a list, `{key ...}` the keys of a dictionary; a name, a function of the module; several must all
+    hold. "" for a format that only --from chooses. joint: several paths form one source (a file and its companion).
+    folder: it is written as a folder. numbers: what the file numbers in an order that it does not state, so that files
+    of other datasets may look the same: "verbs", "objects", "interactions". named: it states the names of all its
+    labels, so that without --dataset any are taken. owner: the package and version that added it, "" for hoicli's own.
     """
 
     name: str
     module: str
     holds: str
-    dataset: str
     description: str
-    reads: bool
-    writes: bool
-    joint: bool
-    folder: bool
-    numbers: frozenset[str]
-    named: bool
+    dataset: str = ""
+    signs: str = ""
+    reads: bool = True
+    writes: bool = False
+    joint: bool = False
+    folder: bool = False
+    numbers: frozenset[str] = frozenset()
+    named: bool = False
+    owner: str = ""
 
 
-def _format(name: str, module: str, holds: str, dataset: str, traits: str, description: str) -> Format:
+def _format(name: str, module: str, holds: str, dataset: str, traits: str, signs: str, description: str) -> Format:
     """A row of the table. Trait "writes": the format is read and written; "write-only": it is only written."""
     said = set(traits.split())
-    flags = {"reads": "write-only" not in said, "writes": bool(said & {"writes", "write-only"})}
-    flags |= {"joint": "joint" in said, "folder": "folder" in said, "named": "names" in said}
-    numbers = frozenset(said & {"verbs", "objects", "interactions"})
-    return Format(name, module, holds, dataset, description, numbers=numbers, **flags)
+    return Format(
+        name,
+        f"hoicli.converters.{module}",
+        holds,
+        description,
+        dataset,
+        signs,
+        reads="write-only" not in said,
+        writes=bool(said & {"writes", "write-only"}),
+        joint="joint" in said,
+        folder="folder" in said,
+        numbers=frozenset(said & {"verbs", "objects", "interactions"}),
+        named="names" in said,
+    )
 
 
 _GT, _PRED = "ground truth", "predictions"
 # fmt: off
 _TABLE = (
-    # name, module, what it holds, dataset, traits, description
-    ("records", "own", "records", "", "", "hoicli's own JSONL, ground truth or predictions"),
-    ("coco-rel", "coco_rel", "graphs", "", "writes names",
+    # name, module, what it holds, dataset, traits, signs, description
+    ("records", "own", "records", "", "", "sniff",
+     "hoicli's own JSONL, ground truth or predictions"),
+    ("coco-rel", "coco_rel", "graphs", "", "writes names", "{images annotations rel_annotations}",
      "scene graphs: COCO with rel_annotations (SGG-Benchmark's PSG, VG150), with or without scores"),
-    ("vsrl", "vsrl", _GT, "vcoco", "joint",
+    ("vsrl", "vsrl", _GT, "vcoco", "joint", "sniff",
      "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids"),
-    ("qpic-vcoco", "hoia_vcoco", _GT, "vcoco", "verbs objects",
+    ("qpic-vcoco", "hoi_lists", _GT, "vcoco", "verbs objects", "[hoi_annotation annotations] is_truth is_vcoco",
      "test_vcoco.json of QPIC, CDN: the HOI-A layout with V-COCO's 29 action-roles"),
-    ("ppdm-vcoco-gt", "hoia_vcoco", _GT, "vcoco", "verbs objects", "the same in PPDM's verb order (--from only)"),
-    ("pocket-vcoco", "pocket_vcoco", _GT, "vcoco", "", "instances_vcoco_*.json of fredzzhang/vcoco (UPT, PViC)"),
-    ("pocket", "pocket", _GT, "hico", "", "instances_*.json of hicodet (UPT, PViC, SCG), either object order"),
-    ("hoia", "hoia", _GT, "hico", "verbs objects",
+    ("ppdm-vcoco-gt", "hoi_lists", _GT, "vcoco", "verbs objects", "",
+     "the same in PPDM's verb order (--from only)"),
+    ("pocket-vcoco", "pocket", _GT, "vcoco", "", "{annotations classes action_to_object}",
+     "instances_vcoco_*.json of fredzzhang/vcoco (UPT, PViC)"),
+    ("pocket", "pocket", _GT, "hico", "", "{annotation filenames correspondence}",
+     "instances_*.json of hicodet (UPT, PViC, SCG), either object order"),
+    ("hoia", "hoi_lists", _GT, "hico", "verbs objects", "[hoi_annotation annotations] is_truth",
      "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC; HOI-A (--dataset hoia)"),
-    ("ambiguous", "ambiguous", _GT, "ambiguous-hoi", "joint",
+    ("ambiguous", "ambiguous", _GT, "ambiguous-hoi", "joint", "sniff",
      "Ambiguous-HOI's gt_ambiguous_hoi.pkl, with ambi_names.pkl for the images without its classes"),
-    ("swig", "swig", _GT, "swig", "", "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI"),
-    ("hico-mat", "hico_mat", _GT, "hico", "joint",
+    ("swig", "hoi_lists", _GT, "swig", "", "[box_annotations hoi_annotations]",
+     "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI"),
+    ("hico-mat", "hico_mat", _GT, "hico", "joint", "sniff",
      "anno_bbox.mat, with anno.mat for complete image-level labels; anno.mat alone for these"),
-    ("no-frills", "no_frills", _GT, "hico", "", "anno_list.json of no_frills_hoi_det"),
-    ("vcoco", "vcoco", _PRED, "vcoco", "", "V-COCO's official list of people, .pkl or .json (QPIC, UPT's cache, iCAN)"),
-    ("vcoco-pkl", "vcoco", _PRED, "vcoco", "write-only", "the same as a pickle"),
-    ("vcoco-json", "vcoco", _PRED, "vcoco", "write-only", "the same as JSON"),
-    ("qpic-vcoco-list", "vcoco_list", _PRED, "vcoco", "verbs objects",
+    ("no-frills", "no_frills", _GT, "hico", "", "[image_path_postfix hois]",
+     "anno_list.json of no_frills_hoi_det"),
+    ("vcoco", "vcoco", _PRED, "vcoco", "", "[image_id person_box]",
+     "V-COCO's official list of people, .pkl or .json (QPIC, UPT's cache, iCAN)"),
+    ("vcoco-pkl", "vcoco", _PRED, "vcoco", "write-only", "",
+     "the same as a pickle"),
+    ("vcoco-json", "vcoco", _PRED, "vcoco", "write-only", "",
+     "the same as JSON"),
+    ("qpic-vcoco-list", "hoi_lists", _PRED, "vcoco", "verbs objects", "is_scored_vcoco",
      "V-COCO lists of boxes and interactions, QPIC's verb order"),
-    ("ppdm-vcoco-list", "vcoco_list", _PRED, "vcoco", "verbs objects", "the same in PPDM's verb order (--from only)"),
-    ("cdn", "cdn", _PRED, "hico", "verbs objects",
+    ("ppdm-vcoco-list", "hoi_lists", _PRED, "vcoco", "verbs objects", "",
+     "the same in PPDM's verb order (--from only)"),
+    ("cdn", "hoi_lists", _PRED, "hico", "verbs objects", "[hoi_prediction filename] has_classes",
      "results.json of CDN, MUREN (text in text); the same list as .json or .pkl (Diag-HOI)"),
-    ("cdn-json", "cdn", _PRED, "", "write-only", "the list of CDN's dictionaries as plain JSON"),
-    ("gen-vlkt", "gen_vlkt", _PRED, "hico", "interactions",
+    ("cdn-json", "hoi_lists", _PRED, "", "write-only", "",
+     "the list of CDN's dictionaries as plain JSON"),
+    ("gen-vlkt", "gen_vlkt", _PRED, "hico", "interactions", "[hoi_prediction filename] is_classless",
      "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions"),
-    ("ppdm", "ppdm", _PRED, "hico", "verbs objects", "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117"),
-    ("ican", "ican", _PRED, "", "interactions",
+    ("ppdm", "hoi_lists", _PRED, "hico", "verbs objects", "[file_name] is_scored",
+     "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117"),
+    ("ican", "ican", _PRED, "", "interactions", "sniff",
      "pickles of iCAN, TIN, VCL, HOI-CL, DJ-RN: pairs with the scores of 600 classes"),
-    ("image-scores", "image_scores", _PRED, "hico", "",
+    ("image-scores", "image_scores", _PRED, "hico", "", "sniff",
      "scores of HICO's 600 classes for whole images: a matrix as .npy, .npz, .mat or .csv"),
-    ("inpcc", "inpcc", _PRED, "", "",
+    ("inpcc", "inpcc", _PRED, "", "", "sniff",
      "preds.pkl, dets.pkl of INP-CC, THID, CMD-SE, or {image: [[hoi, score, 8 numbers]]}"),
-    ("inpcc-json", "inpcc", _PRED, "", "write-only", "{image number: [[hoi, score, 8 numbers]]}"),
-    ("mat", "detections_mat", _PRED, "hico", "writes folder", "a folder of detections_01..80.mat of UPT, PViC, SCG"),
-    ("logits", "logits", _PRED, "", "joint",
+    ("inpcc-json", "inpcc", _PRED, "", "write-only", "",
+     "{image number: [[hoi, score, 8 numbers]]}"),
+    ("mat", "detections_mat", _PRED, "hico", "writes folder", "sniff",
+     "a folder of detections_01..80.mat of UPT, PViC, SCG"),
+    ("logits", "logits", _PRED, "", "joint", "sniff",
      ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them"),
-    ("diag-pairs", "diag_pairs", "pairs", "", "objects", "box_pairs lists of Diag-HOI, .pkl or .json"),
-    ("vlm", "vlm.reading", _PRED, "", "", "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks"),
+    ("diag-pairs", "diag_pairs", "pairs", "", "objects", "[box_pairs]",
+     "box_pairs lists of Diag-HOI, .pkl or .json"),
+    ("vlm", "vlm.reading", _PRED, "", "", "sniff",
+     "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks"),
 )
 # fmt: on
-FORMATS: dict[str, Format] = {row[0]: _format(*row) for row in _TABLE}
-"""By name, in the order in which `detect` tries them."""
+_OWN = {row[0]: _format(*row) for row in _TABLE}
+
+
+class _Formats(Mapping[str, Format]):
+    """hoicli's own formats by name, in the order in which `detect` tries them; and by its name that of another package,
+    which is imported then."""
+
+    def __getitem__(self, name: str) -> Format:
+        if name in _OWN:
+            return _OWN[name]
+        found = plugin("formats", name) if name else None
+        if found is None:
+            raise KeyError(name)
+        if not isinstance(found.value, Format):
+            problem = f"its entry point in hoicli.formats is a {type(found.value).__name__}"
+            raise UsageError(f"{name} of {found.owner}: {problem}, not a hoicli.converters.formats.Format")
+        return replace(found.value, name=name, owner=found.owner)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_OWN)
+
+    def __len__(self) -> int:
+        return len(_OWN)
+
+
+FORMATS: Mapping[str, Format] = _Formats()
+
+
+def offered(*, written: bool) -> list[tuple[str, str]]:
+    """The names, each with its description, that --from takes (or --to, of formats that are written); of other packages
+    the names alone, since nothing of theirs is imported."""
+    own = [(row.name, row.description) for row in _OWN.values() if (row.writes if written else row.reads)]
+    return own + [(name, "of another package") for name in names("formats") if name not in _OWN]
 
 
 class Converter(Protocol):
-    """The functions of a format's module (`write`, or `sniff` and `read`, may be missing: see its row)."""
+    """The functions of a format's module (one of them may be missing: see its row)."""
 
-    def sniff(self, source: Source) -> bool: ...
     def read(self, source: Source, context: Context) -> Iterator[Record]: ...
     def write(self, records: Iterable[Record], path: str, context: Context) -> None: ...
 
 
 def converter(name: str) -> Converter:
     """The module of a format."""
-    return cast("Converter", import_module(f"hoicli.converters.{FORMATS[name].module}"))
+    return cast("Converter", import_module(FORMATS[name].module))
 
 
 def detect(source: Source) -> str:
     """The name of the format of `source`. Raises `DataError` that describes the file if it is in none of them."""
-    for row in FORMATS.values():
-        if row.reads and converter(row.name).sniff(source):
+    for row in _OWN.values():
+        signs = _SIGN.findall(row.signs)
+        if signs and all(_shows(source, sign, row.module) for sign in signs):
             return row.name
     from hoicli.converters.vlm.rows import benchmark_in
 
@@ -132,3 +197,14 @@ def detect(source: Source) -> str:
         "and a format of your own becomes records (`hoicli doctor --schema prediction`)",
         place=source.name,
     )
+
+
+_SIGN = re.compile(r"\[.*?]|{.*?}|\w+")
+
+
+def _shows(source: Source, sign: str, module: str) -> bool:
+    """Whether a file shows one of a format's `signs`."""
+    if sign[0] in "[{":
+        keys = sign[1:-1].split()
+        return source.first_has(*keys) if sign[0] == "[" else source.mapping_has(*keys)
+    return bool(getattr(import_module(module), sign)(source))

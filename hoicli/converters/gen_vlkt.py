@@ -1,4 +1,4 @@
-"""Predictions of GEN-VLKT and HOICLIP: results.json as CDN's (`cdn`), but with boxes that have no class.
+"""Predictions of GEN-VLKT and HOICLIP: results.json as CDN's (`hoi_lists`), but with boxes that have no class.
 
     {"filename", "predictions": [{"bbox"}], "hoi_prediction": [{"subject_id", "object_id", "category_id", "score"}]}
 
@@ -19,38 +19,35 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, image_record
-from hoicli.converters.hoi_lists import first_row_has, float_boxes, scores
+from hoicli.converters.hoi_lists import float_boxes, has_classes
 from hoicli.converters.numbers import whole_number
 from hoicli.records.parsing import Record
 
 CLASSLESS = "boxes without a class (no interaction uses them)"
 
 
-def sniff(source: Source) -> bool:
-    """A prediction list whose boxes have no categories."""
-    if not source.first_has("hoi_prediction", "filename"):
-        return False
-    return first_row_has(source, "predictions", "category_id") is False
+def is_classless(source: Source) -> bool:
+    """Boxes without categories."""
+    return not has_classes(source)
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image."""
-    classes = len(context.vocabulary.interactions)
-    highest = -1
+    interactions, highest = context.interactions(), -1
 
     def build(item: dict[str, Any]) -> Record:
         nonlocal highest
         boxes = list(enumerate(float_boxes(item, "predictions")))
-        used = set()
-        table = BoxTable(context.subject)
-        hois = []
+        used, table, hois = set(), BoxTable(context.subject), []
         for index, hoi in enumerate(item["hoi_prediction"]):
             field = f".hoi_prediction[{index}]"
             number = whole_number(hoi["category_id"], f"{field}.category_id")
-            verb, label = context.interaction(number, f"{field}.category_id")
+            verb, label = interactions.name(number, f"{field}.category_id")
             subject, person = entry(boxes, hoi["subject_id"], f"{field}.subject_id")
             object_, other = entry(boxes, hoi["object_id"], f"{field}.object_id")
-            hois.append({**table.pair(person, other, label), "verb": verb, **scores(hoi)})
+            hois.append({**table.pair(person, other, label), "verb": verb, "score": float(hoi["score"])})
+            if "action_score" in hoi:
+                hois[-1]["verb_score"] = float(hoi["action_score"])
             used |= {subject, object_}
             highest = max(highest, number)
         unused = [index for index, _ in boxes if index not in used]
@@ -60,6 +57,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
     yield from context.each(source.items(), build, source)
     if 0 <= highest < len(context.vocabulary.verbs):
+        classes = len(context.vocabulary.interactions)
         context.announce(
             f"{source.name}: category_id read as interactions (0-{classes - 1}), but none exceeds {highest}: if "
             "these are verbs, the boxes have lost their category_id"

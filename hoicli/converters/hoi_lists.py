@@ -1,37 +1,134 @@
-"""Helpers for the HOI-A layout: lists of boxes and interactions, as ground truth or predictions.
+"""Lists of images with numbered boxes and interactions: ground truth and predictions of the HOI-A layout and of those
+that came after it. Each format is a row of LAYOUTS.
 
     {"file_name", "annotations" or "predictions": [{"bbox", "category_id"}],
      "hoi_annotation" or "hoi_prediction": [{"subject_id", "object_id", "category_id", "score"}]}
 
-subject_id and object_id are 0-based indices of the item's boxes. The formats' modules state their numberings and box
-shifts.
+subject_id and object_id are 0-based indices of the item's boxes, so equal boxes are not merged and exact duplicates of
+a prediction stay. Numbers may be text that ends in a line break. Predicted boxes are float edges in pixels of the
+original image and stay as they are. Keys that a row does not name are not read: a file's `gts` (1-based, resized,
+without image-level labels), hoi_category_id, aux_category_id. Diag-HOI's `action_score` becomes `verb_score`. In the
+V-COCO formats an interaction is an action with its role, and an object_id of -1 a role without object; neither order
+of the roles can be told from a file. They have no scores of actions alone. GEN-VLKT's variant of CDN's list, whose
+boxes have no class, is `gen_vlkt`.
+
+`write` gives the list of `cdn` as plain JSON (`--to cdn-json`). `read` raises `DataError` naming the item, from [0].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
+
+import orjson
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context
-from hoicli.converters.numbers import ObjectNumbers, box_indices, corners
-from hoicli.errors import DataError
-
-BOX_KEYS = ("predictions", "prediction", "annotations", "annotation")
-HOI_KEYS = ("hoi_prediction", "hoi_predictions", "hoi_annotation")
-"""The spellings that readers of these files know (PPDM's src/lib/eval/vcoco_eval.py)."""
+from hoicli.converters.containers.text import write_items
+from hoicli.converters.context import (
+    DERIVED,
+    Context,
+    Noticed,
+    action_role,
+    coco_number,
+    entry,
+    image_record,
+    kept,
+    require_scores,
+)
+from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers, box_indices, corners
+from hoicli.errors import DataError, arg
+from hoicli.records.caveats import UNMARKED_PEOPLE
+from hoicli.records.names import image_id_of
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.numberings import VCOCO_ORDERS
 
 CHECK_FIRST = 50
 """Images checked to distinguish formats that differ only in their rows."""
+ENOUGH_BOXES = 1000
+"""With at least this many boxes, it is no accident that none begins before 1."""
+NO_OBJECT = 80
+"""The position after COCO's 80: a query without object, in QPIC's family."""
 
 BEYOND = "interactions that point beyond the boxes of their image"
 WITHOUT = "interactions without a subject or an object (index -1)"
+AS_CORNERS = "bbox, described as [x, y, w, h], is read as [x1, y1, x2, y2], as the released code does"
 
 
-def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
-    """The spelling that the item uses; the first one if it has none, for the message about a missing key."""
-    return next((key for key in keys if key in item), keys[0])
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """A format as data. Of several keys for one thing, an item has any; the first is in the message if it has none.
+
+    objects: the numbering of the boxes' classes (of OBJECT_ORDERS), "own" for the dataset's order from 0, "first" for
+    what the first subjects tell. verbs: the number of the first verb, or the order of V-COCO's action-roles (of
+    VCOCO_ORDERS). shift: what is subtracted from the boxes of ground truth. strays: what becomes of an interaction that
+    points at no box: it is counted and left out, refused, or kept for the check of the record.
+    """
+
+    image: tuple[str, ...] = ("file_name",)
+    boxes: tuple[str, ...]
+    hois: tuple[str, ...]
+    verb: str = "category_id"
+    kept: tuple[str, ...] = ("width", "height")
+    objects: str = "coco-id"
+    verbs: int | str
+    shift: Sequence[int] | None = None
+    scored: bool = False
+    strays: Literal["left out", "refused", "kept"] = "left out"
+
+    @property
+    def roles(self) -> bool:
+        """Whether interactions are V-COCO's."""
+        return isinstance(self.verbs, str)
+
+
+BOX_KEYS = ("predictions", "prediction", "annotations", "annotation")
+HOI_KEYS = ("hoi_prediction", "hoi_predictions", "hoi_annotation")
+"""The spellings that readers of predictions know (PPDM's src/lib/eval/vcoco_eval.py)."""
+IMAGE_KEYS = ("file_name", "filename", "image_id")
+
+
+def _truth(verbs: int | str, shift: Sequence[int]) -> Layout:
+    return Layout(boxes=("annotations",), hois=("hoi_annotation",), verbs=verbs, shift=shift)
+
+
+def _predictions(verbs: int | str, **more: Any) -> Layout:
+    return Layout(boxes=BOX_KEYS, hois=HOI_KEYS, kept=(), verbs=verbs, scored=True, **more)
+
+
+LAYOUTS = {
+    # HICO-DET's trainval_hico.json, test_hico.json (YueLiao/PPDM src/lib/eval/hico_eval.py, YueLiao/CDN and
+    # hitachi-rd-cv/qpic datasets/hico.py), test_hico_ann.json (ltttpku/INP-CC datasets/hico.py): 1-based inclusive
+    # boxes, verbs from 1. A dataset's own numbering and `box` replace this: HOI-A's boxes, for one, are edges.
+    "hoia": _truth(1, ONE_BASED),
+    # test_vcoco.json of QPIC, CDN, GEN-VLKT (hitachi-rd-cv/qpic convert_vcoco_annotations.py), and PPDM's: COCO's boxes
+    # with x2 = x + w, 0-based far edges (protocol vcoco-qpic adds the 1 again). People without annotations are not
+    # marked, so that all count as annotated.
+    "qpic-vcoco": _truth("qpic", FAR_EDGES),
+    "ppdm-vcoco-gt": _truth("ppdm", FAR_EDGES),
+    # SWIG-HOI (ltttpku/INP-CC datasets/swig.py, datasets/swig_evaluator.py): boxes in pixels of its images resized to a
+    # short side of 512, read as they are; everything counts from 0. Dumps of the INP-CC family name images by img_id.
+    "swig": Layout(
+        boxes=("box_annotations",), hois=("hoi_annotations",), verb="action_id", kept=("img_id", "width", "height"),
+        objects="own", verbs=0, strays="refused",
+    ),
+    # results.json of CDN and MUREN (YueLiao/CDN datasets/hico_eval.py, OreoChocolate/MUREN datasets/hico_eval_ko.py), a
+    # JSON string that holds the repr of a dictionary; the same list of Diag-HOI (neu-vi/Diag-HOI standard_eval.py).
+    "cdn": Layout(
+        image=("filename",), boxes=("predictions",), hois=("hoi_prediction",), kept=(), objects="coco", verbs=0,
+        scored=True, strays="kept",
+    ),
+    # predictions_model_N.json, best_predictions.json (YueLiao/PPDM src/test_hoi.py, src/lib/detectors/hoidet.py;
+    # SherlockHolmes221/GGNet): 0-based boxes, unless they were saved after PPDM's evaluator ran, which adds 1 to them.
+    "ppdm": _predictions(1),
+    # what QPIC, CDN and PPDM evaluate while training on V-COCO
+    "qpic-vcoco-list": _predictions("qpic", image=IMAGE_KEYS, objects="first"),
+    "ppdm-vcoco-list": _predictions("ppdm", image=IMAGE_KEYS, objects="first"),
+}  # fmt: skip
+
+
+# Telling the formats apart
 
 
 def rows_under(source: Source, key: str, most: int | None = None) -> Iterator[dict[str, Any]]:
@@ -49,11 +146,156 @@ def first_row_has(source: Source, key: str, other: str) -> bool | None:
     return next((other in row for row in rows_under(source, key, CHECK_FIRST)), None)
 
 
+def is_truth(source: Source) -> bool:
+    """Interactions without scores (with them it is PPDM's)."""
+    return not first_row_has(source, "hoi_annotation", "score")
+
+
 def is_vcoco(source: Source) -> bool:
-    """Whether images are named COCO_ and some interaction is 0. Only files with such names are searched."""
+    """Images called COCO_, and some interaction 0 (HICO-DET counts from 1). All of a file with such names is
+    searched."""
     if "COCO_" not in str((source.first_item or {}).get("file_name")):
         return False
     return any(str(hoi.get("category_id")).strip() == "0" for hoi in rows_under(source, "hoi_annotation"))
+
+
+def has_classes(source: Source) -> bool:
+    """Predictions whose boxes have categories, or without any box."""
+    return first_row_has(source, "predictions", "category_id") is not False
+
+
+def is_scored(source: Source) -> bool:
+    """Boxes and interactions of images, under any of their keys; hoi_annotation needs scores."""
+    item = source.first_item
+    if not isinstance(item, dict) or item.keys().isdisjoint(BOX_KEYS) or item.keys().isdisjoint(HOI_KEYS):
+        return False
+    return not item.keys().isdisjoint(HOI_KEYS[:2]) or bool(first_row_has(source, "hoi_annotation", "score"))
+
+
+def is_scored_vcoco(source: Source) -> bool:
+    """The same, of images called COCO_."""
+    return is_scored(source) and any("COCO_" in str(source.first_item.get(key)) for key in IMAGE_KEYS)
+
+
+# Reading
+
+
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image, also those without interactions."""
+    layout, boxes_seen = LAYOUTS[context.format], _BoxesSeen()
+    _announce(source, layout, context)
+    objects, roles = _objects(source, layout, context), _roles(layout, context)
+    verbs = Numbers.counted([*roles], context.base(0)) if roles else context.verbs(base=int(layout.verbs))
+    verb_of, verb_key, scored = verbs.names, layout.verb, layout.scored
+    shift = context.truth_shift(layout.shift) if layout.shift else None
+
+    def build(item: dict[str, Any]) -> Record:
+        name = item[key_of(item, layout.image)]
+        box_key, hoi_key = key_of(item, layout.boxes), key_of(item, layout.hois)
+        if context.format == "ppdm" and image_id_of(name).startswith("COCO_"):
+            problem = f"{name!r} is a V-COCO image, whose verbs are numbered differently"
+            raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco-list')} or ppdm-vcoco-list", field=".file_name")
+        boxes = float_boxes(item, box_key) if scored else boxes_of(item, box_key, shift)
+        labels = [
+            objects.name(row["category_id"], f".{box_key}[{index}].category_id") or None
+            for index, row in enumerate(item[box_key])
+        ]
+        if context.format == "ppdm" or not scored:
+            boxes_seen.add(boxes, f"{context.place}.{box_key}")
+        hois, count = [], len(boxes)
+        for index, hoi in enumerate(item[hoi_key]):  # hundreds of thousands: most need no call
+            subject, object_ = hoi["subject_id"], hoi["object_id"]
+            if not type(subject) is type(object_) is int:
+                subject, object_ = box_indices(hoi, f".{hoi_key}[{index}]")
+            if not (0 <= subject < count > object_ >= 0):
+                if roles and 0 <= subject < count and object_ < 0:
+                    object_ = None
+                elif _is_left_out(hoi, f".{hoi_key}[{index}]", count, layout, context):
+                    continue
+            number = hoi[verb_key]
+            verb = verb_of.get(number) if type(number) is int else None
+            if verb is None:
+                verb = verbs.name(number, f".{hoi_key}[{index}].{verb_key}")
+            made = {"subject": subject, "object": object_, "verb": verb}
+            if roles:
+                made["object"] = None if object_ is None or labels[object_] is None else object_
+                made |= roles[verb]
+            if scored:
+                made["score"] = float(hoi["score"])
+                if "action_score" in hoi:
+                    made["verb_score"] = float(hoi["action_score"])
+            hois.append(made)
+        if not roles:
+            return image_record(name, boxes, labels, hois, kept(item, *layout.kept))
+        named = {"file_name": name} if not scored or "COCO_" in str(name) else {}
+        record = {"image_id": coco_number(name), **named, **kept(item, *layout.kept), "boxes": boxes, "labels": labels}
+        return {**record, "hois": hois, **({} if scored else {"caveats": [UNMARKED_PEOPLE]})}
+
+    yield from context.each(source.items(), build, source)
+    boxes_seen.announce(source, layout, context)
+
+
+def _announce(source: Source, layout: Layout, context: Context) -> None:
+    """Say what the file does not say. Raises `DataError` for V-COCO as HICO-DET's ground truth."""
+    if context.format == "hoia" and is_vcoco(source):
+        problem = "is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0)"
+        raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco')} or ppdm-vcoco-gt", place=source.name)
+    if layout.roles and not layout.scored:
+        context.announce(
+            "this file does not say which people nobody annotated: predictions on them will count as false"
+        )
+    elif not layout.scored:
+        if context.format == "hoia" and not context.vocabulary.numbering:
+            context.announce(DERIVED)
+        if context.format == "swig" or source.first_has("img_id"):  # INP-CC's, as test_hico_ann.json
+            context.announce(AS_CORNERS)
+
+
+def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
+    """The classes of boxes; "" says that there is no object."""
+    if layout.objects == "own":
+        return Numbers.counted(context.vocabulary.objects)
+    if layout.objects != "first":
+        return context.objects(layout.objects, "; is this file HICO-DET's?" if context.format == "hoia" else "")
+    numbered = context.objects("coco-id" if _has_coco_ids(source) else "coco")
+    return Numbers({**numbered.names, NO_OBJECT: ""}, numbered.refusal) if 0 in numbered.names else numbered
+
+
+def _has_coco_ids(source: Source) -> bool:
+    """Whether boxes are numbered by COCO id: no subject of the first images has category 0."""
+    for _, item in islice(source.items(), CHECK_FIRST):
+        try:
+            boxes = item[key_of(item, BOX_KEYS)]
+            people = {int(boxes[int(hoi["subject_id"])]["category_id"]) for hoi in item[key_of(item, HOI_KEYS)]}
+        except (KeyError, TypeError, ValueError, IndexError):
+            continue  # `build` reports the problem
+        if people:
+            return 0 not in people
+    return False
+
+
+def _roles(layout: Layout, context: Context) -> dict[str, dict[str, str | None]]:
+    """What each of V-COCO's action-roles makes of a triplet; none for other datasets."""
+    order = () if isinstance(layout.verbs, int) else VCOCO_ORDERS[layout.verbs]
+    return {name: action_role(name, context) for name in order}
+
+
+def _is_left_out(hoi: dict[str, Any], field: str, count: int, layout: Layout, context: Context) -> bool:
+    """Whether an interaction that points at none of so many boxes is left out, and counted. Raises `DataError` if it is
+    refused."""
+    if layout.strays == "refused":
+        for key in ("subject_id", "object_id"):
+            entry(range(count), hoi[key], f"{field}.{key}")
+    if layout.strays == "left out":
+        subject, object_ = box_indices(hoi, field)
+        without = subject < 0 or (object_ < 0 and not layout.roles)
+        context.drop(WITHOUT if without else BEYOND, context.place + field)
+    return layout.strays == "left out"
+
+
+def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
+    """The spelling that the item uses; the first one if it has none, for the message about a missing key."""
+    return next((key for key in keys if key in item), keys[0])
 
 
 def boxes_of(item: dict[str, Any], key: str, off: Sequence[int] | None = None) -> list[list[Any]]:
@@ -66,30 +308,61 @@ def float_boxes(item: dict[str, Any], key: str) -> list[list[float]]:
     return [[float(side) for side in box] for box in boxes_of(item, key)]
 
 
-def labels_of(item: dict[str, Any], key: str, objects: ObjectNumbers) -> list[str]:
-    """The labels of an item's boxes."""
-    rows = enumerate(item[key])
-    return [objects.name(row["category_id"], f".{key}[{index}].category_id") for index, row in rows]
+@dataclass
+class _BoxesSeen:
+    """What the boxes of a file show about their convention: how many there are, the smallest x1 or y1, and those with
+    x2 < x1 or y2 < y1."""
+
+    count: int = 0
+    smallest: float = float("inf")
+    inverted: Noticed = field(default_factory=Noticed)
+
+    def add(self, boxes: list[list[Any]], place: str) -> None:
+        """The boxes of one image."""
+        self.count += len(boxes)
+        for index, (x1, y1, x2, y2) in enumerate(boxes):
+            self.smallest = min(self.smallest, x1, y1)
+            if x2 < x1 or y2 < y1:
+                self.inverted.add(f"{place}[{index}].bbox")
+
+    def announce(self, source: Source, layout: Layout, context: Context) -> None:
+        """Say which convention they may be of. PPDM clips boxes at 0, and GGNet saves before it evaluates, so a large
+        file in which no box begins before 1 is probably 1-based."""
+        if self.inverted.count and not layout.scored and not layout.roles:
+            context.announce(
+                f"boxes with x2 < x1 or y2 < y1: {self.inverted}; they only make sense as [x, y, w, h], but are read "
+                "as [x1, y1, x2, y2], as every evaluator reads this layout"
+            )
+        if context.format == "ppdm" and self.count >= ENOUGH_BOXES and self.smallest >= 1:
+            context.announce(
+                f"{source.name}: boxes taken as they are (0-based), but none of {self.count:,} begins before 1: PPDM "
+                "files saved after its own evaluation are 1-based (best_predictions.json); use the file saved before"
+            )
 
 
-def interactions_of(
-    item: dict[str, Any], key: str, boxes: int, context: Context, *, objectless: bool = False
-) -> Iterator[tuple[str, int, int, dict[str, Any]]]:
-    """(field, subject, object, interaction) if both are among the item's `boxes`; others are dropped and counted.
-    objectless: an object below 0 means no object, and the interaction is kept.
-    """
-    for index, hoi in enumerate(item[key]):
-        field = f".{key}[{index}]"
-        subject, object_ = box_indices(hoi, field)
-        if subject < 0 or (object_ < 0 and not objectless):
-            context.drop(WITHOUT, context.place + field)
-        elif max(subject, object_) >= boxes:
-            context.drop(BEYOND, context.place + field)
-        else:
-            yield field, subject, object_, hoi
+# Writing
 
 
-def scores(hoi: dict[str, Any]) -> dict[str, float]:
-    """The scores of a predicted interaction: its own, and Diag-HOI's `action_score` as `verb_score`."""
-    own = {"score": float(hoi["score"])}
-    return {**own, "verb_score": float(hoi["action_score"])} if "action_score" in hoi else own
+def write(records: Iterable[Record], path: str, context: Context) -> None:
+    """CDN's list as plain JSON, one image at a time: keys that hoicli does not know are dropped, numbers lose nothing.
+    Raises `DataError` for an interaction without a score."""
+    object_ids = context.numbered("objects", context.vocabulary.object_ids)
+    verb_ids = context.numbered("verbs", context.vocabulary.verb_ids)
+
+    def interaction(hoi: dict[str, Any]) -> dict[str, Any]:
+        written = {"subject_id": hoi["subject"], "object_id": hoi["object"], "category_id": verb_ids[hoi["verb"]]}
+        written["score"] = hoi["score"]
+        return {**written, "action_score": hoi["verb_score"]} if "verb_score" in hoi else written
+
+    def image(record: Record) -> bytes:
+        require_scores(record, context.target)
+        boxes = zip(record["boxes"], record["labels"], strict=True)
+        return orjson.dumps(
+            {
+                "filename": record.get("file_name", f"{record['image_id']}.jpg"),
+                "predictions": [{"bbox": box, "category_id": object_ids[label]} for box, label in boxes],
+                "hoi_prediction": [interaction(hoi) for hoi in record["hois"]],
+            }
+        )
+
+    write_items(path, map(image, records), b"[]")

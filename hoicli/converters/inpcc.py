@@ -27,10 +27,9 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.converters.cdn import require_scores
 from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import write_items
-from hoicli.converters.context import BoxTable, Context
+from hoicli.converters.context import BoxTable, Context, require_scores
 from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
 from hoicli.converters.numbers import LARGEST, finite, shown
 from hoicli.errors import DataError, arg
@@ -73,7 +72,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         raise DataError(
             f"numbers interactions of HICO-DET or SWIG-HOI; say {arg('dataset', 'hico')} or swig", place=source.name
         )
-    interactions = context.interactions()
+    interactions = context.interactions().names
     numbers = cache(lambda: numbered_images(context, source))
     if _has_columns(source):
         images = _gathered(source, context)
@@ -109,7 +108,7 @@ def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
     ]
     found = sorted({hoi for column in columns for hoi in column})
-    ids = context.interactions()
+    ids = context.interactions().names
     for hoi in (*found[:1], *found[-1:]):
         if hoi not in ids:
             raise DataError(

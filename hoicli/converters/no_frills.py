@@ -25,11 +25,6 @@ from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
 
 
-def sniff(source: Source) -> bool:
-    """A list whose first item has image_path_postfix and hois."""
-    return source.first_has("image_path_postfix", "hois")
-
-
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image of the split; raises `DataError` if there is none."""
     vocabulary = context.vocabulary

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from hoicli.errors import DataError, arg
 from hoicli.vocabulary.labels import Vocabulary
+
+T = TypeVar("T")
 
 _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 
@@ -76,12 +78,12 @@ def corners(box: Any, field: str, off: Sequence[int] | None = None) -> list[Any]
 
 
 OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] = {
-    "coco": ("none of the 80 in COCO's order (0-79)", lambda known: dict(enumerate(known.objects))),
+    "coco": (" is none of the 80 in COCO's order (0-79)", lambda known: dict(enumerate(known.objects))),
     "coco-1": (
         "none of the 80 in COCO's order, counted from 1 (1-80)",
         lambda known: dict(enumerate(known.objects, start=1)),
     ),
-    "coco-id": ("none of COCO's 80 (1-90 with gaps)", lambda known: known.coco_names),
+    "coco-id": (" is none of COCO's 80 (1-90 with gaps)", lambda known: known.coco_names),
     "alphabetical": (
         "none of the 80 in alphabetical order (0-79)",
         lambda known: dict(enumerate(known.alphabetical_objects)),
@@ -92,22 +94,20 @@ and the names by number."""
 
 
 @dataclass(frozen=True)
-class ObjectNumbers:
-    """The names of a file's objects by number; `refusal` ends the message about any other number."""
+class Numbers(Generic[T]):
+    """What a file's numbers of verbs, objects or interactions mean; `refusal` ends the message about any other one."""
 
-    names: Mapping[int, str]
+    names: Mapping[int, T]
     refusal: str
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, order: str, hint: str = "") -> ObjectNumbers:
-        """The vocabulary's objects in an order of OBJECT_ORDERS; `hint` is added to the message about another
-        number."""
-        refusal, names = OBJECT_ORDERS[order]
-        return cls(names(vocabulary), refusal + hint)
+    def counted(cls, items: Sequence[T], base: int = 0) -> Numbers[T]:
+        """Items in their order, the first with the number `base`."""
+        return cls(dict(enumerate(items, start=base)), f", but there are {len(items)}, counted from {base}")
 
-    def name(self, number: Any, field: str) -> str:
-        """The object with a number. Raises `DataError` that names the field for any other number."""
-        name = self.names.get(number if type(number) is int else whole_number(number, field))
-        if name is None:
-            raise DataError(f"id {str(number).strip()} is {self.refusal}", field=field)
-        return name
+    def name(self, number: Any, field: str) -> T:
+        """What has the number. Raises `DataError` that names the field for any other number."""
+        found = self.names.get(number if type(number) is int else whole_number(number, field))
+        if found is None:
+            raise DataError(f"id {str(number).strip()}{self.refusal}", field=field)
+        return found

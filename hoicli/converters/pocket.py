@@ -1,35 +1,50 @@
-"""instances_{train,test}2015.json of fredzzhang/hicodet (UPT, PViC, SCG): one dictionary for the whole dataset.
+"""Ground truth of fredzzhang/hicodet and fredzzhang/vcoco (UPT, PViC, SCG): one dictionary for a part of the dataset.
 
-Boxes are 1-based inclusive: 1 is subtracted from all four numbers. Indices are 0-based. The object order is
-alphabetical in branch `main` and COCO's in branch `class`; it is read from the file's own `objects`. Image ids are
-file names without their extension. There are no image-level labels and no invisible instances, so Known Object labels
-are derived from the pairs, and the conversion says so.
+instances_{train,test}2015.json   boxes 1-based inclusive: 1 is subtracted from all four numbers. There are no
+                                  image-level labels and no invisible instances, so Known Object labels are derived
+                                  from the pairs, and the conversion says so.
+instances_vcoco_*.json            COCO's boxes with x2 = x + w, y2 = y + h (0-based far edges): 1 is subtracted from x2
+                                  and y2. The file has only pairs with an object box: no action or role without object,
+                                  no `point`, no person without annotations. So it works for vcoco-qpic with these 24
+                                  roles, but not for the official protocols, which count everybody who does an action:
+                                  the conversion and the records say so (caveat `pairs_only`).
+
+Numbers count from 0 in the file's own tables: HICO-DET's objects are in alphabetical order in branch `main` and in
+COCO's in branch `class`. Equal boxes of one label are merged. `read` raises `DataError` naming the item, from [0].
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import BoxTable, Context, entry, image_record
-from hoicli.converters.hoia import DERIVED
-from hoicli.converters.numbers import ONE_BASED, corners
+from hoicli.converters.context import (
+    DERIVED,
+    BoxTable,
+    Context,
+    action_role,
+    coco_number,
+    entry,
+    guarded,
+    image_record,
+)
+from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, corners
 from hoicli.errors import DataError
+from hoicli.records.caveats import PAIRS_ONLY
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import normalise
 
 
-def sniff(source: Source) -> bool:
-    """A dictionary with annotation, filenames and correspondence."""
-    return source.mapping_has("annotation", "filenames", "correspondence")
-
-
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, also those without pairs."""
+    return (_vcoco if context.format == "pocket-vcoco" else _hico)(source, context)
+
+
+def _hico(source: Source, context: Context) -> Iterator[Record]:
     content = source.mapping
-    objects = known_names(content["objects"], context.vocabulary.object_ids, source, "objects")
-    verbs = known_names(content["verbs"], context.vocabulary.verb_ids, source, "verbs")
+    objects = _known_names(content["objects"], context.vocabulary.object_ids, source, "objects")
+    verbs = [{"verb": name} for name in _known_names(content["verbs"], context.vocabulary.verb_ids, source, "verbs")]
     columns = [content["filenames"], content["size"], content["annotation"]]
     if len({len(column) for column in columns}) != 1:
         lengths = ", ".join(str(len(column)) for column in columns)
@@ -38,20 +53,54 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: tuple[str, list[int], dict[str, Any]]) -> Record:
         file_name, (width, height), annotation = item
-        table = BoxTable()
-        hois = []
-        rows = zip(*(annotation.get(key, ()) for key in ("boxes_h", "boxes_o", "object", "verb")), strict=True)
-        for person, other, object_index, verb_index in rows:
-            boxes = corners(person, ".boxes_h", ONE_BASED), corners(other, ".boxes_o", ONE_BASED)
-            pair = table.pair(*boxes, entry(objects, object_index, ".object"))
-            hois.append({**pair, "verb": entry(verbs, verb_index, ".verb")})
+        columns = (annotation.get(key, ()) for key in ("boxes_h", "boxes_o", "object", "verb"))
+        table, hois = _pairs(columns, objects, verbs, (".object", ".verb"), ONE_BASED)
         return image_record(file_name, table.boxes, table.labels, hois, {"width": width, "height": height})
 
     items = ((f"annotation[{index}]", item) for index, item in enumerate(zip(*columns, strict=True)))
     yield from context.each(items, build, source)
 
 
-def known_names(names: list[Any], known: Collection[str], source: Source, field: str) -> list[str]:
+def _vcoco(source: Source, context: Context) -> Iterator[Record]:
+    content = source.mapping
+    for key in ("classes", "objects", "annotations"):
+        if not isinstance(content.get(key), list):
+            raise DataError("must be a list", place=source.name, field=key)
+    roles = guarded(lambda: [action_role(str(name), context) for name in content["classes"]], source, "classes")
+    objects = ["background", *_known_names(content["objects"][1:], context.vocabulary.object_ids, source, "objects")]
+    context.announce(
+        "this file has only pairs with an object: agents and both scenarios need the official files (vcoco_test.json "
+        "with COCO's instances)"
+    )
+
+    def build(item: dict[str, Any]) -> Record:
+        columns = (item[key] for key in ("boxes_h", "boxes_o", "objects", "actions"))
+        table, hois = _pairs(columns, objects, roles, (".objects", ".actions"), FAR_EDGES)
+        head = {"image_id": coco_number(item["file_name"])}
+        return image_record(item["file_name"], table.boxes, table.labels, hois, head, caveats=[PAIRS_ONLY])
+
+    items = ((f"annotations[{index}]", item) for index, item in enumerate(content["annotations"]))
+    yield from context.each(items, build, source)
+
+
+def _pairs(
+    columns: Iterable[Any],
+    objects: Sequence[str],
+    verbs: Sequence[Mapping[str, str | None]],
+    fields: tuple[str, str],
+    shift: Sequence[int],
+) -> tuple[BoxTable, list[dict[str, Any]]]:
+    """The boxes and triplets of an image's columns: persons, objects, their classes and what happens. fields: the names
+    of the last two, for messages."""
+    table, hois = BoxTable(), []
+    for person, other, label, verb in zip(*columns, strict=True):
+        boxes = corners(person, ".boxes_h", shift), corners(other, ".boxes_o", shift)
+        pair = table.pair(*boxes, entry(objects, label, fields[0]))
+        hois.append({**pair, **entry(verbs, verb, fields[1])})
+    return table, hois
+
+
+def _known_names(names: list[Any], known: Collection[str], source: Source, field: str) -> list[str]:
     """A file's list of names, in the records' spelling. Raises `DataError` for a name that is not `known`."""
     spelled = [normalise(name) for name in names]
     unknown = [name for name in spelled if name not in known]

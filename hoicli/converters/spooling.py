@@ -10,10 +10,9 @@ from itertools import groupby
 from pathlib import PurePath
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, guarded
+from hoicli.converters.context import DERIVED, Context, guarded
 from hoicli.converters.conversion import Conversion
 from hoicli.converters.formats import FORMATS, detect
-from hoicli.converters.hoia import DERIVED
 from hoicli.converters.imagelist import read_image_list
 from hoicli.converters.opening import Opening
 from hoicli.errors import DataError, UsageError, arg

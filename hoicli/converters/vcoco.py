@@ -26,9 +26,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hoicli.converters.cdn import require_scores
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import BoxTable, Context
+from hoicli.converters.context import BoxTable, Context, require_scores
 from hoicli.errors import DataError
 from hoicli.io.outputs import open_output
 from hoicli.records.parsing import Record
@@ -38,11 +37,6 @@ UNSTATED = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
 OF_A_PERSON = ("image_id", "person_box")
 """The keys of a dictionary that are not statements."""
 NO_SCORE = "statements with a score of NaN"
-
-
-def sniff(source: Source) -> bool:
-    """A list of dictionaries with person_box."""
-    return source.first_has("image_id", "person_box")
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:

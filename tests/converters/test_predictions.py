@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import loadmat, savemat
 
-from hoicli.converters import cdn, detections_mat
+from hoicli.converters import detections_mat, hoi_lists
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.formats import converter, detect
@@ -53,7 +53,9 @@ def context_of(images: list[str] | None = None, *, skip: bool = False) -> tuple[
 
 
 def convert(path: Path, name: str, context: Context | None = None) -> Records:
-    return list(converter(name).read(Source(str(path)), context or context_of()[0]))
+    context = context or context_of()[0]
+    context.format = name
+    return list(converter(name).read(Source(str(path)), context))
 
 
 def triplets(record: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -90,7 +92,7 @@ def dump(path: Path, items: Any) -> Path:
 def test_fixture_has_the_same_triplets(file: str, name: str) -> None:
     source = Source(str(FOREIGN / file))
     assert detect(source) == name
-    records = list(converter(name).read(source, context_of(IMAGES)[0]))
+    records = convert(Path(source.path), name, context_of(IMAGES)[0])
     expected = by_image(PREDICTIONS)
     if name == "mat":  # which knows images without predictions too
         expected = by_image(OF_LAST_PIXELS, IMAGES)
@@ -103,8 +105,7 @@ def test_fixture_has_the_same_triplets(file: str, name: str) -> None:
 @pytest.mark.parametrize("file", ["results.json", "cdn.json", "results_gen_vlkt.json", "predictions_ppdm.json"])
 def test_fixture_has_the_same_records(file: str) -> None:
     """Boxes, their order, and file names too; GEN-VLKT's own order of boxes is by use, as the fixture's is."""
-    source = Source(str(FOREIGN / file))
-    assert list(converter(detect(source)).read(source, context_of()[0])) == PREDICTIONS
+    assert convert(FOREIGN / file, detect(Source(str(FOREIGN / file)))) == PREDICTIONS
 
 
 # CDN
@@ -155,7 +156,7 @@ def test_cdn_example(tmp_path: Path) -> None:
             ".predictions[0].category_id: id -1 is none of the 80 in COCO's order (0-79)",
         ),
         (cdn_item(hoi_prediction=[{"subject_id": 0}]), f": has no 'object_id'; {REALLY}"),
-        ({"filename": "a.jpg"}, f": has no 'hoi_prediction'; {REALLY}"),
+        ({"filename": "a.jpg"}, f": has no 'predictions'; {REALLY}"),
         (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
         (cdn_item(hoi_prediction=hoi_of(object_id="1_0")), f".hoi_prediction[0].object_id: '1_0' {NOT_WHOLE}"),
         (cdn_item(hoi_prediction=hoi_of(category_id="1_0")), f".hoi_prediction[0].category_id: '1_0' {NOT_WHOLE}"),
@@ -248,18 +249,18 @@ def predictions(draw: st.DrawFn) -> Records:
 @given(predictions())
 def test_cdn_json_survives_a_round_trip(tmp_path_factory: pytest.TempPathFactory, records: Records) -> None:
     path = tmp_path_factory.mktemp("round") / "cdn.json"
-    cdn.write(records, str(path), context_of()[0])
-    assert list(cdn.read(Source(str(path)), context_of()[0])) == [
-        {**record, "file_name": f"{record['image_id']}.jpg"} for record in records
-    ]
+    hoi_lists.write(records, str(path), context_of()[0])
+    assert convert(path, "cdn") == [{**record, "file_name": f"{record['image_id']}.jpg"} for record in records]
 
 
 GROUND_TRUTH = "image HICO_test2015_00000001: hois[0].score"
 
 
 def test_cdn_json_of_ground_truth_is_refused(tmp_path: Path) -> None:
+    context = context_of()[0]
+    context.target = "cdn-json"
     with pytest.raises(DataError) as error:
-        cdn.write(lines(FIXTURES / "gt.jsonl"), str(tmp_path / "cdn.json"), context_of()[0])
+        hoi_lists.write(lines(FIXTURES / "gt.jsonl"), str(tmp_path / "cdn.json"), context)
     assert str(error.value) == f"{GROUND_TRUTH}: missing; --to cdn-json writes predictions (is this the ground truth?)"
     assert list(tmp_path.iterdir()) == []
 
@@ -342,7 +343,7 @@ def ppdm_item(boxes: str = "predictions", hois: str = "hoi_prediction", **change
 @pytest.mark.parametrize("hois", ["hoi_prediction", "hoi_predictions", "hoi_annotation"])
 def test_ppdm_reads_every_spelling(boxes: str, hois: str, tmp_path: Path) -> None:
     path = dump(tmp_path / "predictions.json", [ppdm_item(boxes, hois)])
-    assert converter("ppdm").sniff(Source(str(path)))
+    assert detect(Source(str(path))) == "ppdm"
     [record] = convert(path, "ppdm")
     assert record == {
         "image_id": "HICO_test2015_00000009",
@@ -357,7 +358,7 @@ def test_ppdm_leaves_ground_truth_alone(tmp_path: Path) -> None:
     """The same layout without scores is an annotation file."""
     item = ppdm_item("annotations", "hoi_annotation")
     del item["hoi_annotation"][0]["score"]
-    assert not converter("ppdm").sniff(Source(str(dump(tmp_path / "test_hico.json", [item]))))
+    assert detect(Source(str(dump(tmp_path / "test_hico.json", [item])))) == "hoia"
 
 
 def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
@@ -587,7 +588,7 @@ def test_mat_unreadable_files(folder: Path) -> None:
 
 def test_mat_single_file_is_refused(folder: Path) -> None:
     path = folder / "detections_05.mat"
-    assert converter("mat").sniff(Source(str(path)))
+    assert detect(Source(str(path))) == "mat"
     assert error_of(path) == f"{path}: is no folder; give the folder that holds detections_01.mat to _80.mat"
 
 
