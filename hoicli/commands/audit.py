@@ -84,15 +84,15 @@ def audit(
     from hoicli.evaluation.protocol_files import chosen_protocols
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import main_protocol
-    from hoicli.validation.audit import DUPLICATE, KINDS, Audit, Rules
+    from hoicli.validation.audit import DUPLICATE, KINDS, Audit
     from hoicli.validation.audit_rows import AuditRows
-    from hoicli.validation.opinions import Levels
+    from hoicli.validation.opinions import Rules
 
     gt = options.required(gt, "audit")
     most = top_of(top)
     paths = predictions or []
     kinds = _kinds(separated(kind), KINDS if paths else (DUPLICATE,), KINDS)
-    rules = Rules(same, votes, Levels(confident, dismissed, known / 100))
+    rules = Rules(same, votes, confident, dismissed, known / 100)
     rules.of(len(paths))
     rows = chosen_protocols([protocol], dataset) if protocol else []
     if len(rows) > 1:

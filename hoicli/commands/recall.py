@@ -5,7 +5,7 @@ from __future__ import annotations
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
-from hoicli.commands.options import flag, option
+from hoicli.commands.options import flag, option, separated
 from hoicli.errors import UsageError
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
@@ -30,6 +30,9 @@ def recall(
     gt: str | None = options.GROUND_TRUTH,
     dataset: str | None = options.dataset("hico (default), swig or FILE.json.", None, offer=("hico", "swig")),
     k: str = option("20,50,100", "--k K,K,...", "How many predictions of an image count, the best first."),
+    metric: list[str] | None = option(
+        None, "--metric NAME", "R, mR, zR or F1 alone; several with commas (default: these four).", several=True
+    ),
     graph_constraint: bool | None = flag(
         "--graph-constraint/--no-graph-constraint",
         "Only the rows with it (of each pair of boxes the best prediction counts), or only those without.",
@@ -70,10 +73,8 @@ def recall(
     """
     from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
-    from hoicli.evaluation.recall_found import CONSTRAINTS
-    from hoicli.evaluation.recall_measured import evaluable, measured
-    from hoicli.evaluation.recall_rows import recall_rows
-    from hoicli.evaluation.recall_unseen import not_in_training, of_split
+    from hoicli.evaluation.recall_found import CONSTRAINTS, not_in_training, of_split
+    from hoicli.evaluation.recall_measured import evaluable, measured, named_metrics, recall_rows
     from hoicli.evaluation.run import read_truth
     from hoicli.resampling.draws import Resampling
 
@@ -81,6 +82,7 @@ def recall(
     paths = options.inputs(predictions, "PREDS")
     if split and train:
         raise UsageError("--split, --train: both say which triplets are unseen; keep one")
+    metrics = named_metrics(separated(metric), unseen=bool(split or train))
     vocabulary = evaluable(load(dataset or "hico"))
     split = vocabulary.split(split) if split else None
     constraints = CONSTRAINTS if graph_constraint is None else CONSTRAINTS[:1] if graph_constraint else CONSTRAINTS[1:]
@@ -104,7 +106,16 @@ def recall(
     if not vocabulary.own:  # no paper evaluates the shipped datasets so
         settings["extension"] = "recall"
     rows = list(
-        recall_rows(found, ks, constraints, settings=settings, tags=tags, per_class=per_class, resampling=resampling)
+        recall_rows(
+            found,
+            ks,
+            constraints,
+            settings=settings,
+            tags=tags,
+            metrics=metrics,
+            per_class=per_class,
+            resampling=resampling,
+        )
     )
     policy.report()
     out.write(rows)

@@ -1,10 +1,18 @@
-"""Recall at K of a stream of predictions: reading, gathering, and the metrics of each constraint."""
+"""Recall at K of a stream of predictions: its metrics under each constraint, and their rows.
+
+A metric is one computation on some part of the ground truth: a part of an image is the ground truth of a group in it,
+its share is how much of that is found, a group's recall is the mean share over its images, and the metric is the mean
+over groups. R@K has one group, mR@K a group for each verb, zR@K one of the unseen triplets. Sums are exact (math.fsum),
+so no order of images changes a value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -12,26 +20,87 @@ from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.recall_conventions import Convention
-from hoicli.evaluation.recall_found import Found
-from hoicli.evaluation.recall_means import Parts, Recall, harmonic
-from hoicli.evaluation.recall_unseen import Unseen
+from hoicli.evaluation.recall_conventions import PROTOCOL, Convention
+from hoicli.evaluation.recall_found import Found, Unseen
 from hoicli.evaluation.run import gathered
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools, Floats, Ints, rank_by_id
+from hoicli.records.kit import Bools, Floats, Ints, rank_by_id, run_starts
 from hoicli.records.reading import read_scenes
+from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+from hoicli.resampling.weighted import Weights
 from hoicli.vocabulary.labels import Vocabulary
 
-METRICS = ("R", "mR", "zR", "F1")
-"""In the order of the rows. F1 is the harmonic mean of R and mR."""
-
 Ends = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Recall:
+    """A mean recall in [0, 1], None without ground truth. n: how many images it is over, or groups if there may be
+    several. groups: each group's own recall, by number."""
+
+    value: float | None
+    n: int
+    groups: Mapping[int, float]
+
+
+class Parts:
+    """The parts of some ground-truth triplets.
+
+    P parts by group, then by image. absent: groups without ground truth that count 0; several: there may be more than
+    one group, so that `Recall.n` counts groups.
+    """
+
+    def __init__(self, rows: Ints, image: Ints, group: Ints, *, several: bool = False, absent: int = 0) -> None:
+        """rows [M] of the triplets, image [M] each one's image by its place among the images by id, group [M]."""
+        images = int(image.max(initial=0)) + 1
+        key, self._part, self._size = np.unique(group * images + image, return_inverse=True, return_counts=True)
+        self._group, self._image = np.divmod(key, images)
+        self._rows, self._start = rows, run_starts(self._group)
+        self.several, self._absent = several, absent
+
+    def shares(self, found: Bools) -> Floats:
+        """[P] how much of each part is found; found [T] is of all triplets."""
+        hits = np.bincount(self._part, weights=found[self._rows], minlength=len(self._size))
+        shares: Floats = hits / self._size
+        return shares
+
+    def recall(self, found: Bools) -> Recall:
+        """The mean over groups of the mean share over images."""
+        shares = self.shares(found).tolist()
+        groups = {
+            int(self._group[begin]): math.fsum(shares[begin:end]) / (end - begin)
+            for begin, end in pairwise([*self._start.tolist(), len(shares)])
+        }
+        count = len(groups) + self._absent
+        value = math.fsum(groups.values()) / count if count else None
+        return Recall(value, count if self.several else len(shares), groups)
+
+    def rounds(self, found: Bools, weights: Weights) -> Floats:
+        """[R] the mean on resampled images: weights [N, R] say how often each image is drawn. NaN where a round draws
+        no part; a group of which it draws none is left out of it."""
+        if not len(self._size):
+            return np.full(weights.shape[1], np.nan)
+        drawn = weights[self._image]
+        total = np.add.reduceat(drawn * self.shares(found)[:, np.newaxis], self._start, axis=0)
+        images = np.add.reduceat(drawn, self._start, axis=0)
+        means = np.divide(total, images, out=np.zeros(total.shape), where=images > 0)
+        count = (images > 0).sum(axis=0)
+        rounds: Floats = np.full(len(count), np.nan)
+        np.divide(means.sum(axis=0), count + self._absent, out=rounds, where=count > 0)
+        return rounds
+
+
+def harmonic(first: float | None, second: float | None) -> float | None:
+    """The harmonic mean of two recalls (F1@K of R@K and mR@K), 0 if one is; None without ground truth."""
+    if first is None or second is None:
+        return None
+    return 2 * first * second / (first + second) if first + second > 0 else 0.0
 
 
 def evaluable(vocabulary: Vocabulary) -> Vocabulary:
@@ -81,19 +150,22 @@ class Measured:
 
     @cached_property
     def parts(self) -> dict[str, Parts]:
-        """The parts of R, mR and, with `unseen`, zR."""
+        """The parts of each metric of METRICS that has some here."""
+        made = {name: metric.of(self) for name, metric in METRICS.items() if metric.of is not None}
+        return {name: parts for name, parts in made.items() if parts is not None}
+
+    @cached_property
+    def rows(self) -> Ints:
+        """The rows of the ground truth that count."""
+        return np.flatnonzero(self._counted)
+
+    def grouped(self, rows: Ints, *, by_verb: bool = False) -> Parts:
+        """The parts of some `rows`: of one group, or of one for each verb."""
         image, _ = self._image
-        rows = np.flatnonzero(self._counted)
+        if not by_verb:
+            return Parts(rows, image[rows], np.zeros_like(rows))
         absent = np.count_nonzero(self.verb_counts == 0) if self.convention.every_verb else 0
-        verb = self.truth.scenes.verb[rows]
-        parts = {
-            "R": Parts(rows, image[rows], np.zeros_like(rows)),
-            "mR": Parts(rows, image[rows], verb, several=True, absent=int(absent)),
-        }
-        if self.unseen is not None:
-            rows = rows[self.unseen.triplets[rows]]
-            parts["zR"] = Parts(rows, image[rows], np.zeros_like(rows))
-        return parts
+        return Parts(rows, image[rows], self.truth.scenes.verb[rows], several=True, absent=int(absent))
 
     @cached_property
     def verb_counts(self) -> Ints:
@@ -105,16 +177,15 @@ class Measured:
         hits: Bools = self.found.rank(constraint, len(self.truth.scenes.verb)) < k
         return hits
 
-    def recalls(self, constraint: str, k: int) -> dict[str, Recall]:
-        """Each metric of METRICS at `k`; zR with `unseen` alone."""
-        hits = self._hits(constraint, k)
-        recalls = {name: parts.recall(hits) for name, parts in self.parts.items()}
-        balanced = harmonic(recalls["R"].value, recalls["mR"].value)
-        recalls["F1"] = Recall(balanced, recalls["mR"].n, {})
-        return {name: recalls[name] for name in METRICS if name in recalls}
+    def recall(self, name: str, constraint: str, k: int) -> Recall:
+        """A metric of METRICS at `k`."""
+        if balances := METRICS[name].balances:
+            first, second = (self.recall(each, constraint, k) for each in balances)
+            return Recall(harmonic(first.value, second.value), second.n, {})
+        return self.parts[name].recall(self._hits(constraint, k))
 
     def intervals(
-        self, constraints: Sequence[str], ks: Sequence[int], resampling: Resampling
+        self, metrics: Sequence[str], constraints: Sequence[str], ks: Sequence[int], resampling: Resampling
     ) -> dict[tuple[str, int, str], Ends | None]:
         """By (constraint, k, metric), the 95 % interval in [0, 1]; None with fewer than FEWEST_IMAGES images."""
         wanted = [(constraint, k, self._hits(constraint, k)) for constraint in constraints for k in ks]
@@ -125,19 +196,55 @@ class Measured:
                 weights = block.resamples(images)
                 for constraint, k, hits in wanted:
                     drawn = {name: parts.rounds(hits, weights) for name, parts in self.parts.items()}
-                    drawn["F1"] = _harmonic(drawn["R"], drawn["mR"])
-                    for name, values in drawn.items():
-                        rounds.setdefault((constraint, k, name), []).append(values)
+                    for name in metrics:
+                        if balances := METRICS[name].balances:
+                            drawn[name] = _harmonic(*(drawn[each] for each in balances))
+                        rounds.setdefault((constraint, k, name), []).append(drawn[name])
                 bar.advance(block.rounds)
         ends: dict[tuple[str, int, str], Ends | None] = {}
-        for constraint, k, _ in wanted:
-            for name, recall in self.recalls(constraint, k).items():
-                place = (constraint, k, name)
-                few = name != "mR" and name != "F1" and recall.n < FEWEST_IMAGES
-                ends[place] = None
-                if recall.value is not None and place in rounds and not few:
-                    ends[place] = interval(recall.value, np.concatenate(rounds[place]), lowest=0.0, highest=1.0)
+        for (constraint, k, _), name in product(wanted, metrics):
+            recall, place = self.recall(name, constraint, k), (constraint, k, name)
+            few = name in self.parts and not self.parts[name].several and recall.n < FEWEST_IMAGES
+            ends[place] = None
+            if recall.value is not None and place in rounds and not few:
+                ends[place] = interval(recall.value, np.concatenate(rounds[place]), lowest=0.0, highest=1.0)
         return ends
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a metric is made: as the mean recall of the parts that `of` gives (None: there is no such ground truth), or
+    as the harmonic mean of two others, which it `balances`. subset: what its rows say they are of."""
+
+    of: Callable[[Measured], Parts | None] | None = None
+    balances: tuple[str, ...] = ()
+    subset: str = "full"
+
+
+def _of_unseen(found: Measured) -> Parts | None:
+    return None if found.unseen is None else found.grouped(found.rows[found.unseen.triplets[found.rows]])
+
+
+METRICS: Mapping[str, Metric] = {
+    "R": Metric(lambda found: found.grouped(found.rows)),
+    "mR": Metric(lambda found: found.grouped(found.rows, by_verb=True)),
+    "zR": Metric(_of_unseen, subset="unseen"),
+    "F1": Metric(balances=("R", "mR")),
+}
+"""All metrics that there are."""
+TABLE = ("R", "mR", "zR", "F1")
+"""Those of the published tables, in the order of their rows: what `recall` writes unless others are asked for."""
+
+
+def named_metrics(names: Sequence[str], *, unseen: bool) -> Sequence[str]:
+    """The metrics of these names, each once, TABLE for none. Raises `UsageError` for a name that there is not, and
+    without `unseen` ground truth for a metric of it."""
+    for name in names:
+        if name not in METRICS:
+            raise UsageError(f"{arg('metric', name)}: choose from {', '.join(METRICS)}")
+        if METRICS[name].subset == "unseen" and not unseen:
+            raise UsageError(f"{arg('metric', name)}: is of unseen triplets; give {arg('split')} or {arg('train')}")
+    return list(dict.fromkeys(names)) or TABLE
 
 
 def _harmonic(first: Floats, second: Floats) -> Floats:
@@ -180,3 +287,41 @@ def _batches(lines: Iterable[Line], truth: GroundTruth, policy: ErrorPolicy) -> 
     with no_garbage_collection():
         for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position):
             yield Batch(scenes, truth)
+
+
+def recall_rows(
+    measured: Measured,
+    ks: Sequence[int],
+    constraints: Sequence[str],
+    *,
+    settings: Mapping[str, str],
+    tags: Mapping[str, str],
+    metrics: Sequence[str] = TABLE,
+    per_class: bool = False,
+    resampling: Resampling | None = None,
+) -> Iterator[Row]:
+    """The `metrics` (of METRICS) at every K under each constraint, in percent; zR@K if some ground truth is known to be
+    unseen. `n`: the images of R@K and zR@K, the verbs of mR@K and F1@K. per_class: then the recall R@K of each verb,
+    with the count of its ground truth; resampling: intervals for the means. `settings` go into every signature.
+    """
+    names = [name for name in metrics if METRICS[name].of is None or name in measured.parts]
+    ends = {} if resampling is None else measured.intervals(names, constraints, ks, resampling)
+    drawn = {} if resampling is None else resampling.signature()
+    split = {} if measured.unseen is None else measured.unseen.settings()
+
+    def last(constraint: str, more: Mapping[str, str]) -> Row:
+        signed = {**settings, **measured.convention.settings(), "constraint": constraint, **more}
+        unit: Row = {"unit": "%", "constraint": constraint}
+        return unit | row_ends(PROTOCOL, tags, signed)
+
+    for name, constraint, k in product(names, constraints, ks):
+        recall, subset = measured.recall(name, constraint, k), METRICS[name].subset
+        row: Row = {"metric": f"{name}@{k}", "subset": subset, "value": percent(recall.value), "n": recall.n}
+        if resampling is not None:
+            row |= interval_keys(ends[constraint, k, name])
+        yield row | last(constraint, {**drawn, **(split if subset == "unseen" else {})})
+    verbs, counts = measured.truth.vocabulary.verbs, measured.verb_counts.tolist()
+    for constraint, k in product(constraints, ks) if per_class else ():
+        for verb, value in measured.recall("mR", constraint, k).groups.items():
+            row = {"metric": f"R@{k}", "subset": "full", "verb": verbs[verb], "value": percent(value)}
+            yield row | {"n": counts[verb]} | last(constraint, {})

@@ -54,7 +54,7 @@ class AuditRows:
             image = scenes.image_of_box[self._audit.duplicates.first]
         else:
             image = (
-                self._audit.missing.image if kind == MISSING else scenes.image_of_hoi[self._audit.contradicted.truth]
+                self._audit.missing.of.image if kind == MISSING else scenes.image_of_hoi[self._audit.contradicted.truth]
             )
         return len(image), len(np.unique(image))
 
@@ -116,19 +116,20 @@ class AuditRows:
             }
 
     def _missing_rows(self, count: int) -> Iterator[Row]:
-        scenes, found = self._truth.scenes, self._audit.missing
+        scenes, missing = self._truth.scenes, self._audit.missing
+        found = missing.of
         for at in range(count):
-            image, class_ = int(found.image[at]), int(found.interaction[at])
+            image, class_ = int(found.image[at]), int(found.class_[at])
             ends = int(found.near_subject[at]), int(found.near_object[at])
             with_object = not np.isnan(found.object[at, 0])
             begin, end = scenes.hoi_start[image : image + 2].tolist()
             pair = found.subject[at], found.object[at] if with_object else None
             annotated = np.unique(scenes.interaction[begin:end][self._on_pair(*pair, begin, end)])
             label = int(found.label_of_object[at])
-            scores = found.score[:, at].tolist()
+            scores = missing.score[:, at].tolist()
             yield {
-                "value": float(found.sure[at]),
-                "n": int(found.models[at]),
+                "value": float(missing.sure[at]),
+                "n": int(missing.models[at]),
                 "image_id": scenes.image_ids[image],
                 **self._named(class_, self._label(label) if with_object and label >= 0 else None),
                 "boxes": [None if end < 0 else end - int(scenes.box_start[image]) for end in ends],
@@ -202,8 +203,8 @@ class AuditRows:
         audit = self._audit
         shares = shared_out(partial(self._changed, wanted), list(wanted)) if audit.opinions else []
         rows = {name: of_models for share in shares for name, of_models in share.items()}
-        for place, (opinion, tally) in enumerate(zip(audit.opinions, audit.tallies, strict=True)):
-            before = {row["subset"]: row for row in self._of(tally, opinion.name, "as_given", ())}
+        for place, opinion in enumerate(audit.opinions):
+            before = {row["subset"]: row for row in self._of(opinion.tally, opinion.name, "as_given", ())}
             yield from before.values()
             for name in wanted:
                 for row in rows[name][place]:

@@ -16,7 +16,7 @@ from hoicli.records import caveats
 from hoicli.records.columns import require, typed
 from hoicli.records.image import contradicts_itself, pair_problems, statement_problems
 from hoicli.records.images import Images, raw_images
-from hoicli.records.kit import Bools, Floats, Ints, run_starts
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
@@ -59,6 +59,14 @@ class Names(dict[str | None, int]):
         number = self[key] = len(self.spelled)
         self.spelled.append(key)
         return number
+
+
+class About(NamedTuple):
+    """What a ground truth says of an image: its size, None where not known, the classes and the boxes in it."""
+
+    size: Size | None
+    classes: frozenset[TripletClass]
+    boxes: Floats
 
 
 @dataclass(frozen=True)
@@ -105,11 +113,17 @@ class Checked(Images):
         ]
         return names, place
 
-
-def ascending(values: Ints) -> Ints:
-    """The different values."""
-    ordered = np.sort(values)
-    return ordered[run_starts(ordered)]
+    def about(self, classes: Sequence[Sequence[TripletClass]]) -> dict[str, About]:
+        """What the records say of their images. classes: by place in the `classes` of these, what each counts as."""
+        place, hoi, box = (column.tolist() for column in (self.classes[1], self.hoi_start, self.box_start))
+        return {
+            image_id: About(
+                self.sizes[row],
+                frozenset(names[at] for names in classes for at in place[hoi[row] : hoi[row + 1]]),
+                self.boxes[box[row] : box[row + 1]],
+            )
+            for row, image_id in enumerate(self.image_ids)
+        }
 
 
 def distinct(values: Ints, limit: int) -> tuple[Ints, Ints]:

@@ -15,7 +15,7 @@ from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, expanded, find, joined, rank_by_id
-from hoicli.validation.opinions import Levels, Opinion
+from hoicli.validation.opinions import Opinion, Rules
 
 BACKGROUND = 0.1
 """TIDE's: up to this IoU with all annotations of its class, a prediction is of something that is not annotated."""
@@ -38,31 +38,11 @@ class Contradicted:
     right: Bools
 
 
-@dataclass(frozen=True)
-class Missing:
-    """N unannotated triplets, surest first. image [N] of the ground truth; interaction [N]; models [N] how many predict
-    it; sure [N] the mean of how sure these are; score [models, N], NaN of those that do not. subject, object [N, 4] the
-    boxes of the surest, NaN for no object; label_of_subject, label_of_object [N]; near_subject, near_object [N] the
-    ground-truth boxes that these belong to, -1 for none."""
+def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Contradicted:
+    """Annotated triplets on whose pair at least `rules.votes` models have another class with confidence, and that of
+    the annotation not at all, or no higher than their false positives of it.
 
-    image: Ints
-    interaction: Ints
-    models: Ints
-    sure: Floats
-    score: Floats
-    subject: Floats
-    object: Floats
-    label_of_subject: Ints
-    label_of_object: Ints
-    near_subject: Ints
-    near_object: Ints
-
-
-def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], levels: Levels, votes: int) -> Contradicted:
-    """Annotated triplets on whose pair at least `votes` models have another class with confidence, and that of the
-    annotation not at all, or no higher than their false positives of it.
-
-    A model is only heard where it finds the annotated class and the other one (`Levels.known`).
+    A model is only asked where it finds the annotated class and the other one (`Rules.known`).
     """
     scenes, classes = truth.scenes, len(truth.vocabulary.interactions)
     protocol = opinions[0].protocol
@@ -75,7 +55,7 @@ def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], levels: Levels
     sure, score, own = np.zeros(shape), np.full(shape, np.nan), np.full(shape, np.nan)
     right = np.zeros(shape, dtype=bool)
     for at, opinion in enumerate(opinions):
-        heard = opinion.heard(levels)
+        known = opinion.knows(rules)
         pair, row = opinion.on_pairs(subject, object_)
         every = max(len(opinion.scenes.score), 1)
         key, row = np.divmod(np.sort((pair * classes + opinion.scenes.interaction[row]) * every + row), every)
@@ -86,10 +66,10 @@ def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], levels: Levels
         own[at, met] = opinion.scenes.score[best[place[met]]]
         dismissed = ~met
         theirs = best[place[met]]
-        dismissed[met] = (opinion.doubtful[theirs] <= levels.dismissed) & (opinion.sure[theirs] < levels.confident)
+        dismissed[met] = (opinion.doubtful[theirs] <= rules.dismissed) & (opinion.sure[theirs] < rules.confident)
         start = np.searchsorted(keys, pair_of * classes)
         triplet, entry = expanded(start, np.searchsorted(keys, (pair_of + 1) * classes) - start)
-        other = (keys[entry] % classes != scenes.interaction[rows][triplet]) & heard[keys[entry] % classes]
+        other = (keys[entry] % classes != scenes.interaction[rows][triplet]) & known[keys[entry] % classes]
         triplet, entry = triplet[other], entry[other]
         top = first_largest(triplet, opinion.sure[best[entry]])
         triplet, entry = triplet[top], entry[top]
@@ -97,10 +77,10 @@ def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], levels: Levels
         sure[at, triplet] = opinion.sure[best[entry]]
         score[at, triplet] = opinion.scenes.score[best[entry]]
         right[at, triplet] = opinion.belongs[best[entry]]
-        says[at] = dismissed & (sure[at] >= levels.confident) & (instead[at] >= 0) & heard[scenes.interaction[rows]]
+        says[at] = dismissed & (sure[at] >= rules.confident) & (instead[at] >= 0) & known[scenes.interaction[rows]]
     models = says.sum(axis=0)
     mean = np.where(says, sure, 0.0).sum(axis=0) / np.maximum(models, 1)
-    kept = np.flatnonzero(models >= votes)
+    kept = np.flatnonzero(models >= (rules.votes or 1))
     by_id = rank_by_id(scenes.image_ids)[scenes.image_of_hoi[rows[kept]]]
     kept = kept[np.lexsort((rows[kept], by_id, -mean[kept], -models[kept]))]
     return Contradicted(
@@ -116,7 +96,7 @@ def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], levels: Levels
 
 
 @dataclass(frozen=True)
-class _Strays:
+class Strays:
     """Predictions of all models as columns [M]. row: the place in its image; image, near_subject, near_object: of the
     ground truth, -1 for no such box; subject, object [M, 4], NaN for no object."""
 
@@ -133,9 +113,9 @@ class _Strays:
     near_subject: Ints
     near_object: Ints
 
-    def ordered(self, rows: Ints) -> _Strays:
+    def ordered(self, rows: Ints) -> Strays:
         """Some of the rows, in this order."""
-        return _Strays(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+        return Strays(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
     def overlapping(self, truth: GroundTruth, protocol: Protocol, least: float) -> tuple[Ints, Ints, Floats]:
         """(one, other, their overlap) of every two rows, or one twice, of an image and class that overlap by `least`;
@@ -161,17 +141,30 @@ class _Strays:
         return one, other, joined([part[2] for part in found], np.float64)
 
 
-def missing(truth: GroundTruth, opinions: Sequence[Opinion], levels: Levels, votes: int, same: float) -> Missing:
-    """Classes that at least `votes` models put on one pair with confidence, and that nothing of the class is annotated
-    near: pairs are one where subjects and objects overlap by at least `same`. Of pairs that overlap as the protocol
-    asks, the surest stands for all."""
-    found, protocol = _strays(opinions, levels), opinions[0].protocol
+@dataclass(frozen=True)
+class Missing:
+    """N unannotated triplets, surest first. of: the prediction of the surest model; models [N] how many predict it;
+    sure [N] the mean of how sure these are; score [models, N], NaN of those that do not."""
+
+    of: Strays
+    models: Ints
+    sure: Floats
+    score: Floats
+
+
+def missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Missing:
+    """Classes that at least `rules.votes` models put on one pair with confidence, and that nothing of the class is
+    annotated near: pairs are one where subjects and objects overlap by at least `rules.same`. Of pairs that overlap as
+    the protocol asks, the surest stands for all."""
+    found, protocol, votes = _strays(opinions, rules), opinions[0].protocol, rules.votes or 1
     by_id = rank_by_id(truth.scenes.image_ids)[found.image]
     found = found.ordered(np.lexsort((found.row, found.model, -found.sure, found.class_, by_id)))
-    one, other, overlap = found.overlapping(truth, protocol, min(same, protocol.threshold))
+    one, other, overlap = found.overlapping(truth, protocol, min(rules.same, protocol.threshold))
     shape = len(opinions), len(found.row)
     score, sure = np.full(shape, np.nan), np.zeros(shape)
-    agree = np.flatnonzero((overlap >= same) | (one == other))[::-1]  # a model's surest comes first, so is written last
+    agree = np.flatnonzero((overlap >= rules.same) | (one == other))[
+        ::-1
+    ]  # a model's surest comes first, so is written last
     model = found.model[other[agree]]
     score[model, one[agree]] = found.score[other[agree]]
     sure[model, one[agree]] = found.sure[other[agree]]
@@ -183,33 +176,20 @@ def missing(truth: GroundTruth, opinions: Sequence[Opinion], levels: Levels, vot
     rank[order] = np.arange(len(order))
     touching = (overlap >= protocol.threshold) & (rank[other] < rank[one]) & (models[one] >= votes)
     chosen = order[_standing(len(order), rank[one[touching]], rank[other[touching]])]
-    kept = found.ordered(chosen)
-    return Missing(
-        image=kept.image,
-        interaction=kept.class_,
-        models=models[chosen],
-        sure=mean[chosen],
-        score=score[:, chosen],
-        subject=kept.subject,
-        object=kept.object,
-        label_of_subject=kept.label_of_subject,
-        label_of_object=kept.label_of_object,
-        near_subject=kept.near_subject,
-        near_object=kept.near_object,
-    )
+    return Missing(found.ordered(chosen), models[chosen], mean[chosen], score[:, chosen])
 
 
-def _strays(opinions: Sequence[Opinion], levels: Levels) -> _Strays:
+def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
     """What each model is sure of and nothing of its class is annotated near."""
-    parts: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(_Strays)}
+    parts: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(Strays)}
     for model, opinion in enumerate(opinions):
-        scenes, row = opinion.scenes, opinion.strays(levels, BACKGROUND)
+        scenes, row = opinion.scenes, opinion.strays(rules, BACKGROUND)
         # elsewhere a box of zeros is a box like any other, and every class has an object
         without = opinion.batch.empty_object[row] & opinion.protocol.person_first
         ends = scenes.subject[row], np.where(without, -1, scenes.object[row])
         boxes = np.vstack([scenes.boxes, np.full((1, 4), np.nan)])
         labels = np.append(scenes.labels, -1)
-        part = _Strays(
+        part = Strays(
             model=np.full(len(row), model),
             row=row - scenes.hoi_start[scenes.image_of_hoi[row]],
             image=opinion.batch.image_of_hoi[row],
@@ -225,7 +205,7 @@ def _strays(opinions: Sequence[Opinion], levels: Levels) -> _Strays:
         )
         for name, column in parts.items():
             column.append(getattr(part, name))
-    return _Strays(**{name: np.concatenate(column) for name, column in parts.items()})
+    return Strays(**{name: np.concatenate(column) for name, column in parts.items()})
 
 
 def _standing(count: int, worse: Ints, better: Ints) -> Ints:

@@ -7,7 +7,7 @@ a warning is something a metric would use without a word.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hoicli.errors import MALFORMED, arg
@@ -79,10 +79,11 @@ class Findings:
     def __init__(self) -> None:
         self._found: dict[str, Finding] = {}
 
-    def add(self, check: str, example: str, count: int = 1, fix: str = "") -> None:
-        """Count `count` cases, the first described by `example`."""
-        finding = self._found.setdefault(check, Finding(check, 0, example, fix))
-        finding.count += count
+    def add(self, check: str, example: str | Callable[[], str], count: int = 1, fix: str = "") -> None:
+        """Count `count` cases; `example` describes the first of them, and is asked for no other."""
+        if check not in self._found:
+            self._found[check] = Finding(check, 0, example if isinstance(example, str) else example(), fix)
+        self._found[check].count += count
 
     def merge(self, other: Findings) -> None:
         """Add the findings of the part that follows."""
@@ -92,9 +93,6 @@ class Findings:
     def count(self, check: str) -> int:
         """How often a check failed so far."""
         return self._found[check].count if check in self._found else 0
-
-    def __contains__(self, check: str) -> bool:
-        return check in self._found
 
     def refuse(self, check: str) -> None:
         """Make a check that failed an error."""

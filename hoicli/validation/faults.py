@@ -38,6 +38,18 @@ def label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool)
     yield Cases(UNKNOWN_LABEL, image, first)
 
 
+def size_faults(batch: Checked, theirs: Sequence[Size | None]) -> Iterator[Cases]:
+    """Images of another size than the ground truth's: theirs [N], None where not known."""
+    both = zip(batch.sizes, theirs, strict=True)
+    rows = [row for row, (own, other) in enumerate(both) if own is not None and other is not None and own != other]
+
+    def first(place: str) -> str:
+        own, other = (" x ".join(map(str, of[rows[0]] or ())) for of in (batch.sizes, theirs))
+        return f"{place}: {batch.image_ids[rows[0]]!r} has {own}, in the ground truth {other}"
+
+    yield Cases("another-image-size", np.array(rows, dtype=np.int64), first)
+
+
 def box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
     """Boxes that are not what they should be. sizes [N]: of the images, where known."""
     image, boxes = batch.image_of_box, batch.boxes

@@ -10,7 +10,7 @@ the triplets, and they at most three quarters).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, permutations
@@ -21,9 +21,8 @@ import numpy as np
 from hoicli.errors import arg
 from hoicli.evaluation.pairing import first_largest
 from hoicli.records.kit import Floats, Ints
-from hoicli.validation.batches import Checked, TripletClass, triplet_class
+from hoicli.validation.batches import About, Checked, TripletClass, triplet_class
 from hoicli.validation.checks import Finding
-from hoicli.validation.facts import Facts
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.labels import Vocabulary
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
@@ -41,13 +40,30 @@ ScoredClass = tuple[TripletClass, float]
 
 @dataclass(frozen=True)
 class Reading:
-    """Another way to number the labels: `check` is the finding it explains, `apply` gives None where it has no name,
-    `option` is what makes `convert` read the file so ("" for none)."""
+    """Another way to number the labels: `check` is the finding it explains; objects, verbs or actions (verb, role) what
+    each name as read stands for; `option` is what makes `convert` read the file so ("" for none)."""
 
     check: str
     what: str
-    apply: Callable[[TripletClass], TripletClass | None]
     option: str = ""
+    objects: Mapping[str, str] | None = None
+    verbs: Mapping[str, str] | None = None
+    actions: Mapping[tuple[str, str], tuple[str, str]] | None = None
+
+    def apply(self, name: TripletClass) -> TripletClass | None:
+        """The class that is meant, None where the reading has no name for it."""
+        verb, role, label = name
+        if self.objects is not None and label is not None:
+            return triplet_class(verb, role, self.objects[label]) if label in self.objects else None
+        if self.verbs is not None:
+            return triplet_class(self.verbs[verb], role, label) if verb in self.verbs else None
+        if self.actions is not None:
+            return triplet_class(*self.actions[verb, role], label) if (verb, role) in self.actions else None
+        return name
+
+
+AS_READ = Reading("", "as they are")
+"""The labels as they are."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +124,7 @@ class LabelEvidence:
         self.vocabulary = vocabulary
         self.counts = counts or ClassCounts()
         self._readings = list(readings(vocabulary))
-        self._read: dict[TripletClass, list[int]] = {}
+        self._read: dict[TripletClass, list[TripletClass | None]] = {}
 
     def add(self, classes: list[ScoredClass]) -> None:
         """The triplets of a record that may be a bad one."""
@@ -120,35 +136,30 @@ class LabelEvidence:
         names, place = batch.classes
         self.counts.triplets += len(place)
         total = np.bincount(place, weights=1 + np.floor(1000 * np.clip(_scores(batch), 0, 1)), minlength=len(names))
-        order: Iterable[int] = range(len(names))
-        if len(self.counts.weights) + len(names) > DISTINCT:  # which of them occur first does matter
-            order = np.argsort(np.unique(place, return_index=True)[1]).tolist()
-        self.counts.weigh((names[at], int(total[at])) for at in order)
+        self.counts.weigh(zip(names, map(int, total), strict=True))
 
-    def compare(self, batch: Checked, image: Ints, truth: Facts) -> Ints:
-        """The best prediction of each image against the classes that are annotated there. image [N]: its number in the
-        ground truth, -1 for none. The best predictions (of equals the first) that could be compared."""
+    def compare(self, batch: Checked, truth: Mapping[str, About]) -> Ints:
+        """The best prediction of each image (of equals the first) against the classes that are annotated there, where
+        there are any. The predictions that were compared."""
         best = first_largest(batch.image_of_hoi, _scores(batch))
-        best = best[image[batch.image_of_hoi[best]] >= 0]
-        best = best[truth.some[image[batch.image_of_hoi[best]]]]
         names, place = batch.classes
-        classes = np.array([self._meant(names[at], truth) for at in place[best].tolist()], dtype=np.int64)
-        classes = classes.reshape(len(best), 1 + len(self._readings))
-        found = truth.has(image[batch.image_of_hoi[best], None], classes)
-        self.counts.images += len(best)
-        self.counts.matched.update(dict(enumerate(found.sum(axis=0).tolist())))
-        return best
+        compared = []
+        for row, image, at in zip(*(of.tolist() for of in (best, batch.image_of_hoi[best], place[best])), strict=True):
+            about = truth.get(batch.image_ids[image])
+            if about is not None and about.classes:
+                compared.append(row)
+                for number, meant in enumerate(self._meant(names[at])):
+                    self.counts.matched[number] += meant in about.classes
+        self.counts.images += len(compared)
+        return np.array(compared, dtype=np.int64)
 
-    def _meant(self, name: TripletClass, truth: Facts) -> list[int]:
-        """The number of the class, -1 for none, as it is and by every reading."""
+    def _meant(self, name: TripletClass) -> list[TripletClass | None]:
+        """The class as it is and by every reading, None where that has no name for it."""
         if name not in self._read:
             if len(self._read) >= DISTINCT:
                 self._read.clear()
             read = [name, *(reading.apply(name) for reading in self._readings)]
-            numbers = [
-                -1 if each is None else truth.classes.get(comparable(each, self.vocabulary), -1) for each in read
-            ]
-            self._read[name] = numbers
+            self._read[name] = [None if each is None else comparable(each, self.vocabulary) for each in read]
         return self._read[name]
 
     def finding(self, name: str) -> Finding | None:
@@ -213,8 +224,8 @@ class LabelEvidence:
         """The reading under which the triplets are interactions; a dataset with roles has no such list of objects."""
         if self.vocabulary.roles or self.counts.triplets < ENOUGH_TRIPLETS:
             return None
-        own = self._interactions(_same) / self._total
-        shares = [self._interactions(reading.apply) / self._total for reading in self._readings]
+        own = self._interactions(AS_READ) / self._total
+        shares = [self._interactions(reading) / self._total for reading in self._readings]
         best = max(range(len(shares)), key=lambda number: shares[number])
         neighbours = shares[best] >= 0.9 and own <= 0.75  # off by one, an object is of the same kind: much still fits
         if shares[best] < max(0.5, 2 * own) and not neighbours:
@@ -224,10 +235,11 @@ class LabelEvidence:
         why = f"{own:.0%} of the triplets are {dataset} interactions, {shares[best]:.0%} if {reading.what}"
         return Explanation(reading, why, self.counts.triplets)
 
-    def _interactions(self, apply: Callable[[TripletClass], TripletClass | None]) -> int:
+    def _interactions(self, reading: Reading) -> int:
+        """The weight of what is an interaction as a reading has it."""
         ids, weight = self.vocabulary.interaction_ids, 0
         for name, count in self.counts.weights.items():
-            read = apply(name)
+            read = reading.apply(name)
             weight += count if read is not None and (read.verb, read.label) in ids else 0
         return weight
 
@@ -260,61 +272,43 @@ def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
     return triplet_class(name.verb, name.role) if vocabulary.roles else triplet_class(name.verb, "", name.label)
 
 
-def _same(name: TripletClass) -> TripletClass:
-    return name
-
-
 def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     """The ways in which a vocabulary's numbers are mistaken for one another."""
-    for what, names, meant in _object_orders(vocabulary):
-        option = arg("object_order", meant) if vocabulary.coco_ids else ""
-        yield Reading("another-object-order", what, _objects(names), option)
-    verbs = vocabulary.verbs
-    for base, other, names in (
-        (1, 0, {wrong: right for right, wrong in pairwise(verbs)}),
-        (0, 1, dict(pairwise(verbs))),
-    ):
-        what, option = f"verbs, counted from {base}, were read from {other}", arg("verb_base", base)
-        yield Reading("another-verb-numbering", what, _verbs(names), option if vocabulary.coco_ids else "")
+    objects, verbs = vocabulary.objects, vocabulary.verbs
+    pairs: list[tuple[str, dict[str, str], str]] = []  # what happened, name as read -> meant, `convert --object-order`
+    if vocabulary.coco_ids:
+        alphabetical, in_coco = vocabulary.alphabetical_objects, dict(enumerate(objects))
+        places = {in_coco[number]: name for number, name in vocabulary.coco_names.items() if number in in_coco}
+        pairs = [
+            (
+                "objects, in alphabetical order, were read in COCO order",
+                dict(zip(objects, alphabetical, strict=True)),
+                "alphabetical",
+            ),
+            (
+                "objects, in COCO order, were read in alphabetical order",
+                dict(zip(alphabetical, objects, strict=True)),
+                "coco",
+            ),
+            ("objects, COCO ids 1-90, were read as places 0-79", places, "coco-id"),
+        ]
+    pairs += [
+        ("objects, counted from 1, were read from 0", _before(objects), "coco-1"),
+        ("objects, counted from 0, were read from 1", dict(pairwise(objects)), "coco"),
+    ]
+    for what, names, meant in pairs:
+        option = f"--object-order {meant}" if vocabulary.coco_ids else ""
+        yield Reading("another-object-order", what, option, objects=names)
+    for base, names in ((1, _before(verbs)), (0, dict(pairwise(verbs)))):
+        what, option = f"verbs, counted from {base}, were read from {1 - base}", f"--verb-base {base}"
+        yield Reading("another-verb-numbering", what, option if vocabulary.coco_ids else "", verbs=names)
     if vocabulary.name == "vcoco":
         for wrong, right in permutations(VCOCO_ORDERS, 2):
-            order = {
-                verb_and_role(read): verb_and_role(meant)
-                for read, meant in zip(VCOCO_ORDERS[wrong], VCOCO_ORDERS[right], strict=True)
-            }
+            both = zip(*(map(verb_and_role, VCOCO_ORDERS[order]) for order in (wrong, right)), strict=True)
             what = f"verbs, in the order of {right}, were read in that of {wrong}"
-            yield Reading("another-verb-numbering", what, _roles(order), f"{arg('from_')} {right}-vcoco-list")
+            yield Reading("another-verb-numbering", what, f"--from {right}-vcoco-list", actions=dict(both))
 
 
-def _object_orders(vocabulary: Vocabulary) -> Iterator[tuple[str, dict[str, str], str]]:
-    """(what happened, name as read -> name as meant, the order meant as `convert --object-order` has it)."""
-    objects = vocabulary.objects
-    if vocabulary.coco_ids:
-        alphabetical = vocabulary.alphabetical_objects
-        by_id = vocabulary.coco_names
-        in_coco = dict(enumerate(objects))
-        what = "objects, in alphabetical order, were read in COCO order"
-        yield what, dict(zip(objects, alphabetical, strict=True)), "alphabetical"
-        what = "objects, in COCO order, were read in alphabetical order"
-        yield what, dict(zip(alphabetical, objects, strict=True)), "coco"
-        what = "objects, COCO ids 1-90, were read as places 0-79"
-        yield what, {in_coco[number]: name for number, name in by_id.items() if number in in_coco}, "coco-id"
-    yield "objects, counted from 1, were read from 0", {wrong: right for right, wrong in pairwise(objects)}, "coco-1"
-    yield "objects, counted from 0, were read from 1", dict(pairwise(objects)), "coco"
-
-
-def _objects(names: Mapping[str, str]) -> Callable[[TripletClass], TripletClass | None]:
-    def apply(name: TripletClass) -> TripletClass | None:
-        if name.label is None:
-            return name
-        return triplet_class(name.verb, name.role, names[name.label]) if name.label in names else None
-
-    return apply
-
-
-def _verbs(names: Mapping[str, str]) -> Callable[[TripletClass], TripletClass | None]:
-    return lambda name: triplet_class(names[name.verb], name.role, name.label) if name.verb in names else None
-
-
-def _roles(names: Mapping[tuple[str, str], tuple[str, str]]) -> Callable[[TripletClass], TripletClass | None]:
-    return lambda name: TripletClass(*names[name[:2]], name.label) if name[:2] in names else None
+def _before(names: Sequence[str]) -> dict[str, str]:
+    """Each name -> the one before it."""
+    return {after: before for before, after in pairwise(names)}

@@ -1,46 +1,66 @@
 """What a model says about the ground truth: how sure it is of each prediction, by its own right and wrong ones.
 
 Scores of two models, or of two classes, cannot be compared. So a prediction is placed among the right ones and among
-the wrong ones of its own class and model; and a model is only heard about classes that it finds.
+the wrong ones of its own class and model; and a model is only asked about classes that it finds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import blocks_of, first_largest
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.tally import Tally
 from hoicli.records.kit import Bools, Floats, Ints, expanded, find, joined
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.records.scenes import Scenes
 
 
 @dataclass(frozen=True)
-class Levels:
-    """How sure a model must be. confident: the least share of a class's true positives that score no higher than a
+class Rules:
+    """What is a candidate. same: the IoU from which on two boxes of a label are one. votes: how many models must say
+    so, None for all of them. confident: the least share of a class's true positives that score no higher than a
     confident prediction. dismissed: the largest share of its false positives that score lower than one that is not
-    confident and says no. known: the AP of a class, in [0, 1], from which on the model is heard about it."""
+    confident and says no. known: the AP of a class, in [0, 1], from which on the model is asked about it."""
 
+    same: float = 0.7
+    votes: int | None = None
     confident: float = 0.5
     dismissed: float = 0.9
     known: float = 0.2
 
+    def __post_init__(self) -> None:
+        for name in ("same", "confident", "dismissed", "known"):
+            value = getattr(self, name)
+            if not (0 < value <= 1 if name == "same" else 0 <= value <= 1):
+                scale = "in percent, from 0 to 100" if name == "known" else "from 0 to 1"
+                raise UsageError(f"{arg(name, 100 * value if name == 'known' else value)}: give a number {scale}")
 
+    def of(self, models: int) -> Rules:
+        """The rules with the votes in force. Raises `UsageError` for more votes than models."""
+        votes = models if self.votes is None else self.votes
+        if models and not 1 <= votes <= models:
+            raise UsageError(f"{arg('votes', votes)}: give a whole number from 1 to {models}, the number of models")
+        return replace(self, votes=votes)
+
+
+@dataclass(frozen=True)
 class Opinion:
-    """A model's predictions matched under a protocol, all in one batch."""
+    """A model's predictions matched under a protocol, all in one batch, and counted in a tally; ap [interactions] of
+    each class, in [0, 1]."""
 
-    def __init__(self, name: str, batch: Batch, found: Outcomes, protocol: Protocol, ap: Floats) -> None:
-        """ap [interactions]: the AP of each class in [0, 1]."""
-        self.name = name
-        self.batch = batch
-        self.found = found
-        self.protocol = protocol
-        self.ap = ap
+    name: str
+    batch: Batch
+    found: Outcomes
+    tally: Tally
+    protocol: Protocol
+    ap: Floats
 
     @property
     def scenes(self) -> Scenes:
@@ -125,20 +145,20 @@ class Opinion:
             found.append((pair[keep], row[keep]))
         return joined([part[0] for part in found], np.int64), joined([part[1] for part in found], np.int64)
 
-    def strays(self, levels: Levels, background: float) -> Ints:
-        """The confident false positives of classes the model is heard about that overlap no annotated triplet of
+    def strays(self, rules: Rules, background: float) -> Ints:
+        """The confident false positives of classes the model is asked about that overlap no annotated triplet of
         their class by more than `background`, ascending."""
         stray = self.found.code == FALSE_POSITIVE
         near = np.minimum(self.found.iou_subject, self.found.iou_object) > background
         stray[self.found.row[near]] = False
         stray &= ~self.belongs
-        stray &= (self.sure >= levels.confident) & self.heard(levels)[self.scenes.interaction]
+        stray &= (self.sure >= rules.confident) & self.knows(rules)[self.scenes.interaction]
         return np.flatnonzero(stray)
 
-    def heard(self, levels: Levels) -> Bools:
-        """[interactions] the classes that the model is heard about."""
-        heard: Bools = self.ap >= levels.known
-        return heard
+    def knows(self, rules: Rules) -> Bools:
+        """[interactions] the classes that the model is asked about."""
+        knows: Bools = self.ap >= rules.known
+        return knows
 
     def annotated_box(self, boxes: Ints) -> Ints:
         """[M] the ground-truth box of the same label that each predicted box (or -1) overlaps most, and enough; -1 for

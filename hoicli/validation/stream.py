@@ -1,38 +1,47 @@
-"""What makes numbers quietly wrong: one stream of records checked, or two of them side by side."""
+"""What makes numbers quietly wrong: one stream of records checked, or two of them side by side.
+
+A batch of lines is checked as columns; where one of its lines is bad, they are checked one by one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cache
-from itertools import combinations, islice
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, islice, repeat
+from typing import Any
 
 import numpy as np
+import orjson
 
+from hoicli.errors import DataError
 from hoicli.evaluation.box_conventions import BoxEvidence
-from hoicli.evaluation.run import gathered
+from hoicli.evaluation.match_stream import match_problems
+from hoicli.evaluation.run import gathered, no_image_twice
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.boxes import MOST_INVERTED
-from hoicli.records.columns import BATCH
-from hoicli.records.intake import ErrorPolicy
-from hoicli.validation.batches import pixels
-from hoicli.validation.checking import Checker, Checking
+from hoicli.records.columns import BATCH, attempt
+from hoicli.records.image import UNKNOWN_LABEL, problems, result_problems
+from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.kit import Floats, Growing, starts_of
+from hoicli.records.parsing import Problem, Record, is_number, parse
+from hoicli.validation.batches import About, Checked, checked_images, pixels
 from hoicli.validation.checks import Findings
-from hoicli.validation.facts import Facts
-from hoicli.validation.labels import DISTINCT, LabelEvidence
+from hoicli.validation.faults import Cases, box_faults, label_faults, size_faults, triplet_faults
+from hoicli.validation.labels import DISTINCT, ClassCounts, LabelEvidence, classes_of, counted_as
 from hoicli.vocabulary.labels import Vocabulary
 
 
 @dataclass(frozen=True)
 class Validation:
     """What is wrong with a stream of so many lines. verdict: whose labels it most likely has, and in which order; ""
-    where it has none, or any will do. facts: what it says of its images, None unless asked for."""
+    where it has none, or any will do. facts: what it says of its images by id, none unless asked for."""
 
     findings: Findings
     lines: int
     verdict: str
-    facts: Facts | None
+    facts: Mapping[str, About]
 
 
 def validate_images(
@@ -40,7 +49,7 @@ def validate_images(
     vocabulary: Vocabulary | None,
     name: str,
     *,
-    truth: Facts | None = None,
+    truth: Mapping[str, About] | None = None,
     facts: bool = False,
 ) -> Validation:
     """A stream of records called `name`, checked to its end; a large plain file in several processes.
@@ -49,39 +58,196 @@ def validate_images(
     the stream says of its images, as ground truth for another.
     """
 
-    def check(part: Iterable[Line]) -> Checking:
-        before = cache(part.lines_before) if isinstance(part, Stream) else lambda: 0
-        checker, following = Checker(vocabulary, truth, annotations=facts, before=before), iter(part)
+    def check(part: Iterable[Line], _: ErrorPolicy) -> Checking:
+        checker, following = Checker(vocabulary, truth, facts=facts), iter(_numbered(part))
         with no_garbage_collection():
             while batch := list(islice(following, BATCH)):
                 checker.add(batch)
         return checker.found
 
-    if isinstance(lines, Stream):
-        found, *others = gathered(lambda part, _: check(part), lines, ErrorPolicy(), _independent)
-    else:
-        found, others = check(lines), []
+    of_file = isinstance(lines, Stream)
+    found, *others = gathered(check, lines, ErrorPolicy(), _independent) if of_file else [check(lines, ErrorPolicy())]
     for other in others:
         found.merge(other)
-    return _concluded(found, vocabulary, name, truth, facts=facts)
+    return _concluded(found, vocabulary, name, truth)
+
+
+def _numbered(part: Iterable[Line]) -> Iterable[Line]:
+    """The lines of a share of a file with their numbers in the file."""
+    before = part.lines_before() if isinstance(part, Stream) else 0
+    return (replace(line, number=line.number + before) for line in part) if before else part
+
+
+@dataclass
+class Checking:
+    """What is found in a stream, or in a part of it.
+
+    scored: whether it is of predictions, None before its first triplet; score: the first of the scores; varied: whether
+    there are others. images: those that came, and are in the ground truth if there is one. compared: those whose best
+    predictions have the boxes in `best`. unsure: a record before the first triplet was checked by itself, so that what
+    comes before this part matters.
+    """
+
+    findings: Findings = field(default_factory=Findings)
+    lines: int = 0
+    scored: bool | None = None
+    score: float | None = None
+    varied: bool = False
+    triplets: int = 0
+    boxes: int = 0
+    classes: ClassCounts = field(default_factory=ClassCounts)
+    images: list[str] = field(default_factory=list)
+    facts: dict[str, About] = field(default_factory=dict)
+    compared: list[str] = field(default_factory=list)
+    best: Growing = field(default_factory=lambda: Growing(subject=np.float64, object=np.float64))
+    unsure: bool = False
+
+    def merge(self, other: Checking) -> None:
+        """Add what is found in the part that follows."""
+        self.scored = other.scored if self.scored is None else self.scored
+        self.varied |= other.varied or (None not in (self.score, other.score) and self.score != other.score)
+        self.score = other.score if self.score is None else self.score
+        self.lines += other.lines
+        self.triplets += other.triplets
+        self.boxes += other.boxes
+        self.images += other.images
+        self.facts |= other.facts
+        self.compared += other.compared
+        for mine, theirs in ((self.findings, other.findings), (self.classes, other.classes), (self.best, other.best)):
+            mine.merge(theirs)  # type: ignore[arg-type]
 
 
 def _independent(parts: list[Checking]) -> bool:
     """Whether what is found in the parts of a stream is what is found in the whole: no image is in two of them, all are
     predictions or none is, and none has more classes than are counted."""
-    if len({part.scored for part in parts} - {None}) > 1 or any(part.unsure for part in parts[1:]):
-        return False
-    if any(len(part.classes.weights) >= DISTINCT for part in parts):
-        return False
-    return all(
-        one.images.keys().isdisjoint(other.images)
-        and (bool(one.images or other.images) or not ((one.seen >= 0) & (other.seen >= 0)).any())
-        for one, other in combinations(parts, 2)
+    return (
+        len({part.scored for part in parts} - {None}) <= 1
+        and not any(part.unsure for part in parts[1:])
+        and all(len(part.classes.weights) < DISTINCT for part in parts)
+        and no_image_twice(part.images for part in parts)
     )
 
 
+class Checker:
+    """Checks lines; `found` is what is found."""
+
+    def __init__(self, vocabulary: Vocabulary | None, truth: Mapping[str, About] | None, *, facts: bool) -> None:
+        """facts: gather them."""
+        self._vocabulary, self._truth, self._facts = vocabulary, truth, facts
+        self.found = Checking()
+        self._labels = None if vocabulary is None else LabelEvidence(vocabulary, self.found.classes)
+        self._register: ImageRegister | None = None
+
+    def add(self, lines: list[Line]) -> None:
+        """The lines that follow."""
+        self.found.lines += len(lines)
+        scored = _scored(lines) if self.found.scored is None else self.found.scored
+        build = partial(checked_images, vocabulary=self._vocabulary, scored=bool(scored), sound=False)
+        batch = attempt(build, lines)
+        if batch is None:
+            self._add_carefully(lines)
+        else:
+            self.found.scored = scored
+            self._add_good(batch)
+
+    def _add_carefully(self, lines: list[Line]) -> None:
+        """Lines of which one at least is bad, or no record of an image."""
+        good: list[Line] = []
+        for line in lines:
+            try:
+                record = parse(line)
+            except DataError as error:
+                self.found.findings.add(error.code, str(error))
+                continue
+            found = self._problems(record)
+            if found is None:
+                good.append(line if self.found.scored else _without_other_scores(line, record))
+                continue
+            self._add_good_lines(good)
+            good = []
+            for problem in found:
+                self.found.findings.add(problem.code, partial(_said, problem, line))
+            if self._labels is not None and not _is_other(record):
+                self._labels.add(classes_of(record))
+        self._add_good_lines(good)
+
+    def _problems(self, record: Record) -> Iterable[Problem] | None:
+        """What is wrong with a record; None for that of an image with nothing but unknown labels."""
+        if "metric" in record:
+            return result_problems(record)
+        if _is_other(record):
+            return () if self._vocabulary is None else match_problems(record, self._vocabulary)
+        if self.found.scored is None:
+            self.found.scored = _says_scores(record)
+            self.found.unsure |= self.found.scored is None
+        found = problems(record, self._vocabulary, scored=bool(self.found.scored))
+        unknown, count = None, 0  # the first of them stands for all: there may be millions
+        for problem in found:
+            if problem.code != UNKNOWN_LABEL:
+                return chain(repeat(unknown or problem, count), [problem], found)
+            unknown, count = unknown or problem, count + 1
+        return None
+
+    def _add_good_lines(self, lines: list[Line]) -> None:
+        if lines:
+            self._add_good(checked_images(lines, self._vocabulary, scored=bool(self.found.scored), sound=True))
+
+    def _add_good(self, batch: Checked) -> None:
+        """Records in which nothing is wrong but unknown labels."""
+        found, truth, scored = self.found, self._truth or {}, bool(self.found.scored)
+        self._add_images(batch)
+        theirs = [truth[image_id].size if image_id in truth else None for image_id in batch.image_ids]
+        sizes = [own or other for own, other in zip(batch.sizes, theirs, strict=True)]
+        for cases in chain(
+            label_faults(batch, self._vocabulary, scored=scored),
+            size_faults(batch, theirs),
+            box_faults(batch, sizes),
+            triplet_faults(batch, self._vocabulary, scored=scored),
+        ):
+            self._add_cases(batch, cases)
+        found.boxes += int(np.count_nonzero(~batch.whole[batch.image_of_box]))
+        found.triplets += len(batch.score)
+        if scored and len(batch.score):
+            if found.score is None:
+                found.score = batch.record(int(batch.image_of_hoi[0]))["hois"][0]["score"]
+            found.varied = found.varied or bool((batch.score != found.score).any())
+        if self._labels is not None:
+            self._labels.add_all(batch)
+            if truth:
+                self._compare(self._labels, batch, truth)
+        if self._facts:
+            classes = [] if self._vocabulary is None else counted_as(batch.classes[0], self._vocabulary)
+            found.facts |= batch.about(classes)
+
+    def _add_images(self, batch: Checked) -> None:
+        """Images that the ground truth does not have, and images that occur twice, are findings."""
+        if self._register is None:
+            self._register = ImageRegister(self._truth, dumps=bool(self.found.scored))
+        if self._register.add_all(batch.image_ids, list(batch.lines)):
+            self.found.images += batch.image_ids
+            return
+        for image_id, line in zip(batch.image_ids, batch.lines, strict=True):
+            try:
+                self._register.add(image_id, line)
+                self.found.images.append(image_id)
+            except DataError as error:
+                self.found.findings.add(error.code, str(error))
+
+    def _compare(self, labels: LabelEvidence, batch: Checked, truth: Mapping[str, About]) -> None:
+        """The best prediction of each image beside what is annotated there."""
+        best = labels.compare(batch, truth)
+        boxes = np.append(batch.boxes, np.full((1, 4), np.nan), axis=0)  # the last is that of no object
+        self.found.compared += [batch.image_ids[image] for image in batch.image_of_hoi[best].tolist()]
+        self.found.best.add(subject=boxes[batch.subject[best]].ravel(), object=boxes[batch.object[best]].ravel())
+
+    def _add_cases(self, batch: Checked, cases: Cases) -> None:
+        if len(cases.image):
+            place = batch.lines[int(cases.image[0])].place
+            self.found.findings.add(cases.check, partial(cases.first, place), len(cases.image))
+
+
 def _concluded(
-    found: Checking, vocabulary: Vocabulary | None, name: str, truth: Facts | None, *, facts: bool
+    found: Checking, vocabulary: Vocabulary | None, name: str, truth: Mapping[str, About] | None
 ) -> Validation:
     """What only the whole stream can tell, added to its findings."""
     findings = found.findings
@@ -93,34 +259,64 @@ def _concluded(
         findings.remove("relative-box")
     if found.triplets > 1 and found.score is not None and not found.varied:
         findings.add("all-scores-equal", f"{name}: every score is {found.score}", found.triplets)
-    if truth is not None:
-        missing = np.flatnonzero(found.seen < 0)
-        if len(missing):
-            first = next(islice(truth.ids, int(missing[0]), None))
-            findings.add("image-without-predictions", f"{name}: no line for {first!r}", len(missing))
     labels = None if vocabulary is None else LabelEvidence(vocabulary, found.classes)
     doubt = None if labels is None else labels.finding(name)
+    if truth is not None:
+        seen = set(found.images)
+        if missing := [image_id for image_id in truth if image_id not in seen]:
+            findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
     if doubt is not None:
         findings.add(doubt.check, doubt.example, doubt.count, doubt.fix)
     off = None if truth is None else _boxes_beside(truth, found).finding()
     if off is not None:
         findings.add("boxes-off-ground-truth", f"{name}: {off[0]}", off[1])
-    return Validation(
-        findings=findings,
-        lines=found.lines,
-        verdict="" if labels is None else labels.verdict(),
-        facts=found.annotations.facts(found.images) if facts else None,
-    )
+    return Validation(findings, found.lines, "" if labels is None else labels.verdict(), found.facts)
 
 
-def _boxes_beside(truth: Facts, found: Checking) -> BoxEvidence:
+def _boxes_beside(truth: Mapping[str, About], found: Checking) -> BoxEvidence:
     """The boxes of the best predictions with those that are annotated."""
-    image = found.best["image"]
+    images = [truth[image_id] for image_id in found.compared]
+    counts = [len(about.boxes) for about in images]
+    nothing: Floats = np.zeros((0, 4))
     return BoxEvidence(
         subject=found.best["subject"].reshape(-1, 4),
         object=found.best["object"].reshape(-1, 4),
-        annotated=truth.boxes,
-        start=truth.box_start[image],
-        count=truth.box_count[image],
-        size=pixels([*truth.sizes, None])[truth.size[image]],
+        annotated=np.concatenate([nothing, *(about.boxes for about in images)]),
+        start=starts_of(counts)[:-1],
+        count=np.array(counts, dtype=np.int64),
+        size=pixels([about.size for about in images]),
     )
+
+
+def _said(problem: Problem, line: Line) -> str:
+    return str(problem.error(line.place))
+
+
+def _scored(lines: list[Line]) -> bool | None:
+    """Whether lines that are all records of images are predictions, None without any triplet."""
+    for line in lines:
+        record = attempt(lambda lines: orjson.loads(lines[0].data), [line])
+        said = _says_scores(record) if type(record) is dict else None
+        if said is not None:
+            return said
+    return None
+
+
+def _says_scores(record: Record) -> bool | None:
+    """Whether a record is of predictions; None if it has no triplets."""
+    hois = record.get("hois")
+    return any(isinstance(hoi, dict) and "score" in hoi for hoi in hois) if isinstance(hois, list) and hois else None
+
+
+def _is_other(record: Record) -> bool:
+    """Whether a record is a result row or a match record."""
+    return "metric" in record or ("predictions" in record and "gt" in record)
+
+
+def _without_other_scores(line: Line, record: Record) -> Line:
+    """The line of a record of a stream without scores, where a score may be anything: without those that are none."""
+    hois: list[dict[str, Any]] = record["hois"]
+    if all(hoi.get("score") is None or is_number(hoi["score"]) for hoi in hois):
+        return line
+    hois = [hoi if is_number(hoi.get("score")) else {**hoi, "score": None} for hoi in hois]
+    return replace(line, data=orjson.dumps({**record, "hois": hois}))

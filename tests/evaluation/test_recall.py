@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.evaluation.recall_means import Parts, harmonic
+from hoicli.evaluation.recall_measured import Parts, harmonic
 from hoicli.records.boxes import iou
 from tests.evaluation.recall_scenes import rows, values, written
 from tests.support.graphs import OBJECTS, VERBS, Record, predictions, truth
@@ -129,6 +129,13 @@ def test_unseen_are_the_triplets_that_training_lacks(hoicli: Hoicli, tmp_path: P
     other = [row for row in rows(hoicli, files, "--train", files["gt"], "--k", "1") if row["metric"] == "zR@1"]
     assert (other[0]["value"], other[0]["n"]) == (None, 0)
     assert other[0]["signature"] != unseen["signature"]
+
+
+def test_some_metrics_alone(hoicli: Hoicli) -> None:
+    files = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", "--bootstrap", "20")
+    every = [json.loads(line) for line in hoicli("recall", *files).out.splitlines()]
+    some = [json.loads(line) for line in hoicli("recall", *files, "--metric", "F1,mR").out.splitlines()]
+    assert some == [row for name in ("F1", "mR") for row in every if row["metric"].startswith(f"{name}@")]
 
 
 def test_nothing_to_find(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -266,6 +273,8 @@ def test_processes_change_no_byte(hoicli: Hoicli, tmp_path: Path, monkeypatch: p
             "--k 101: openpsg ranks 100 predictions without graph constraint; give --k up to 100, or "
             "--graph-constraint",
         ),
+        (("--metric", "R,P"), "--metric P: choose from R, mR, zR, F1"),
+        (("--metric", "zR"), "--metric zR: is of unseen triplets; give --split or --train"),
         (("--split", "uo", "--train", "gt.jsonl"), "--split, --train: both say which triplets are unseen; keep one"),
         (
             ("--dataset", "vcoco"),

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.boxes import iou
-from hoicli.validation.audit import KINDS, Audit, Rules
+from hoicli.validation.audit import KINDS, Audit
 from hoicli.validation.audit_rows import AuditRows
-from hoicli.validation.opinions import Levels
+from hoicli.validation.opinions import Rules
 from tests.support.kernel import Record, ground_truth, lines
 from tests.support.project import FIXTURES, Hoicli
 from tests.support.strategies import datasets
@@ -181,7 +181,7 @@ def test_a_model_is_not_heard_about_a_class_that_it_does_not_find() -> None:
     models = two_models(truth)
     truth[2]["hois"].append({"subject": 0, "object": 1, "verb": "straddle"})
     assert candidates(audited(truth, *models)) == []
-    known = Rules(levels=Levels(known=0.0))
+    known = Rules(known=0.0)
     assert [row["verb"] for row in candidates(audited(truth, *models, rules=known))] == ["straddle"]
 
 
@@ -207,7 +207,7 @@ def test_duplicates_are_every_two_boxes_of_a_label_that_overlap(case: tuple[list
 @settings(max_examples=40, deadline=None)
 def test_the_order_of_lines_changes_nothing(case: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = case
-    rules = Rules(same=0.3, levels=Levels(0.0, 1.0, 0.0))
+    rules = Rules(same=0.3, confident=0.0, dismissed=1.0, known=0.0)
     rows = audited(truth, predictions, predictions[:2], rules=rules)
     assert audited(truth[::-1], predictions[::-1], predictions[:2][::-1], rules=rules) == rows
 

@@ -17,9 +17,8 @@ import pytest
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line, Stream
 from hoicli.validation import stream as stream_room
-from hoicli.validation.checking import Checking
 from hoicli.validation.checks import CHECKS
-from hoicli.validation.stream import Validation, validate_images
+from hoicli.validation.stream import Checking, Validation, validate_images
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, Hoicli
 from tests.validation.twin import Twin
