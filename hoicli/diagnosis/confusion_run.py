@@ -191,7 +191,7 @@ def _of_predictions(
     def gather(lines: Iterable[Line], shared: ErrorPolicy) -> tuple[Tally, Coverage, list[Confusing]]:
         tally, coverage = Tally([], classes), Coverage()
         parts = [Confusing(truth, view) for view in wanted]
-        for batch, outcomes in matched_batches(lines, truth, wanted, filters, shared, all_boxes=True):
+        for batch, outcomes in matched_batches(lines, truth, wanted, filters, shared):
             coverage.add(batch)
             tally.add_batch(batch, {})
             for view, columns in zip(wanted, parts, strict=True):

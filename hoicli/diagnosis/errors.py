@@ -106,7 +106,7 @@ class Typed:
 
 
 def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
-    """The batch (made with `all_boxes`) and its outcomes as `Located`."""
+    """The batch and its outcomes as `Located`."""
     scenes, truth = batch.predictions, batch.truth.scenes
     before = batch.truth.counted_before(protocol)
     start, end = truth.hoi_start[batch.image], truth.hoi_start[batch.image + 1]

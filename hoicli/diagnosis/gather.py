@@ -48,7 +48,7 @@ def typed_batches(
 ) -> Iterator[tuple[Batch, Located, ErrorTypes]]:
     """Each batch of predictions with the type of each. protocol: a view of the one that defines them, or None."""
     protocol = protocol or protocol_of(truth.vocabulary)
-    for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy, all_boxes=True):
+    for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy):
         found = located(batch, outcomes[protocol.key], protocol)
         yield batch, found, types_of(found, reading)
 
@@ -111,9 +111,7 @@ def match_and_diagnose(
         kept = collector() if collector else None
         found = Gathered(tally, diagnoses, Coverage(), kept)
         read = reader(kept, part, shared) if reader else None
-        for batch, outcomes in matched_batches(
-            part, truth, every, filters, shared, all_boxes=bool(diagnosed), read=read
-        ):
+        for batch, outcomes in matched_batches(part, truth, every, filters, shared, read=read):
             found.coverage.add(batch)
             found.tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
             for number, diagnosis in enumerate(diagnoses):

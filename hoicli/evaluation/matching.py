@@ -44,9 +44,8 @@ class Outcomes:
 class Batch(Pairing):
     """A batch of images, matched under any protocol and filters, each once."""
 
-    def __init__(self, predictions: Scenes, truth: GroundTruth, *, all_boxes: bool = False) -> None:
-        """As `Pairing`."""
-        super().__init__(predictions, truth, all_boxes=all_boxes)
+    def __init__(self, predictions: Scenes, truth: GroundTruth) -> None:
+        super().__init__(predictions, truth)
         self._bests: dict[tuple[Protocol, Filters], Outcomes] = {}
         self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}
         self._slices: dict[Slice, Bools] = {}

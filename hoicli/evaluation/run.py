@@ -74,11 +74,9 @@ def matched_batches(
     filters: Filters,
     policy: ErrorPolicy,
     *,
-    all_boxes: bool = False,
     read: Iterable[Scenes] | None = None,
 ) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
-    """Each batch of predictions with its outcomes under every protocol (`all_boxes`: see `Batch`). read: the lines, by
-    a reader of the caller's.
+    """Each batch of predictions with its outcomes under every protocol. read: the lines, by a reader of the caller's.
 
     Raises `DataError` for a bad line or an image that the ground truth does not have.
     """
@@ -86,7 +84,7 @@ def matched_batches(
         if read is None:
             read = read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position)
         for scenes in read:
-            batch = Batch(scenes, truth, all_boxes=all_boxes)
+            batch = Batch(scenes, truth)
             yield batch, match_all(batch, protocols, filters)
 
 
@@ -122,7 +120,7 @@ def matched_lines(
     def make(scenes: Scenes) -> MatchedLines | None:
         if not all(image_id in truth.position for image_id in scenes.image_ids):
             return None
-        batch, coverage = Batch(scenes, truth, all_boxes=True), Coverage(boxes=kept.further())
+        batch, coverage = Batch(scenes, truth), Coverage(boxes=kept.further())
         coverage.add(batch)
         kept.add(coverage.boxes.images)
         records = match_records(batch, match_all(batch, protocols, filters), protocols, filters, partial=partial)

@@ -63,7 +63,7 @@ class Audit:
                 return concatenate(found, vocabulary)
 
         parts = gathered(read, stream, policy, lambda parts: no_image_twice(part.image_ids for part in parts))
-        batch = Batch(concatenate(parts, vocabulary), truth, all_boxes=True)
+        batch = Batch(concatenate(parts, vocabulary), truth)
         coverage.add(batch)
         tally = self.tally(batch)
         check_counted(tally, vocabulary, stream.name, allowed=self.filters.allow_uncounted)

@@ -65,8 +65,9 @@ def validate_images(
                 checker.add(batch)
         return checker.found
 
-    of_file = isinstance(lines, Stream)
-    found, *others = gathered(check, lines, ErrorPolicy(), _independent) if of_file else [check(lines, ErrorPolicy())]
+    policy = ErrorPolicy()
+    parts = gathered(check, lines, policy, _independent) if isinstance(lines, Stream) else [check(lines, policy)]
+    found, *others = parts
     for other in others:
         found.merge(other)
     return _concluded(found, vocabulary, name, truth)

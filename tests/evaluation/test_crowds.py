@@ -24,7 +24,7 @@ from tests.support.kernel import HICO, Record, lines
 Data = tuple[list[Record], list[Record]]
 
 
-def outcomes(data: Data, vocabulary: Vocabulary, *, all_boxes: bool = True) -> list[Any]:
+def outcomes(data: Data, vocabulary: Vocabulary, *, of_boxes: bool = True) -> list[Any]:
     """All that is said of the predictions under every protocol of the dataset."""
     truth, predictions = data
     batches = read_scenes(lines(truth), vocabulary, scored=False, policy=ErrorPolicy())
@@ -33,11 +33,9 @@ def outcomes(data: Data, vocabulary: Vocabulary, *, all_boxes: bool = True) -> l
     return [
         (
             {name: [column.tolist() for column in vars(found).values()] for name, found in by_protocol.items()},
-            [batch.box_matches(protocol) for protocol in chosen] if all_boxes else [],
+            [batch.box_matches(protocol) for protocol in chosen] if of_boxes else [],
         )
-        for batch, by_protocol in matched_batches(
-            lines(predictions), annotated, chosen, Filters(), ErrorPolicy(), all_boxes=all_boxes
-        )
+        for batch, by_protocol in matched_batches(lines(predictions), annotated, chosen, Filters(), ErrorPolicy())
     ]
 
 
@@ -80,7 +78,7 @@ def test_memory_of_a_crowd_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         data = crowded(count)
         tracemalloc.start()
         try:
-            ((by_protocol, _),) = outcomes(data, HICO, all_boxes=False)
+            ((by_protocol, _),) = outcomes(data, HICO, of_boxes=False)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()
@@ -88,9 +86,8 @@ def test_memory_of_a_crowd_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert peaks[2] < 20 * peaks[1]  # of 64 times as many pairs
 
 
-@pytest.mark.parametrize(("all_boxes", "what"), [(True, "boxes"), (False, "triplets of one class")])
-def test_too_large_a_crowd_is_refused(all_boxes: bool, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", 10)
-    monkeypatch.setattr(pairing, "MOST_PAIRS", 24)
-    with pytest.raises(DataError, match=f"image 'a': .* pairs of predicted and annotated {what}, at most 24"):
-        outcomes(crowded(5), HICO, all_boxes=all_boxes)
+@pytest.mark.parametrize(("most", "what"), [(24, "triplets of one class"), (99, "boxes")])
+def test_too_large_a_crowd_is_refused(most: int, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairing, "MOST_PAIRS", most)
+    with pytest.raises(DataError, match=f"image 'a': .* pairs of predicted and annotated {what}, at most {most}"):
+        outcomes(crowded(5), HICO)

@@ -126,7 +126,7 @@ def test_boxes_match_those_of_one_label_and_a_dropped_triplet_takes_its_boxes_wi
 
 
 def batch_of(truth: Record, predicted: Record) -> Batch:
-    every = matched_batches(lines([predicted]), ground_truth([truth]), [], Filters(), ErrorPolicy(), all_boxes=True)
+    every = matched_batches(lines([predicted]), ground_truth([truth]), [], Filters(), ErrorPolicy())
     return next(batch for batch, _ in every)
 
 

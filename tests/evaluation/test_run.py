@@ -92,7 +92,7 @@ def test_an_image_that_the_ground_truth_does_not_have() -> None:
 def test_boxes_are_matched_where_they_are_asked_for() -> None:
     truth = ground_truth([image("a", 0, 0)])
     ((batch, outcomes),) = matched_batches(
-        lines([{**image("a", 0, 0)}]), truth, [PROTOCOLS["diag"]], Filters(), ErrorPolicy(), all_boxes=True
+        lines([{**image("a", 0, 0)}]), truth, [PROTOCOLS["diag"]], Filters(), ErrorPolicy()
     )
     assert list(outcomes) == ["diag"]
     assert batch.box_matches(PROTOCOLS["hico"]) == [[0], [1]]
