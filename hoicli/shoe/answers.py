@@ -94,16 +94,14 @@ class AnswerCache:
         """Store answers; when this returns, they are on disk. Raises `DataError` if they cannot be written."""
         with self._adding:
             for answer in answers:
-                if answer.rating is not None:
-                    self._know(answer.key, answer.rating, answer.date)
+                self._know(answer)
             if not self.on_disk or not answers:
                 return
             try:
                 with self._locked():
                     self._read_on()
-                    left = memoryview(
-                        (b"\n" if self._ends_inside_a_line else b"") + b"".join(answer.line() for answer in answers)
-                    )
+                    lines = b"".join(answer.line() for answer in answers)
+                    left = memoryview(b"\n" + lines if self._ends_inside_a_line else lines)
                     while left:
                         left = left[os.write(self._file, left) :]
                     os.fsync(self._file)
@@ -115,10 +113,11 @@ class AnswerCache:
         """Close the file."""
         os.close(self._file)
 
-    def _know(self, key: Key, rating: int, date: str | None) -> None:
-        self._ratings.setdefault(key, rating)
-        if date is not None:
-            self._days.setdefault(key[:2], set()).add(date)
+    def _know(self, answer: Answer) -> None:
+        if answer.rating is not None:
+            self._ratings.setdefault(answer.key, answer.rating)
+            if answer.date is not None:
+                self._days.setdefault(answer.key[:2], set()).add(answer.date)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -145,44 +144,23 @@ class AnswerCache:
         data = b""
         while part := os.pread(self._file, 1 << 24, self._read_to + len(data)):
             data += part
-        found = _Lines(data, self._lines + 1)
-        if found.damaged:
-            problem = f"no answer of a model (model, setup, pos, a, b, rating); is this the file for {arg('cache')}?"
-            raise DataError(problem, place=f"{self._path}:{found.damaged[0]}")
-        for known in found.known:
-            self._know(*known)
-        self.cut += found.cut
+        for number, line in enumerate(data.split(b"\n"), start=self._lines + 1):
+            try:
+                if line.strip():
+                    self._know(_parsed(line))
+            except (KeyError, TypeError, ValueError) as error:
+                if not isinstance(error, orjson.JSONDecodeError) or not line.startswith(_BEGINNING[: len(line)]):
+                    problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for"
+                    raise DataError(f"{problem} {arg('cache')}?", place=f"{self._path}:{number}") from None
+                self.cut += 1
         self._read_to += len(data)
         self._lines += data.count(b"\n")
-        self._ends_inside_a_line = found.unfinished or (self._ends_inside_a_line and not data)
+        if data:
+            self._ends_inside_a_line = not data.endswith(b"\n")
 
 
-class _Lines:
-    """The content of lines: the `known` ratings, how many lines were `cut` off, the numbers of `damaged` lines (not
-    answers), and whether the last line is `unfinished`."""
-
-    def __init__(self, data: bytes, first: int = 1) -> None:
-        """first: the number of the first line."""
-        self.cut = 0
-        self.known: list[tuple[Key, int, str | None]] = []
-        self.damaged: list[int] = []
-        self.unfinished = bool(data) and not data.endswith(b"\n")
-        for number, line in enumerate(data.split(b"\n"), start=first):
-            try:
-                key, rating, date = _parsed(line)
-            except orjson.JSONDecodeError:
-                if line.strip() and line.startswith(_BEGINNING[: len(line)]):
-                    self.cut += 1
-                elif line.strip():
-                    self.damaged.append(number)
-            except (KeyError, TypeError, ValueError):
-                self.damaged.append(number)
-            else:
-                self.known += [(key, rating, date)] if rating is not None else []
-
-
-def _parsed(line: bytes) -> tuple[Key, int | None, str | None]:
-    """(key, rating, date) of a line. Raises `KeyError`, `TypeError` or ValueError for a line that is not an answer."""
+def _parsed(line: bytes) -> Answer:
+    """The question and the rating of a line. Raises `KeyError`, `TypeError` or ValueError for one that is no answer."""
     record = orjson.loads(line)
     model, setup, pos, a, b, rating = (record[name] for name in ("model", "setup", "pos", "a", "b", "rating"))
     if any(type(part) is not str for part in (model, setup, pos, a, b)) or not (rating is None or is_rating(rating)):
@@ -190,4 +168,4 @@ def _parsed(line: bytes) -> tuple[Key, int | None, str | None]:
     date = record.get("date")
     if date is not None and (type(date) is not str or not DATES.fullmatch(date)):
         raise ValueError
-    return (model, setup, pos, a, b), rating, date
+    return Answer(model, setup, pos, a, b, rating, date=date)

@@ -17,22 +17,18 @@ from typing import Any, NoReturn
 
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
-from hoicli.shoe.endpoint import Endpoint
+from hoicli.shoe.endpoint import Endpoint, one_line_of
 
 RETRIES = 8
 """Tries of a request that the server refuses temporarily or does not answer."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds before the second try, doubled for each further try, and their maximum."""
-LONGEST_RETRY_AFTER = 900.0
+LONGEST_RETRY_AFTER = 300.0
 """The most seconds that a server's Retry-After can make us wait at a time."""
-LONGEST_IN_ALL = 1800.0
-"""Seconds after which a request is given up instead of being sent again."""
 TOLD = 5.0
 """Seconds without an answer after which the user is told why nothing happens."""
 LONGEST_ANSWER = 1 << 20
 """Bytes of a response; a rating takes a few hundred, a model that writes out its reasoning some thousands."""
-NO_TEXT = "(half a character, which is no text)"
-"""In place of an answer that cannot be stored: it counts as one without a rating."""
 LONGEST_ERROR = 1 << 13
 """Bytes of an error response that are looked at."""
 
@@ -95,9 +91,6 @@ class Client:
                 now = time.monotonic()
                 if attempt == RETRIES:
                     raise self._error(f"{later}, {RETRIES} times") from None
-                if now + later.seconds - began > LONGEST_IN_ALL:
-                    problem = f"{later}, {attempt} times; it asks for {later.seconds:,.0f} s more, which is too long"
-                    raise self._error(problem) from None
                 if later.seconds >= TOLD:
                     self._tell(f"{later}; waiting for {later.seconds:,.0f} s, as it asks (Retry-After)")
                 elif now + wait - began >= TOLD:
@@ -198,23 +191,14 @@ def _reply(data: bytes) -> Reply:
     try:
         document = json.loads(data)
         text = document["choices"][0]["message"]["content"]
-        if isinstance(text, str) and not _is_unicode(text):
-            text = NO_TEXT
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         raise _LaterError("an answer that is no chat completion") from None
     usage = document.get("usage")
     counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
     prompt, completion = (count if type(count) is int and 0 <= count < 1 << 40 else None for count in counts)
-    return Reply(text if isinstance(text, str) else "", prompt, completion)
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text has no half of a character (a lone surrogate, as `"\\ud800"` in JSON), which no file can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    # Half a character (`"\\ud800"` in JSON), which no file can hold, becomes a question mark.
+    said = text.encode(errors="replace").decode() if isinstance(text, str) else ""
+    return Reply(said, prompt, completion)
 
 
 def _message(data: bytes) -> str:
@@ -226,12 +210,6 @@ def _message(data: bytes) -> str:
     except (ValueError, KeyError, TypeError, RecursionError):
         said = data.decode("utf-8", "replace")
     return str(said)
-
-
-def one_line_of(text: str) -> str:
-    """A text on one line, cut to 120 characters, for a message."""
-    line = " ".join(text[:1000].split())
-    return line if len(line) <= 120 else line[:117] + "..."
 
 
 def _retry_after(value: str | None) -> float:

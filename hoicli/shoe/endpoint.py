@@ -5,11 +5,10 @@ before it, may repeat the key in an error, a header or an answer. So every text 
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,8 +24,8 @@ LONGEST_SHOWN = 1 << 13
 FRAGMENT = 12
 """A text with this many consecutive letters and digits of the key counts as showing it."""
 DISGUISED = 6
-"""A key with fewer letters and digits (`x`, `none`, for local servers) occurs in too many words to search for its
-encoded forms."""
+"""A key with fewer letters and digits (`x`, `none`, for local servers) occurs in too many words to be looked for in any
+form but its own."""
 
 
 @dataclass(frozen=True)
@@ -66,30 +65,22 @@ class Endpoint:
         return self.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
 
     def shown(self, text: str) -> str:
-        """A text that is safe to print or store: without the key. The key itself is replaced by IN_ITS_PLACE. A text
-        that contains it in another form (in capitals, spaced out, in pieces of FRAGMENT letters or more, escaped as in
-        JSON, a URL or HTML, as base64 or hexadecimal digits) is WITHHELD."""
+        """A text that is safe to print or store: without the key, which is replaced by IN_ITS_PLACE. WITHHELD if it has
+        the key in capitals, spaced out, escaped as in JSON, a URL or HTML, or in pieces of FRAGMENT letters or more."""
         text = text[:LONGEST_SHOWN]
         if not self.key:
             return text
         text = text.replace(self.key, IN_ITS_PLACE)
-        return WITHHELD if any(part in view for view in _views(text) for part in self._parts) else text
+        plain = _ESCAPE.sub(lambda found: chr(int(found[1] or "20", 16)), text)
+        views = _letters(text), _letters(html.unescape(unquote(plain)))
+        return WITHHELD if any(part in view for part in self._parts for view in views) else text
 
     @cached_property
     def _parts(self) -> frozenset[str]:
-        """The strings that would show the key: FRAGMENT consecutive letters of it, in each of its forms."""
-        key = (self.key or "").encode()
-        if len(_letters(key.decode())) < DISGUISED:
-            return frozenset()
-        forms = [key.decode(), key.hex()]
-        for before in range(3):  # base64 depends on the number of bytes before it, and its ends on their neighbours
-            code = base64.b64encode(bytes(before) + key).decode()
-            forms.append(code[-(-before * 8 // 6) : (before + len(key)) * 8 // 6])
-        return frozenset(
-            letters[start : start + FRAGMENT]
-            for letters in map(_letters, forms)
-            for start in range(max(1, len(letters) - FRAGMENT + 1))
-        )
+        """The strings that would show the key: FRAGMENT consecutive letters of it."""
+        letters = _letters(self.key or "")
+        starts = range(max(1, len(letters) - FRAGMENT + 1)) if len(letters) >= DISGUISED else ()
+        return frozenset(letters[start : start + FRAGMENT] for start in starts)
 
 
 def request_fields(text: str | None, shown: Callable[[str], str] = str) -> dict[str, Any]:
@@ -101,10 +92,15 @@ def request_fields(text: str | None, shown: Callable[[str], str] = str) -> dict[
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        line = " ".join(str(text)[:1000].split())
-        line = line if len(line) <= 120 else line[:117] + "..."
-        raise UsageError(f"{arg('body', shown(line))}: give a JSON object, for example '{{\"max_tokens\": 50}}'")
+        given = arg("body", shown(one_line_of(str(text))))
+        raise UsageError(f"{given}: give a JSON object, for example '{{\"max_tokens\": 50}}'")
     return value
+
+
+def one_line_of(text: str) -> str:
+    """A text on one line, cut to 120 characters, for a message."""
+    line = " ".join(text[:1000].split())
+    return line if len(line) <= 120 else line[:117] + "..."
 
 
 def _is_url(text: str) -> bool:
@@ -119,18 +115,7 @@ def _is_url(text: str) -> bool:
     return parts.scheme in ("http", "https") and port != 0 and plain is not None
 
 
-_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|[abfnrtv])")
-
-
-def _views(text: str) -> Iterator[str]:
-    """The letters of a text, and of the text after each round of resolving escapes."""
-    for _ in range(5):
-        yield _letters(text)
-        before = text
-        text = _ESCAPE.sub(lambda found: chr(int(found[1] or found[2] or "20", 16)), text)
-        text = html.unescape(unquote(text))
-        if text == before:
-            return
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[abfnrtv])")
 
 
 def _letters(text: str) -> str:

@@ -13,6 +13,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hoicli.errors import DataError, arg
@@ -20,8 +21,8 @@ from hoicli.io.messages import note
 from hoicli.io.progress import Progress
 from hoicli.records.parsing import Record
 from hoicli.shoe.answers import Answer, AnswerCache, Key
-from hoicli.shoe.client import Client, Reply, ServerError, StoppedError, one_line_of
-from hoicli.shoe.endpoint import Endpoint
+from hoicli.shoe.client import Client, Reply, ServerError
+from hoicli.shoe.endpoint import Endpoint, one_line_of
 from hoicli.shoe.questions import REMINDER, Question, parse_rating, setup_of
 
 ASKS = 3
@@ -62,14 +63,7 @@ class Interview:
     `usage`: the cost of this run.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        cache: AnswerCache,
-        *,
-        jobs: int = 8,
-        skip: bool = False,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, cache: AnswerCache, *, jobs: int = 8, skip: bool = False) -> None:
         self.failures: list[Failure] = []
         self.usage = Usage()
         self._endpoint = endpoint
@@ -125,49 +119,48 @@ class Interview:
         tasks = [(model, question) for model, question in tasks if self._known(model, question) is None]
         stop = threading.Event()
         client = Client(self._endpoint, stop)
-        waiting = iter(enumerate(tasks))
-        taking = threading.Lock()
-        done: queue.SimpleQueue[tuple[int, Failure | BaseException | None]] = queue.SimpleQueue()
+        waiting: queue.SimpleQueue[tuple[int, Task]] = queue.SimpleQueue()
+        for item in enumerate(tasks):
+            waiting.put(item)
+        done: queue.SimpleQueue[tuple[int, Failure | BaseException | None] | None] = queue.SimpleQueue()
 
         def work() -> None:
-            while True:
-                with taking:
-                    number, task = next(waiting, (-1, None))
-                if task is None:
-                    return
-                try:
-                    if stop.is_set():
-                        raise StoppedError
-                    done.put((number, self._rate(client, *task)))
-                except BaseException as error:  # noqa: BLE001  the main thread raises it
-                    done.put((number, error))
-                    stop.set()  # the remaining questions end with a `StoppedError`, after this error
+            with suppress(queue.Empty):
+                while not stop.is_set():
+                    number, task = waiting.get_nowait()
+                    try:
+                        done.put((number, self._rate(client, *task)))
+                    except BaseException as error:  # noqa: BLE001  the main thread raises it
+                        done.put((number, error))
+                        stop.set()  # what is under way ends with a `StoppedError`, after this error
+            done.put(None)
 
         # Not an executor: the process waits for its threads, but a second Ctrl-C must not wait for a server.
-        threads = [threading.Thread(target=work, daemon=True) for _ in range(min(self._jobs, len(tasks)))]
-        for thread in threads:
-            thread.start()
+        under_way = min(self._jobs, len(tasks))
+        for _ in range(under_way):
+            threading.Thread(target=work, daemon=True).start()
         failures: dict[int, Failure] = {}
         fault: BaseException | None = None
-        left = len(tasks)
-        with Progress(label, total=left, unit=" questions") as progress:
-            while left:
+        with Progress(label, total=len(tasks), unit=" questions") as progress:
+            while under_way:
                 try:
-                    number, outcome = done.get()
+                    outcome = done.get()
                 except KeyboardInterrupt as interrupt:
                     if stop.is_set():
                         raise
-                    under_way = min(left, len(threads))
                     note(f"stopping; waiting for {under_way} answers under way (Ctrl-C again leaves them)")
                     fault = interrupt
                     stop.set()
                     continue
-                left -= 1
+                if outcome is None:
+                    under_way -= 1
+                    continue
                 progress.advance()
-                if isinstance(outcome, Failure):
-                    failures[number] = outcome
-                elif outcome is not None:
-                    fault = fault or outcome
+                number, result = outcome
+                if isinstance(result, Failure):
+                    failures[number] = result
+                else:
+                    fault = fault or result
         if isinstance(fault, ServerError):
             raise DataError(f"{fault.problem}; {self._what_is_left()}", place=fault.place)
         if fault is not None:
@@ -225,9 +218,8 @@ def failures_error(failures: Iterable[Failure], *, kept: bool) -> DataError:
     failures = list(failures)
     shown = "; ".join(map(str, failures[:10]))
     more = f"; and {len(failures) - 10:,} more" if len(failures) > 10 else ""
-    again = (
-        "run again to ask them again" if kept else f"run again with {arg('cache', like='FILE')} to ask all again once"
-    )
-    return DataError(
-        f"{len(failures):,} questions got no usable answer: {shown}{more}; {again}, or pass {arg('on_error', 'skip')}"
-    )
+    again = "run again to ask them again"
+    if not kept:
+        again = f"run again with {arg('cache', like='FILE')} to ask all again once"
+    count = f"{len(failures):,} questions got no usable answer"
+    return DataError(f"{count}: {shown}{more}; {again}, or pass {arg('on_error', 'skip')}")

@@ -19,9 +19,9 @@ from statistics import fmean, median, mode
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import Record, is_number, parse
-from hoicli.shoe.pairs import RULES, SCALE, Pair, Rated, all_of, days_of, is_rating, pair_of
-from hoicli.shoe.table import contradiction, follows, source_problems
+from hoicli.records.parsing import Record, parse
+from hoicli.shoe.pairs import SCALE, Pair, Rated, all_of, days_of, pair_of
+from hoicli.shoe.table import problems
 
 UNNAMED = "unnamed"
 """The measure of lines that say neither scores nor measure, where they are joined with others that have scores."""
@@ -52,37 +52,26 @@ class Tables:
 
     def add(self, record: Record, place: str) -> None:
         """Add a line. Raises `DataError` for a bad line, or one that contradicts another."""
-        pair = _pair(record, self._canonical)
-        if pair is None:
+        for wrong in problems(record, joined=True):
+            raise wrong.error(place)
+        a, b = self._canonical(record["a"]), self._canonical(record["b"])
+        if a == b:  # always 1
             return
-        scores, said = record.get("scores"), record.get("merge", "mean")
-        if said not in RULES:
-            raise DataError(f"none of {', '.join(RULES)}; hoicli shoe-sim writes it", field="merge")
-        for wrong in source_problems(record):
-            if wrong.field != "scores":  # looked at below
-                raise DataError(wrong.text, field=wrong.field)
-        entry = self._entries.get(pair, _Entry())  # stored only after the line is checked
-        if scores is None:
-            similarity = record.get("similarity")
-            if not is_number(similarity) or not 0 <= float(similarity or 0) <= 1:
-                raise DataError("no number from 0 to 1; hoicli shoe-sim writes it", field="similarity")
-            entry.others.append(float(similarity or 0))
-        elif type(scores) is not dict or not scores or not all(map(is_rating, scores.values())):
-            raise DataError('must be an object of ratings 0 to 4 by model, {"MODEL": 3}', field="scores")
-        else:
-            for model, rating in scores.items():
-                first, where = entry.scores.get(model, (rating, place))
-                if first != rating:
-                    problem = f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first} at {where}; keep one"
-                    raise DataError(problem, field="scores")
-            if is_number(record.get("similarity")) and not follows(record):
-                raise DataError(contradiction(record), field="similarity")
-            entry.scores = {model: (rating, place) for model, rating in scores.items()} | entry.scores
+        pair = pair_of(record["pos"], a, b)
+        entry = self._entries.setdefault(pair, _Entry())
+        scores = record.get("scores") or {}
+        for model, rating in scores.items():
+            first, where = entry.scores.get(model, (rating, place))
+            if first != rating:
+                problem = f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first} at {where}; keep one"
+                raise DataError(problem, place=place, field="scores")
+        entry.scores = {model: (rating, place) for model, rating in scores.items()} | entry.scores
+        if not scores:
+            entry.others.append(float(record["similarity"]))
         entry.measure = all_of((entry.measure, record.get("measure")))
         entry.prompt = all_of((entry.prompt, record.get("prompt")))
         entry.date = days_of((entry.date, record.get("date")))
-        self._entries[pair] = entry
-        self._said.setdefault(said, place)
+        self._said.setdefault(record.get("merge", "mean"), place)
 
     @property
     def rule(self) -> str:
@@ -104,7 +93,7 @@ def read_tables(lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[
         try:
             tables.add(parse(line), line.place)
         except DataError as error:
-            policy.handle(DataError(error.problem, place=line.place, field=error.field))
+            policy.handle(error)
     return tables
 
 
@@ -115,18 +104,6 @@ def combined(values: Sequence[float], rule: str) -> float:
     if rule == "majority":
         return float(mode(values))  # the first of equally frequent values
     return fmean(values)
-
-
-def _pair(record: Record, canonical: Callable[[str], str]) -> Pair | None:
-    """The pair of a line, None for a sense with itself (always 1)."""
-    pos, a, b = (record.get(key) for key in ("pos", "a", "b"))
-    if pos not in ("n", "v"):
-        raise DataError("neither n nor v; hoicli shoe-sim writes it", field="pos")
-    for key, sense in (("a", a), ("b", b)):
-        if type(sense) is not str:
-            raise DataError("missing, or no name of a sense", field=key)
-    a, b = canonical(str(a)), canonical(str(b))
-    return None if a == b else pair_of(str(pos), a, b)
 
 
 def _rated(entry: _Entry, rule: str) -> Rated:

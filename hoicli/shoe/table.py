@@ -29,7 +29,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, find, joined
 from hoicli.records.parsing import Problem, Record, is_number, short
 from hoicli.records.triplets import Numbered
-from hoicli.shoe.pairs import DATES, RULES, SCALE, SENSE, Pair, Rated, is_rating
+from hoicli.shoe.pairs import DATES, NAMES, RULES, SCALE, SENSE, Pair, Rated, is_rating
 
 BATCH = 4096
 """Lines whose fields are checked together."""
@@ -39,9 +39,6 @@ ROUNDED = 0.005
 
 RATINGS = {(int, rating) for rating in range(SCALE + 1)}
 """What a model may rate, with its type: true is no rating."""
-
-POS = {"v": "verb", "n": "noun"}
-"""The parts of speech that interactions have: senses of verbs and of objects."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ class SimilarityTable:
         bad lines are dropped, and all lines of such a pair.
         """
         named = _Named(canonical)
-        parts = list(read_columns(lines, partial(_columns, named), _problems, policy, batch=BATCH))
+        parts = list(read_columns(lines, partial(_columns, named), problems, policy, batch=BATCH))
         first, second = (joined([getattr(part, side) for part in parts], np.int64) for side in ("first", "second"))
         similarity = joined([part.similarity for part in parts], np.float64)
         places = list(chain.from_iterable(part.places for part in parts))
@@ -188,7 +185,7 @@ class _Named(dict[str, int]):
 
 
 def _columns(named: _Named, lines: list[Line]) -> _Columns:
-    """Lines as columns; raises an error that `columns.attempt` expects for a line with `_problems`."""
+    """Lines as columns; raises an error that `columns.attempt` expects for a line with `problems`."""
     records = [orjson.loads(line.data) for line in lines]
     pos, a, b, similar = ([record[key] for record in records] for key in ("pos", "a", "b", "similarity"))
     keys = set().union(*records)
@@ -211,7 +208,7 @@ def _columns(named: _Named, lines: list[Line]) -> _Columns:
     return _Columns(first, second, similarity, [line.place for line in lines], sources)
 
 
-def given(record: Record) -> list[float]:
+def by_scores(record: Record) -> list[float]:
     """The similarities that a line's scores give by its rule, of equally frequent ratings each; none where it has no
     scores, or another rater beside them (`measure`)."""
     if not record.get("scores") or record.get("measure") is not None:
@@ -224,30 +221,23 @@ def given(record: Record) -> list[float]:
 
 def follows(record: Record) -> bool:
     """Whether a line's similarity is what its scores give; a sense is 1 with itself, whatever anyone says."""
-    possible = given(record)
+    possible = by_scores(record)
     near = any(abs(value - record["similarity"]) <= ROUNDED for value in possible)
     return near or not possible or record["a"] == record["b"]
 
 
-def contradiction(record: Record) -> str:
-    """What is wrong with a line that does not follow."""
-    told = " or ".join(f"{value:g}" for value in given(record))
-    return (
-        f"{record['similarity']:g}, but its scores give {told} by {record.get('merge', 'mean')}; correct one of the two"
-    )
-
-
 def _is_named(named: tuple[Any, Any]) -> bool:
-    """Whether (pos, sense) are what they must be; `_problems` says why not."""
+    """Whether (pos, sense) are what they must be; `problems` says why not."""
     pos, sense = named
     found = SENSE.fullmatch(sense) if type(sense) is str else None
     return found is not None and found[1] == pos
 
 
-def _problems(record: Record) -> Iterator[Problem]:
-    """What is wrong with a line and what to do, in reading order."""
-    pos = record.get("pos")
-    if type(pos) is not str or pos not in POS:
+def problems(record: Record, *, joined: bool = False) -> Iterator[Problem]:
+    """What is wrong with a line and what to do, in reading order. joined: with other lines to one, so its similarity is
+    left out where it has scores."""
+    pos, similarity, rule = record.get("pos"), record.get("similarity"), record.get("merge", "mean")
+    if pos not in ("v", "n"):
         yield Problem("pos", f"{_shown(record, 'pos')}; it is v (verbs) or n (objects); hoicli shoe-sim writes it")
         return
     for key in ("a", "b"):
@@ -256,31 +246,26 @@ def _problems(record: Record) -> Iterator[Problem]:
         if found is None:
             yield Problem(key, f"{_shown(record, key)} is no sense; name one as WordNet does, for example pet.v.01")
         elif found[1] != pos:
-            yield Problem(
-                key, f"{sense} is a {POS[found[1]]}, but pos says {POS[pos]}; compare senses of one part of speech"
-            )
-    similarity = record.get("similarity")
-    if not is_number(similarity) or not 0 <= float(similarity or 0) <= 1:
+            kinds = f"{sense} is a {NAMES[found[1]]}, but pos says {NAMES[pos]}"
+            yield Problem(key, f"{kinds}; compare senses of one part of speech")
+    left_out = joined and similarity is None and bool(record.get("scores"))
+    sound = is_number(similarity) and 0 <= float(similarity or 0) <= 1
+    if not sound and not left_out:
         yield Problem("similarity", f"{_shown(record, 'similarity')} is no similarity; give a number from 0 to 1")
-    elif record.get("a") == record.get("b") and similarity != 1:
+    elif sound and record.get("a") == record.get("b") and similarity != 1:
         yield Problem("similarity", f"{similarity} of a sense with itself; that is 1, leave the line out")
-    if record.get("merge", "mean") not in RULES:
+    if rule not in RULES:
         yield Problem("merge", f"{_shown(record, 'merge')} is none of {', '.join(RULES)}; hoicli shoe-sim writes it")
-    wrong = list(source_problems(record))
-    yield from wrong
-    if not wrong and is_number(similarity) and record.get("merge", "mean") in RULES and not follows(record):
-        yield Problem("similarity", contradiction(record))
-
-
-def source_problems(record: Record) -> Iterator[Problem]:
-    """What is wrong with what a line says of where it is from, but for `merge`."""
-    scores = record.get("scores")
+        return
+    scores, date = record.get("scores"), record.get("date")
     if scores is not None and not (type(scores) is dict and all(map(is_rating, scores.values()))):
         yield Problem("scores", f"{_shown(record, 'scores')}; it is an object of ratings 0 to 4 by model, or left out")
+    elif sound and not follows(record):
+        told = " or ".join(f"{value:g}" for value in by_scores(record))
+        yield Problem("similarity", f"{similarity:g}, but its scores give {told} by {rule}; correct one of the two")
     for key in ("measure", "prompt"):
         if record.get(key) is not None and (type(record[key]) is not str or not record[key]):
             yield Problem(key, f"{_shown(record, key)} is no name; hoicli shoe-sim writes it, or leave it out")
-    date = record.get("date")
     if date is not None and (type(date) is not str or not DATES.fullmatch(date)):
         yield Problem("date", f"{_shown(record, 'date')} is no date; write 2026-01-31, or 2026-01-31/2026-02-02")
 
