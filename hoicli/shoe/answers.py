@@ -1,10 +1,10 @@
-"""The answers of language models on disk, one per line; a kill, a full disk or a second process loses none.
+"""The answers of language models on disk, one per line; neither a kill nor a full disk loses any.
 
 A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "prompt_tokens", "completion_tokens", "date"}: `setup`
 identifies the wording and the extra request fields; `rating` is 0..4, or null if the text in `answer` has none; `date`
 is the day of the answer (UTC); unknown values are left out. Lines are only appended, and an answer counts once its
 line is on disk, so a repeated run asks only questions without a line. A line that was cut off is ended before the next
-one is appended, and ignored: its question is asked again.
+one is appended, and ignored: its question is asked again. One run at a time has the file.
 """
 
 from __future__ import annotations
@@ -12,21 +12,15 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import orjson
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.messages import note
 from hoicli.shoe.pairs import DATES, is_rating
 
 Key = tuple[str, str, str, str, str]
 """(model, setup, pos, a, b)."""
-
-PATIENCE = 5.0
-"""Seconds until a note says that another process has the file locked."""
 
 _BEGINNING = b'{"model":'
 
@@ -59,9 +53,9 @@ class Answer:
 
 
 class AnswerCache:
-    """The usable answers so far, in memory and, with a path, in a file; `add` may be called from any thread. Several
-    processes may share a file: each locks it to append a line, and reads what the others appended. `cut`: how many
-    lines were cut off. Raises `UsageError` if the file cannot be created, `DataError` if it holds anything else.
+    """The usable answers so far, in memory and, with a path, in a file; `add` may be called from any thread. `cut`: how
+    many lines were cut off. Raises `UsageError` if the file cannot be created or another run has it, `DataError` if it
+    holds anything else.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -71,14 +65,11 @@ class AnswerCache:
         self._days: dict[tuple[str, str], set[str]] = {}
         self._adding = threading.Lock()
         self._path = path or os.devnull
-        self._read_to = self._lines = 0
         self._ends_inside_a_line = False
         try:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-            if self.on_disk and not stat.S_ISREG(os.fstat(self._file).st_mode):
-                raise UsageError(f"{arg('cache', path)}: no regular file, so answers cannot be kept there")
-            with self._locked():
-                self._read_on()
+            if self.on_disk:
+                self._take()
         except OSError as error:
             raise UsageError(f"{arg('cache', path)}: {error.strerror}; give a file that can be written") from None
 
@@ -90,24 +81,22 @@ class AnswerCache:
         """The days on which a model answered, where that is known."""
         return self._days.get((model, setup), set())
 
-    def add(self, *answers: Answer) -> None:
-        """Store answers; when this returns, they are on disk. Raises `DataError` if they cannot be written."""
+    def add(self, answer: Answer) -> None:
+        """Store an answer; when this returns, it is on disk. Raises `DataError` if it cannot be written."""
         with self._adding:
-            for answer in answers:
-                self._know(answer)
-            if not self.on_disk or not answers:
+            self._know(answer)
+            if not self.on_disk:
                 return
+            left = memoryview(b"\n" + answer.line() if self._ends_inside_a_line else answer.line())
+            self._ends_inside_a_line = True
             try:
-                with self._locked():
-                    self._read_on()
-                    lines = b"".join(answer.line() for answer in answers)
-                    left = memoryview(b"\n" + lines if self._ends_inside_a_line else lines)
-                    while left:
-                        left = left[os.write(self._file, left) :]
-                    os.fsync(self._file)
+                while left:
+                    left = left[os.write(self._file, left) :]
+                os.fsync(self._file)
             except OSError as error:
                 problem = f"cannot be written ({error.strerror}); make room and run again"
                 raise DataError(problem, place=self._path) from None
+            self._ends_inside_a_line = False
 
     def close(self) -> None:
         """Close the file."""
@@ -119,32 +108,20 @@ class AnswerCache:
             if answer.date is not None:
                 self._days.setdefault(answer.key[:2], set()).add(answer.date)
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Lock the file against other processes."""
+    def _take(self) -> None:
+        """Take the file for this run, and read it."""
         import fcntl
 
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+            raise UsageError(f"{arg('cache', self._path)}: no regular file, so answers cannot be kept there")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            waiting = threading.Timer(PATIENCE, note, [f"{self._path}: locked by another process; waiting for it"])
-            waiting.daemon = True
-            waiting.start()
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX)
-            finally:
-                waiting.cancel()
-        try:
-            yield
-        finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
-
-    def _read_on(self) -> None:
-        """Read lines appended since the last read. The file is locked, so a line without an end was cut off."""
-        data = b""
-        while part := os.pread(self._file, 1 << 24, self._read_to + len(data)):
-            data += part
-        for number, line in enumerate(data.split(b"\n"), start=self._lines + 1):
+            problem = "another run has it; wait for that one, or give a file of its own (cat joins them later)"
+            raise UsageError(f"{arg('cache', self._path)}: {problem}") from None
+        with open(self._file, "rb", closefd=False) as file:
+            data = file.read()
+        for number, line in enumerate(data.split(b"\n"), start=1):
             try:
                 if line.strip():
                     self._know(_parsed(line))
@@ -153,10 +130,7 @@ class AnswerCache:
                     problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for"
                     raise DataError(f"{problem} {arg('cache')}?", place=f"{self._path}:{number}") from None
                 self.cut += 1
-        self._read_to += len(data)
-        self._lines += data.count(b"\n")
-        if data:
-            self._ends_inside_a_line = not data.endswith(b"\n")
+        self._ends_inside_a_line = bool(data) and not data.endswith(b"\n")
 
 
 def _parsed(line: bytes) -> Answer:

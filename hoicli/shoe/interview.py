@@ -177,8 +177,6 @@ class Interview:
 
     def _rate(self, client: Client, model: str, question: Question) -> Failure | None:
         """Ask until there is a rating; returns the failure if there is none."""
-        if self._known(model, question) is not None:  # another process was faster
-            return None
         messages = question.messages()
         for _ in range(ASKS):
             try:
