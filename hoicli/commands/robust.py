@@ -85,7 +85,7 @@ def robust(
         None,
         "--with-published",
         "Add the paper's own numbers on that dataset, unranked, each row marked as not comparable.",
-        one_of="tables.rohoi:DATASETS",
+        one_of="tables.published:ROHOI_DATASETS",
     ),
     plot: str | None = options.figure("Draw the models: --plot-kind."),
     plot_kind: str = option(
@@ -111,7 +111,7 @@ def robust(
     from hoicli.robustness.grids import grids as grids_of
     from hoicli.robustness.rows import arranged, ranked, robustness_rows
     from hoicli.robustness.selection import Selection, benchmark, is_vcoco, named
-    from hoicli.tables.rohoi import published_rows
+    from hoicli.tables.published import rohoi_rows
 
     look = drawing.look(plot)
     if plot is None and plot_kind != "curves":
@@ -161,7 +161,7 @@ def robust(
     own = grids[0].protocol
     if with_published and is_vcoco(own) != (with_published == "vcoco"):
         raise UsageError(f"--with-published {with_published}: the rows are of {own or 'no protocol'}, on other data")
-    published = published_rows(with_published, tags=tags) if with_published else []
+    published = rohoi_rows(with_published, tags=tags) if with_published else []
     out.write(*arranged(grids, results, differences, published, out.notation()))
     if plot is not None:
         draw(grids, plot, kind=plot_kind, look=look)

@@ -95,11 +95,11 @@ def table(
     """
     from hoicli.io.outputs import open_output
     from hoicli.records.parsing import dump
-    from hoicli.tables.arrangement import Showing, by_keys, by_layout, clash, described, of_one_unit
-    from hoicli.tables.layout import tables_of
+    from hoicli.tables.arrangement import by_keys, by_layout, described, tables_of
     from hoicli.tables.layouts import LAYOUTS, layout_of
     from hoicli.tables.published import published_lines
     from hoicli.tables.reading import read_rows
+    from hoicli.tables.values import Showing
     from hoicli.tables.writers import written
 
     if layout and (lines or columns):
@@ -136,8 +136,7 @@ def table(
         keys = options.separated(lines) or ["tag.model"], options.separated(columns) or ["protocol", "subset"]
         tables = [by_keys(found, *keys, showing)]
     else:
-        of_one_unit(((row.get("metric"), row.get("subset")), row) for row in found)
-        tables = tables_of(found, clash)
+        tables = tables_of(found, strict=True)
     with open_output(output) as write:
         write("\n".join(written(made, notation) for made in tables).encode())
 

@@ -1,79 +1,41 @@
-"""Rows of any number of models in one table: by a layout of papers, or by chosen lines and columns."""
+"""Rows in tables: by a layout of papers, by chosen lines and columns, or as their kind is laid out."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import fmean, stdev
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.records.results import Row, joined_settings, settings_of, tag_column
-from hoicli.tables.layout import (
-    TextTable,
-    annotated,
-    cell_text,
-    counted,
-    dense,
-    dense_tags,
-    digits_of,
-    interval_text,
-    number_text,
-)
+from hoicli.records.results import CHANCES, Row, settings_of, tag_column
+from hoicli.tables.kinds import kind_of
 from hoicli.tables.layouts import LOWER, Layout, Slot, better, is_mean
-
-_DRAWN = frozenset({"boot", "swaps", "permutations", "seed"})
-"""Settings of intervals and chances alone."""
-
-_INERT = _DRAWN | {"split", "published", "gt"}
-"""Settings that do not change what a value says; the ground truth is compared by itself, as published numbers do not
-name it."""
-
-_MODELS_OWN = frozenset({"nms", "topk", "det", "pairnms", "pairscore", "verbscore"})
-"""Settings that are a part of a method: they may differ between the lines of a table, whose settings name them."""
-
-_SHARES = frozenset({"%", "fraction", "ratio", "probability"})
-"""Units of values that are never whole; a whole number of any other is a count."""
+from hoicli.tables.notes import annotated
+from hoicli.tables.texts import Place, TextTable, cell_text, number_text
+from hoicli.tables.values import (
+    NO_KEYS,
+    Head,
+    Line,
+    Showing,
+    Value,
+    compared_value,
+    made_otherwise,
+    of_one_unit,
+    plain_value,
+    single_value,
+)
 
 _VIEWS = frozenset({"iou", "slice", "part"})
 """Tags of rows at other thresholds and on parts of the data, which are no rivals: the lines name them."""
+_COUNTED = frozenset({"oracle", "error", "nms"})
+"""Keys of diagnoses and of pair statistics, whose n changes from line to line: a table of them shows it."""
+_MOST_EMPTY = 1_000_000
+"""Cells of a table of which nearly all may be empty."""
 
-Head = tuple[str, str]
-Line = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Showing:
-    """How values are shown. intervals: with their 95 % intervals. over: the tag whose values are averaged. decimals:
-    digits behind the point, None for the metric's own. sort: the column that orders the lines, the best first. n: with
-    lines of what values are over."""
-
-    intervals: bool = False
-    over: str = ""
-    decimals: int | None = None
-    sort: str = ""
-    n: bool = False
-
-
-class PlacedRow(dict[str, Any]):
-    """A row that knows where it was read."""
-
-    place = ""
-
-
-def place_of(row: Row) -> str:
-    """Where a row was read, "" where that is not known."""
-    return row.place if isinstance(row, PlacedRow) else ""
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column to be filled. sense: whether higher or lower is better, None where that is not known."""
-
-    head: Head
-    sense: int | None
+Placed = tuple[Line, Head, Row]
+"""A row with its line and its column."""
 
 
 def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[TextTable, list[Row]]:
@@ -107,12 +69,15 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
             taken.append((name, number, row))
     others = {id(row) for row, _ in fitting} - {id(row) for _, _, row in taken}
     filled = sorted({at for _, at, row in taken if row["value"] is not None} or {at for _, at, _ in taken})
-    columns = [_Column((places[number].group, places[number].head), better(places[number].metric)) for number in filled]
-    at = {number: column for column, number in enumerate(filled)}
+    columns = {number: (places[number].group, places[number].head) for number in filled}
     heads = [*(("Method" if tag == "model" else tag_column(tag)) for tag in tags), *keys] or ["Method"]
-    cells = [(name or ("-",), at[number], row) for name, number, row in taken if number in at]
+    placed = [(name or ("-",), columns[number], row) for name, number, row in taken if number in columns]
+    of_one_unit(row for _, _, row in placed)
     views = _VIEWS & set(tags)
-    table = _assembled(cells, heads, columns, showing, ranked=not views, shown=views)
+    table = _assembled(
+        placed, heads, partial(compared_value, showing=showing), columns=[*columns.values()], ranked=not views,
+        compared=True, shown=views, sort=showing.sort, n=showing.n,
+    )  # fmt: skip
     return table, [*left, *(row for row, _ in fitting if id(row) in others)]
 
 
@@ -147,31 +112,23 @@ def by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], s
     """A line for each value of the keys `lines`, a column for each of `columns`: keys of rows, or of their tags as
     `tag.model`. Raises `UsageError` for a key that no row has, `DataError` for two rows of one value."""
     for key in (*lines, *columns):
-        if key in _NO_KEYS or all(_value_of(row, key) is None for row in rows):
+        if key in NO_KEYS or all(_value_of(row, key) is None for row in rows):
             known = sorted({f"tag.{tag}" for row in rows for tag in row.get("tags", {})})
-            known += [name for name in dict.fromkeys(name for row in rows for name in row) if name not in _NO_KEYS]
+            known += [name for name in dict.fromkeys(name for row in rows for name in row) if name not in NO_KEYS]
             raise UsageError(f"{key}: no row has it; choose from {', '.join(known)}")
-    heads: dict[Head, dict[str, None]] = {}
-    placed: list[tuple[Line, Head, Row]] = []
+    of_one_unit(rows)
+    placed: list[Placed] = []
     for row in rows:
         *group, head = [cell_text(_value_of(row, key)) or "-" for key in columns]
         name = tuple(cell_text(_value_of(row, key)) or "-" for key in lines)
-        column = " ".join(group), head
-        heads.setdefault(column, {})[row["metric"]] = None
-        placed.append((name, column, row))
-    groups = list(dict.fromkeys(group for group, _ in heads))
-    ordered = sorted(heads, key=lambda head: groups.index(head[0]))
-    shown = [_Column(head, better(next(iter(heads[head]))) if len(heads[head]) == 1 else None) for head in ordered]
-    at = {head: number for number, head in enumerate(ordered)}
+        placed.append((name, (" ".join(group), head), row))
     names = [key.removeprefix("tag.") for key in lines]
     ranked = all(key.startswith("tag.") for key in lines)
-    cells = [(name, at[column], row) for name, column, row in placed]
     keys = {key.removeprefix("tag.") for key in (*lines, *columns)}
-    return _assembled(cells, names, shown, showing, ranked=ranked, shown=keys)
-
-
-_NO_KEYS = frozenset({"value", "n", "unit", "tags", "signature", "ci_low", "ci_high", "note", "source", "comparable"})
-"""Keys of rows that say nothing of what a value is of."""
+    return _assembled(
+        placed, names, partial(compared_value, showing=showing), ranked=ranked, compared=ranked or keys <= _VIEWS,
+        shown=keys, sort=showing.sort, n=showing.n,
+    )  # fmt: skip
 
 
 def _value_of(row: Row, key: str) -> Any:
@@ -189,202 +146,197 @@ def _values_of_tags(row: Row, tags: Sequence[str]) -> Line:
     return tuple(str(of_row.get(tag, "-")) for tag in tags)
 
 
-@dataclass(frozen=True)
-class _Cell:
-    """A value as printed, what stands behind it, what ranks it, and the notes it needs."""
+def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
+    """The tables that show the rows: rows that are laid out alike share a table. The settings stand below the last of
+    the tables that share them. Of two rows for one place the later one counts; where that is `strict`, they and two
+    units of a metric raise `DataError`."""
+    if strict:
+        of_one_unit(rows)
+    if "metric" not in rows[0]:
+        keys = list(dict.fromkeys(key for row in rows for key in row))
+        lines = [[cell_text(row.get(key)) for key in keys] for row in rows]
+        return [TextTable([""] * len(keys), keys, lines, len(keys))]
+    groups: dict[tuple[tuple[str, ...], str | None], list[Row]] = {}
+    for row in rows:
+        kind = kind_of(row)
+        index = tuple(key for key in kind.index if key in row)
+        groups.setdefault((index, next((key for key in kind.columns if key in row), None)), []).append(row)
+    tables = []
+    for (index, column), group in groups.items():
+        if column is None:
+            group, column = [part for row in group for part in parts_of(row)], "part"
+        tables.append(_of_kind(group, index, column, single_value if strict else plain_value))
+    after = [*(table.settings for table in tables[1:]), ""]
+    return [
+        replace(table, settings="") if table.settings == below else table
+        for table, below in zip(tables, after, strict=True)
+    ]
 
-    text: str
-    behind: str
-    number: float | None
-    notes: tuple[str, ...]
+
+def parts_of(row: Row) -> Iterator[Row]:
+    """A difference as rows of their own: its class's ground truth, from and to, the difference with its interval, and
+    its chances."""
+    common = {key: value for key, value in row.items() if key not in ("ci_low", "ci_high")}
+    if "verb" in row:
+        yield {**common, "part": "n_gt", "value": row["n"]}
+    for key in ("from", "to"):
+        if key in row:
+            yield {**common, "part": key, "value": row[key]}
+    yield {**row, "part": "difference"}
+    for key in CHANCES:
+        if key in row:
+            yield {**common, "part": key, "value": row[key], "unit": "probability"}
+
+
+def _of_kind(
+    rows: Sequence[Row], index: tuple[str, ...], column: str, value: Callable[[Sequence[Row]], Value]
+) -> TextTable:
+    """A line per value of the tags and of the index, a column per value of `column`, under the metric where the index
+    does not name it."""
+    tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
+    dense_tags(rows, tags, index)
+    placed = [
+        (
+            (*_values_of_tags(row, tags), *(cell_text(row[key]) or "-" for key in index)),
+            ("" if "metric" in index else str(row["metric"]), str(row[column])),
+            row,
+        )
+        for row in rows
+    ]
+    heads = [*map(tag_column, tags), *index]
+    n = column == "subset" and not _COUNTED.isdisjoint(index)
+    mark_at = heads.index("protocol") if "protocol" in index else 0
+    return _assembled(placed, heads, value, shown=index, n=n, mark_at=mark_at)
+
+
+def dense(lines: int, columns: int, filled: int) -> None:
+    """Raises `DataError` for a table of very many cells of which nearly all are empty, which a few rows can ask for."""
+    if lines * columns > max(_MOST_EMPTY, 10 * filled):
+        raise DataError(
+            f"{lines:,} lines of {columns:,} columns for {filled:,} values would be an empty table; choose rows with "
+            "hoicli table --where and --metric, or other lines and columns with --rows and --columns"
+        )
+
+
+def dense_tags(rows: Collection[Row], tags: Sequence[str], index: Sequence[str]) -> None:
+    """`dense`, before a line of all tags is made of each row: rows may all have tags of their own."""
+    lines = {(frozenset(row.get("tags", {}).items()), *(cell_text(row.get(key)) for key in index)) for row in rows}
+    dense(len(lines), len(tags), len(rows))
 
 
 def _assembled(
-    cells: Sequence[tuple[Line, int, Row]],
+    placed: Sequence[Placed],
     heads: Sequence[str],
-    columns: Sequence[_Column],
-    showing: Showing,
+    value: Callable[[Sequence[Row]], Value],
     *,
-    ranked: bool,
-    shown: Iterable[str] = (),
+    columns: Sequence[Head] = (),
+    ranked: bool = False,
+    compared: bool = False,
+    shown: Collection[str] = (),
+    sort: str = "",
+    n: bool = False,
+    mark_at: int = 0,
 ) -> TextTable:
-    """The table of rows whose line and column are known."""
-    found: dict[tuple[Line, int], list[Row]] = {}
-    for name, column, row in cells:
+    """The table of rows whose line and column are known. Lines and columns keep the order of first appearance, but that
+    the columns of a group stand together.
+
+    value: what makes one value of a place's rows. columns: their order, where it is another. ranked: whether the best
+    values of a column are set apart; compared: whether those that were made otherwise are noted; shown, mark_at: as
+    `annotated` has them; sort: the head of the column that orders the lines; n: with lines of what values are over.
+    """
+    found: dict[tuple[Line, Head], list[Row]] = {}
+    metrics: dict[Head, set[str]] = {}
+    for name, column, row in placed:
         found.setdefault((name, column), []).append(row)
-    of_one_unit(((column, row["metric"]), row) for _, column, row in cells)
-    dense(len({name for name, _ in found}), len(heads) + len(columns), len(found))
-    shown = set(shown)
-    made = {place: _cell(of_place, showing) for place, of_place in found.items()}
-    apart = _apart(found, columns, shown) if ranked or shown <= _VIEWS else {}
-    names = _sorted(list(dict.fromkeys(name for name, _ in found)), made, columns, showing.sort)
-    number_of = {name: number for number, name in enumerate(names)}
-    empty = _Cell("-", "", None, ())
-    lines = [
-        [*name, *(f"{cell.text}{cell.behind}" for cell in (made.get((name, at), empty) for at in range(len(columns))))]
-        for name in names
-    ]
-    rows = {(number_of[name], column): of_place for (name, column), of_place in found.items()}
-    more = {(number_of[name], column): notes for (name, column), notes in apart.items()}
-    groups = [column.head[0] for column in columns]
+        metrics.setdefault(column, set()).add(row["metric"])
+    if not columns:
+        order = {group: at for at, group in reversed([*enumerate(group for group, _ in metrics)])}
+        columns = sorted(metrics, key=lambda column: order[column[0]])
+    names = list(dict.fromkeys(name for name, _ in found))
+    dense(len(names), len(heads) + len(columns), len(found))
+    values = {place: value(rows) for place, rows in found.items()}
+    senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
+    if sort:
+        names = _sorted(names, values, columns, senses, sort)
+    line_of, column_of = ({key: at for at, key in enumerate(keys)} for keys in (names, columns))
+    rows = {(line_of[name], column_of[column]): of_place for (name, column), of_place in found.items()}
+    cells = {(line_of[name], column_of[column]): cell for (name, column), cell in values.items()}
+    apart = made_otherwise(rows, columns, shown) if compared else {}
+    blank = Value("-")
+    lines = []
+    for at, name in enumerate(names):
+        of_line = [cells.get((at, number), blank) for number in range(len(columns))]
+        lines.append([*name, *(cell.text + cell.behind for cell in of_line)])
+    groups = [group for group, _ in columns]
     above = [group if at == 0 or group != groups[at - 1] else "" for at, group in enumerate(groups)]
-    table = TextTable([""] * len(heads) + above, [*heads, *(column.head[1] for column in columns)], lines, len(heads))
-    notes = {(number_of[name], column): cell.notes for (name, column), cell in made.items() if cell.notes}
-    best: list[tuple[int, int]] = []
-    second: list[tuple[int, int]] = []
+    table = TextTable([""] * len(heads) + above, [*heads, *(head for _, head in columns)], lines, len(heads))
+    notes = {place: cell.notes for place, cell in cells.items() if cell.notes}
+    table = annotated(table, rows, mark_at=mark_at, shown=shown, notes=notes, apart=apart)
     if ranked:
-        numbers: dict[int, dict[int, float]] = {}
-        for (name, at), cell in made.items():
-            sense = columns[at].sense
-            if sense is not None and cell.number is not None and (name, at) not in apart:
-                numbers.setdefault(at, {})[number_of[name]] = cell.number * sense
-        for at, of_column in numbers.items():
-            if len(of_column) > 1:
-                for places, value in zip((best, second), sorted(set(of_column.values()), reverse=True), strict=False):
-                    places += [(line, at + len(heads)) for line, number in of_column.items() if number == value]
-    made_so = annotated(table, rows, shown=shown, notes=notes, apart=more)
-    made_so = replace(made_so, best=frozenset(best), second=frozenset(second))
-    if not showing.n:
-        return made_so
-    cell_of = [[rows.get((line, column)) for column in range(len(columns))] for line in range(len(lines))]
-    return counted(made_so, [[number_text(cell[0]["n"], 0) if cell else "-" for cell in of] for of in cell_of])
+        table = _with_ranks(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
+    if not n:
+        return table
+    counts = [[number_text(rows[at, number][-1].get("n"), 0) if (at, number) in rows else "-"
+               for number in range(len(columns))] for at in range(len(names))]  # fmt: skip
+    return _counted(table, counts)
 
 
-def _cell(rows: Sequence[Row], showing: Showing) -> _Cell:
-    """The value of one row, or the mean of several over a tag. Raises `DataError` where several rows have one value."""
-    first = rows[0]
-    seen: dict[Hashable, Row] = {}
-    for row in rows:
-        of = row.get("tags", {}).get(showing.over) if showing.over else None
-        if of in seen or (seen and (of is None or None in seen)):
-            raise clash(next(iter(seen.values())) if of not in seen else seen[of], row)
-        seen[of] = row
-    digits = digits_of(first) if showing.decimals is None else showing.decimals
-    counted = first.get("unit") not in _SHARES
-    values = [row["value"] if counted else float(row["value"]) for row in rows if row["value"] is not None]
-    if len(rows) == 1 or not values:
-        value = values[0] if values else None
-        behind = interval_text(first, digits) if showing.intervals else ""
-        note = (f"of one {showing.over}",) if showing.over and None not in seen else ()
-    else:
-        value = fmean(values)
-        behind = f" ± {number_text(stdev(values), digits)}" if len(values) > 1 else ""
-        note = (f"mean ± sample standard deviation over {showing.over}, n = {len(values)}",)
-    alike = len({tuple((k, v) for k, v in settings_of(row).items() if k not in _DRAWN) for row in rows}) == 1
-    if not alike:
-        note = (*note, "values of different settings in one mean: not ranked with the others")
-    text = number_text(value, digits)
-    ranks = alike and value is not None and all(row.get("comparable") is not False for row in rows)
-    return _Cell(text, behind, float(text.replace(",", "")) if ranks else None, note)
+def _with_ranks(table: TextTable, cells: Mapping[Place, Value], senses: Sequence[int | None]) -> TextTable:
+    """The table with the best and the second value of each column, where it has several and it is known which is
+    better."""
+    numbers: dict[int, dict[Place, float]] = {}
+    for (line, at), cell in cells.items():
+        sense = senses[at]
+        if sense is not None and cell.number is not None:
+            numbers.setdefault(at, {})[line, at + table.names] = cell.number * sense
+    best: list[Place] = []
+    second: list[Place] = []
+    for of_column in numbers.values():
+        ranks = sorted(set(of_column.values()), reverse=True) if len(of_column) > 1 else []
+        for places, rank in zip((best, second), ranks, strict=False):
+            places += [place for place, number in of_column.items() if number == rank]
+    return replace(table, best=frozenset(best), second=frozenset(second))
 
 
-def clash(first: Row, row: Row) -> DataError:
-    """Why two rows cannot be one value."""
-    flat = [{**{f"tag.{key}": value for key, value in one.get("tags", {}).items()}, **one} for one in (first, row)]
-    keys = [key for key in dict.fromkeys((*flat[0], *flat[1])) if key == "signature" or key not in _NO_KEYS]
-    differ = [key for key in keys if flat[0].get(key) != flat[1].get(key)]
-    what = f"{row['metric']} {row['subset']}"
-    beside = f"as {place_of(first)} has" if place_of(first) else "as another row has"
-    if not differ:
-        return DataError(f"the same {what} {beside}; leave one of the two out", place=place_of(row))
-    told = ", ".join(
-        f"{key} ({cell_text(flat[0].get(key)) or 'none'}, {cell_text(flat[1].get(key)) or 'none'})" for key in differ
-    )
-    fix = (
-        f"choose with {arg('where')}, tell them apart with {arg('tag')} when they are made, or average over a tag "
-        f"with {arg('over')}"
-    )
-    return DataError(f"{what} for the same place {beside}; they differ in {told}: {fix}", place=place_of(row))
-
-
-def _apart(
-    found: Mapping[tuple[Line, int], Sequence[Row]], columns: Sequence[_Column], shown: Iterable[str]
-) -> dict[tuple[Line, int], tuple[str, ...]]:
-    """The values that were made otherwise than most of their group of columns, each with a note; published ones that
-    do not compare have notes of their own. Raises `DataError` for a column of two datasets."""
-    ignored = {*_INERT, *_MODELS_OWN, *shown}
-    groups: dict[Head, dict[tuple[Line, int], Row]] = {}
-    for (name, at), rows in found.items():
-        if rows[0].get("comparable") is not False:
-            group, head = columns[at].head
-            groups.setdefault((group, "" if group else head), {})[name, at] = rows[0]
-    apart: dict[tuple[Line, int], tuple[str, ...]] = {}
-    for members in groups.values():
-        made = {place: settings_of(row) for place, row in members.items()}
-        if "data" not in shown:
-            _of_one_dataset(members.values())
-        kept = {
-            place: tuple((k, v) for k, v in settings.items() if k not in ignored) for place, settings in made.items()
-        }
-        counts = Counter(kept.values())
-        usual = min(counts, key=lambda settings: (-counts[settings], len(settings), settings))
-        truths = Counter(_truth(settings["gt"]) for settings in made.values() if "gt" in settings)
-        truth = min(truths, key=lambda digest: (-truths[digest], "-" not in digest, digest)) if truths else ""
-        for place, settings in made.items():
-            own, theirs = dict(kept[place]), dict(usual)
-            if _truth(settings.get("gt", truth)) != truth and "gt" not in shown:
-                own, theirs = {**own, "gt": settings["gt"]}, {**theirs, "gt": truth}
-            if own != theirs:
-                apart[place] = (_told(own, theirs),)
-    return apart
-
-
-def _truth(digest: str) -> str:
-    """A ground truth by its name, as published numbers have it, where it has one: hico-test of hico-test-7cba1727."""
-    return re.sub(r"(?<=.)-[0-9a-f]{8}$", "", digest)
-
-
-def _of_one_dataset(rows: Iterable[Row]) -> None:
-    """Raises `DataError` for rows of two datasets, which no column can hold."""
-    first: dict[str, Row] = {}
-    for row in rows:
-        data = settings_of(row).get("data")
-        if data is None:
-            continue
-        first.setdefault(data, row)
-        if len(first) > 1:
-            (one, before), (other, after) = first.items()
-            beside = place_of(before) or "another row"
-            raise DataError(f"is of {other}, {beside} of {one}: no column can hold both", place=place_of(after))
-
-
-def of_one_unit(placed: Iterable[tuple[Hashable, Row]]) -> None:
-    """Raises `DataError` for values of one place, such as a metric's in a column, that have different units."""
-    first: dict[Hashable, Row] = {}
-    for key, row in placed:
-        before = first.setdefault(key, row)
-        unit, known = row.get("unit", "%"), before.get("unit", "%")
-        if unit != known:
-            text = (
-                f"{row['metric']} {row['subset']} is in {unit}, but in {known} at {place_of(before) or 'another row'}"
-            )
-            raise DataError(f"{text}; give both in one unit", place=place_of(row), field="unit")
-
-
-def _told(own: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    mine = joined_settings({key: value for key, value in own.items() if theirs.get(key) != value})
-    others = joined_settings({key: value for key, value in theirs.items() if own.get(key) != value})
-    told = f"made with {mine}" if mine else f"made without {others}"
-    return f"{told}, unlike the others{f' ({others})' if mine and others else ''}: not ranked with them"
+def _counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
+    """The table with a line `n`, what each value is over, below the lines that share it. counts: of each line, by
+    column."""
+    lines: list[Sequence[str]] = []
+    at: list[int] = []
+    shared: Sequence[str] = []
+    last = len(counts) - 1
+    for number, (line, count) in enumerate(zip(table.lines, counts, strict=True)):
+        at.append(len(lines))
+        lines.append(line)
+        shared = [b if a == "-" else a for a, b in zip(shared or count, count, strict=True)]
+        below = counts[min(number + 1, last)]
+        if number == last or any(a != b and "-" not in (a, b) for a, b in zip(shared, below, strict=True)):
+            lines.append(["n", *[""] * (table.names - 1), *shared])
+            shared = []
+    marks = {(line if line < 0 else at[line], column): mark for (line, column), mark in table.marks.items()}
+    best, second = ([(at[line], column) for line, column in places] for places in (table.best, table.second))
+    return replace(table, lines=lines, marks=marks, best=best, second=second)
 
 
 def _sorted(
-    names: list[Line], made: Mapping[tuple[Line, int], _Cell], columns: Sequence[_Column], sort: str
+    names: list[Line],
+    values: Mapping[tuple[Line, Head], Value],
+    columns: Sequence[Head],
+    senses: Sequence[int | None],
+    sort: str,
 ) -> list[Line]:
     """The lines, the best of a column first, those without a value last. Raises `UsageError` for an unknown column."""
-    if not sort:
-        return names
-    called = [f"{group} {head}".strip() for group, head in (column.head for column in columns)]
+    called = [f"{group} {head}".strip() for group, head in columns]
     matching = [at for at, name in enumerate(called) if name.casefold() == sort.casefold()]
-    matching = matching or [at for at, column in enumerate(columns) if column.head[1].casefold() == sort.casefold()]
+    matching = matching or [at for at, column in enumerate(columns) if column[1].casefold() == sort.casefold()]
     if len(matching) != 1:
         problem = "several columns are called so" if matching else "no column is called so"
         raise UsageError(f"{arg('sort', sort)}: {problem}; choose from {', '.join(called)}")
     (at,) = matching
-    sense = -1 if columns[at].sense == LOWER else 1
+    sense = -1 if senses[at] == LOWER else 1
 
     def merit(name: Line) -> tuple[bool, float]:
-        cell = made.get((name, at))
+        cell = values.get((name, columns[at]))
         text = cell.text if cell else "-"
         return text == "-", 0.0 if text == "-" else -sense * float(text.replace(",", ""))
 

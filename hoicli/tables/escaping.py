@@ -58,4 +58,4 @@ ESCAPES: Mapping[str, Callable[[str], str]] = {
     "latex": latex,
     "html": page,
 }
-"""What each notation of `layout.TextTable` does to a text."""
+"""What each notation of `texts.TextTable` does to a text."""

@@ -7,83 +7,64 @@ from dataclasses import dataclass
 
 from hoicli.records.results import Row
 
+PARTS = ("corruption", "family", "severity")
+"""The keys that say which part of a corrupted benchmark a row is of."""
+
+_MEAN = ("protocol", "step", "oracle", "error", "nms", "det_threshold", "constraint", "setting")
+"""The keys that identify a mean over classes or images, besides its subset."""
+_OF_WHAT = ("subset", "verb", "object", "role")
+_ROBUSTNESS = frozenset({"rank", "clean", "mri", "cri", "relative_drop", "worst", "sigma", "cri_term"})
+
 
 @dataclass(frozen=True)
 class Kind:
     """A row of `KINDS`.
 
     index: the keys that name a line of its table, as far as its rows have them. columns: of these keys, the first that
-    a row has heads its column below the metric; () for a line a row, with all that the row says side by side.
+    a row has heads its column below the metric; () for a line a row, with all that the row says side by side. mean:
+    whether its rows are about all classes and images.
     """
 
     name: str
     tells: Callable[[Row], bool]
     index: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ("protocol",)
+    mean: bool = False
 
 
-PARTS = ("corruption", "family", "severity")
-"""The keys that say which part of a corrupted benchmark a row is of."""
-
-MEAN_KEYS = ("protocol", "step", "oracle", "error", "nms", "det_threshold", "constraint", "setting")
-"""The keys that identify a mean over classes or images, besides its subset."""
-
-_ROBUSTNESS_METRICS = frozenset({"rank", "clean", "mri", "cri", "relative_drop", "worst", "sigma", "cri_term"})
-
-
-def _is_robustness(row: Row) -> bool:
+def _of_robust(row: Row) -> bool:
     metric = row.get("metric")
-    return metric in _ROBUSTNESS_METRICS or (metric == "mean" and any(key in row for key in PARTS))
+    return metric in _ROBUSTNESS or (metric == "mean" and any(key in row for key in PARTS))
 
 
-OTHER = Kind("other", lambda row: "metric" not in row)
-"""Findings, senses, vocabularies: no values of a metric, a table of their own keys."""
+def _has(key: str) -> Callable[[Row], bool]:
+    return lambda row: key in row
 
-DIFFERENCE = Kind(
-    "difference",
-    lambda row: "p_bootstrap" in row,
-    ("protocol", "metric", "verb", "object", "role", "error", "oracle", "subset"),
-)
-"""Differences between two models in a mean, a class or a type of error."""
 
-CLASSES = Kind(
-    "classes",
-    lambda row: row.get("metric") in ("classes_better", "classes_worse"),
-    ("protocol", "metric"),
-    ("subset",),
-)
-"""How many classes differ between two models."""
+def _measures(*metrics: str) -> Callable[[Row], bool]:
+    return lambda row: row.get("metric") in metrics
 
-IMAGE = Kind("image", lambda row: "image_id" in row, ("image_id",), ("subset",))
 
-_OF_WHAT = ("subset", "verb", "object", "role")
-
-CONFUSION = Kind("confusion", lambda row: "predicted" in row, ("kind", "truth", "predicted"), ("protocol",))
-
-CANDIDATE = Kind(
-    "candidate",
-    lambda row: row.get("metric") in ("candidate", "candidates"),
-    ("metric", "kind", "rank", "image_id", "verb", "object", "role", "label", "boxes", "n"),
-    ("protocol",),
-)
-"""What an audit of the ground truth found, and how much of it."""
-
-POINT = Kind("point", lambda row: "threshold" in row, (*_OF_WHAT, "threshold", "rank"), ("protocol",))
-
-LEVEL = Kind("level", lambda row: "recall" in row, (*_OF_WHAT, "recall"), ("protocol",))
-
-BIN = Kind("bin", lambda row: "bin_low" in row, (*_OF_WHAT, "bin_low", "bin_high"), ("protocol",))
-"""Curves: points by their threshold, means of curves by recall, calibration by bin of scores."""
-
-CLASS = Kind(
-    "class", lambda row: "verb" in row, ("verb", "object", "role", "n"), ("oracle", "error", "constraint", "protocol")
-)
-
-ROBUSTNESS = Kind("robustness", _is_robustness, MEAN_KEYS, ("subset",))
-
-MEAN = Kind("mean", lambda _: True, MEAN_KEYS, ("subset",))
-
-KINDS = (OTHER, DIFFERENCE, CLASSES, CANDIDATE, IMAGE, CONFUSION, POINT, LEVEL, BIN, CLASS, ROBUSTNESS, MEAN)
+KINDS = (
+    # findings, senses, vocabularies: no values of a metric, a table of their own keys
+    Kind("other", lambda row: "metric" not in row),
+    # between two models: in a mean, a class or a type of error; and how many classes differ
+    Kind("difference", _has("p_bootstrap"),
+         ("protocol", "metric", "verb", "object", "role", "error", "oracle", "subset"), ()),
+    Kind("classes", _measures("classes_better", "classes_worse"), ("protocol", "metric"), ("subset",)),
+    # what an audit of the ground truth found, and how much of it
+    Kind("candidate", _measures("candidate", "candidates"),
+         ("metric", "kind", "rank", "image_id", "verb", "object", "role", "label", "boxes", "n")),
+    Kind("image", _has("image_id"), ("image_id",), ("subset",)),
+    Kind("confusion", _has("predicted"), ("kind", "truth", "predicted")),
+    # curves: points by their threshold, means of curves by recall, calibration by bin of scores
+    Kind("point", _has("threshold"), (*_OF_WHAT, "threshold", "rank")),
+    Kind("level", _has("recall"), (*_OF_WHAT, "recall")),
+    Kind("bin", _has("bin_low"), (*_OF_WHAT, "bin_low", "bin_high")),
+    Kind("class", _has("verb"), ("verb", "object", "role", "n"), ("oracle", "error", "constraint", "protocol")),
+    Kind("robustness", _of_robust, _MEAN, ("subset",), mean=True),
+    Kind("mean", lambda _: True, _MEAN, ("subset",), mean=True),
+)  # fmt: skip
 """The kind of a row is the first one that recognises it."""
 
 

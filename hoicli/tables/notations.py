@@ -11,11 +11,11 @@ from hoicli.errors import UsageError, arg, visible
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
-from hoicli.tables.arrangement import Showing, by_layout, described
+from hoicli.tables.arrangement import by_layout, described, tables_of
 from hoicli.tables.escaping import ESCAPES, csv_cell
-from hoicli.tables.kinds import MEAN, ROBUSTNESS, kind_of
-from hoicli.tables.layout import tables_of
+from hoicli.tables.kinds import kind_of
 from hoicli.tables.layouts import layout_of
+from hoicli.tables.values import Showing
 from hoicli.tables.writers import written
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
@@ -48,8 +48,8 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
     layout = layout_of(rows) if output_format == "latex" else None
     if layout is not None:
         table, left = by_layout(rows, layout, Showing(intervals=True, n=layout.name in ("diagnose", "pairs")))
-        rows = [row for row in left if kind_of(row) not in (MEAN, ROBUSTNESS)]
-        means = [row for row in left if kind_of(row) in (MEAN, ROBUSTNESS)]
+        rows = [row for row in left if not kind_of(row).mean]
+        means = [row for row in left if kind_of(row).mean]
         texts.append(written(table, output_format) + (f"% not here: {visible(described(means))}\n" if means else ""))
     texts += [written(table, output_format) for table in tables_of(rows)] if rows else []
     return "\n".join(texts).encode()

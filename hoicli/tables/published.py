@@ -8,19 +8,21 @@ does not compare.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
-from hoicli.errors import arg
+from hoicli.corruption.catalogue import ROHOI, SEVERITIES, family_of
 from hoicli.io.streams import Line
 from hoicli.records.parsing import dump
-from hoicli.records.results import Row, row_ends
+from hoicli.records.results import Row, row_ends, signature
 from hoicli.tables.published_figures import (
     DIAG_HICO,
     DIAG_VCOCO,
     HICO,
     ROHOI_HICO,
+    ROHOI_TABLE_1,
+    ROHOI_TABLE_4,
     ROHOI_VCOCO,
     SHOE,
     SHOE_VCOCO,
@@ -28,7 +30,6 @@ from hoicli.tables.published_figures import (
     UNSEEN,
     VCOCO,
 )
-from hoicli.tables.rohoi import published_rows
 from hoicli.vocabulary.datasets import load
 
 
@@ -111,13 +112,27 @@ def _lines(text: str) -> Iterator[list[str]]:
         yield [cell.strip() for cell in line.split("|")]
 
 
+def _means(protocols: Iterable[str], counts: Mapping[str, int]) -> list[_Figure]:
+    """Columns of mAP: for each protocol the subsets, of so many classes each."""
+    return [_Figure("mAP", subset, protocol, n) for protocol in protocols for subset, n in counts.items()]
+
+
 def _row(column: _Figure, value: str, model: str, source: str, settings: Mapping[str, str], note: str = "") -> Row:
     note = note or NOTES.get(source, "")
-    row: Row = {"metric": column.metric, "subset": column.subset, **column.more}
-    row |= {"value": float(value), "n": column.n, "unit": column.unit}
     ends = row_ends(column.protocol, {"model": model}, {**settings, **column.settings, "published": source})
-    ends = {key: ends[key] for key in ("protocol", "tags")} | {"comparable": note not in INCOMPARABLE} | ends
-    row |= ends | {"source": SOURCES[source].text}
+    row: Row = {
+        "metric": column.metric,
+        "subset": column.subset,
+        **column.more,
+        "value": float(value),
+        "n": column.n,
+        "unit": column.unit,
+        "protocol": ends["protocol"],
+        "tags": ends["tags"],
+        "comparable": note not in INCOMPARABLE,
+        "signature": ends["signature"],
+        "source": SOURCES[source].text,
+    }
     return {**row, "note": note} if note else row
 
 
@@ -137,33 +152,26 @@ def _rows(
 
 @cache
 def _counts(split: str = "", *, ignored: bool = False) -> dict[str, int]:
-    """Subset -> its classes of HICO-DET; those of a zero-shot split too; without no_interaction, if `ignored`."""
+    """Subset -> its classes of HICO-DET: full, rare, non_rare, or the parts of a zero-shot split; without
+    no_interaction, if `ignored`."""
     vocabulary = load("hico")
-    left_out = vocabulary.no_interaction_ids if ignored else frozenset()
-    every = set(range(len(vocabulary.interactions))) - set(left_out)
-    members = {"full": every, **{name: every & set(vocabulary.members(name)) for name in ("rare", "non_rare")}}
+    every = set(range(len(vocabulary.interactions))) - set(vocabulary.no_interaction_ids if ignored else ())
     if split:
         unseen = every & set(vocabulary.unseen[split])
-        members |= {"unseen": unseen, "seen": every - unseen}
-    return {name: len(classes) for name, classes in members.items()}
+        return {"unseen": len(unseen), "seen": len(every - unseen), "full": len(every)}
+    rare, common = (len(every & set(vocabulary.members(name))) for name in ("rare", "non_rare"))
+    return {"full": len(every), "rare": rare, "non_rare": common}
 
 
 def _hico() -> Iterator[Row]:
-    counts = _counts()
     for model, source, default, known, *figures in _lines(HICO):
-        columns = [
-            _Figure("mAP", subset, protocol, counts[subset])
-            for protocol in filter(None, (default, known))
-            for subset in ("full", "rare", "non_rare")
-        ]
-        yield from _rows(figures, columns, model, source, HICO_TEST)
-    columns = [_Figure("mAP", subset, "hico", counts[subset]) for subset in ("full", "rare", "non_rare")]
+        yield from _rows(figures, _means(filter(None, (default, known)), _counts()), model, source, HICO_TEST)
     for model, printed in _lines(ROHOI_HICO):
-        yield from _rows([printed], columns, model, "rohoi", HICO_TEST)
+        yield from _rows([printed], _means(["hico"], _counts()), model, "rohoi", HICO_TEST)
 
 
 def _vcoco() -> Iterator[Row]:
-    columns = [_Figure("mAP", "24", protocol, 24) for protocol in ("vcoco-s1", "vcoco-s2")]
+    columns = _means(["vcoco-s1", "vcoco-s2"], {"24": 24})
     for model, source, figures in _lines(VCOCO):
         note = HOICLIP_VCOCO if source == "hoiclip" else ""
         yield from _rows([figures], columns, model, source, {"data": "vcoco"}, note)
@@ -174,15 +182,13 @@ def _vcoco() -> Iterator[Row]:
 def _zero_shot() -> Iterator[Row]:
     for model, source, protocol, split, figures in _lines(UNSEEN):
         ignored = protocol == "inp-cc"
-        counts = _counts(split, ignored=ignored)
-        columns = [_Figure("mAP", subset, protocol, counts[subset]) for subset in ("unseen", "seen", "full")]
         settings = {**HICO_TEST, "split": split} | ({"noint": "ignored"} if ignored else {})
+        columns = _means([protocol], _counts(split, ignored=ignored))
         yield from _rows([figures], columns, model, source, settings)
 
 
 def _swig() -> Iterator[Row]:
-    counts = {"non_rare": 1307, "rare": 2841, "zero_shot": 1391, "full": 5539}
-    columns = [_Figure("mAP", subset, "swig", n) for subset, n in counts.items()]
+    columns = _means(["swig"], {"non_rare": 1307, "rare": 2841, "zero_shot": 1391, "full": 5539})
     for model, source, figures in _lines(SWIG):
         yield from _rows([figures], columns, model, source, {"data": "swig"})
 
@@ -190,28 +196,14 @@ def _swig() -> Iterator[Row]:
 _PAIR_METRICS = ("pairs_per_image", "pair_recall", "pair_precision", "mAP", "neg_ap", "inter_map")
 
 
-def _pairs(data: str, text: str) -> Iterator[Row]:
+def _pairs(text: str, settings: Mapping[str, str], note: str = "") -> Iterator[Row]:
+    units, among = {"pairs_per_image": "pairs"}, {"pair_precision": {"among": "all-pairs"}}
     columns = [
-        _Figure(
-            metric,
-            "full",
-            "diag",
-            1,
-            "pairs" if metric == "pairs_per_image" else "%",
-            settings={"among": "all-pairs"} if metric == "pair_precision" else {},
-        )
+        _Figure(metric, "full", "diag", 1, units.get(metric, "%"), settings=among.get(metric, {}))
         for metric in _PAIR_METRICS
     ]
-    note = DIAG_VCOCO_NOTE if data == "vcoco" else ""
     for model, figures in _lines(text):
-        yield from _rows(
-            [figures],
-            columns,
-            model,
-            "diag",
-            {**(HICO_TEST if data == "hico" else {"data": data}), "released": "yes"},
-            note,
-        )
+        yield from _rows([figures], columns, model, "diag", {**settings, "released": "yes"}, note)
 
 
 def _diagnose() -> Iterator[Row]:
@@ -230,10 +222,53 @@ def _shoe(data: str, text: str, metrics: Sequence[str], subset: str, source: str
         yield from _rows([figures], columns, model, source, {"data": data})
 
 
+ROHOI_DATASETS = ("hico", "vcoco")
+"""The datasets of RoHOI's Table 1."""
+
+
+def rohoi_indices(dataset: str) -> dict[str, tuple[float, float, float]]:
+    """Model -> (clean value, MRI, CRI) of RoHOI's Table 1, for those that have them. `dataset`: of ROHOI_DATASETS."""
+    found = {}
+    for model, *columns in _lines(ROHOI_TABLE_1):
+        if figures := columns[ROHOI_DATASETS.index(dataset)]:
+            clean, index, composite = map(float, figures.split())
+            found[model] = clean, index, composite
+    return found
+
+
+def rohoi_means() -> dict[str, dict[str, float]]:
+    """Model -> corruption -> its mean over severities, percent, of RoHOI's Table 4: V-COCO, of five models."""
+    return {model: dict(zip(ROHOI, map(float, text.split()), strict=True)) for model, text in _lines(ROHOI_TABLE_4)}
+
+
+def rohoi_rows(dataset: str, *, tags: Mapping[str, str] | None = None) -> list[Row]:
+    """`clean`, `mri` and `cri` of every model, and on V-COCO its `mean` by corruption where Table 4 has them, in the
+    order of the paper: to stand beside one's own, never to be ranked with them, as its images are not published and its
+    constants not stated. So all have `comparable` False, and the table in their signature."""
+    subset = "24" if dataset == "vcoco" else "full"
+    rows: list[Row] = []
+
+    def add(table: int, model: str, metric: str, value: float, n: int, unit: str, part: Mapping[str, str]) -> None:
+        settings = {"data": dataset, "of": f"mAP/{subset}", "published": f"rohoi-table-{table}"}
+        named = {"protocol": "published", "tags": {"model": model, **(tags or {})}, "comparable": False}
+        value_of = {"metric": metric, "subset": subset, **part, "value": value, "n": n, "unit": unit}
+        rows.append({**value_of, **named, "signature": signature(settings)})
+
+    cells = len(ROHOI) * len(SEVERITIES)
+    for model, (clean, index, composite) in rohoi_indices(dataset).items():
+        add(1, model, "clean", clean, 1, "%", {})
+        add(1, model, "mri", index, cells, "%", {})
+        add(1, model, "cri", composite, cells, "ratio", {})
+    for model, means in rohoi_means().items() if dataset == "vcoco" else ():
+        for corruption, value in means.items():
+            part = {"corruption": corruption, "family": family_of(corruption)}
+            add(4, model, "mean", value, len(SEVERITIES), "%", part)
+    return rows
+
+
 def _robust(dataset: str) -> Iterator[Row]:
-    for row in published_rows(dataset):
-        table = 4 if "corruption" in row else 1
-        yield {**row, "source": f"RoHOI (arXiv 2507.09111), Table {table}"}
+    for row in rohoi_rows(dataset):
+        yield {**row, "source": f"RoHOI (arXiv 2507.09111), Table {4 if 'corruption' in row else 1}"}
 
 
 SETS: Mapping[str, tuple[str, Callable[[], Iterator[Row]]]] = {
@@ -241,18 +276,18 @@ SETS: Mapping[str, tuple[str, Callable[[], Iterator[Row]]]] = {
     "zero-shot": ("HICO-DET: unseen, seen and full of the zero-shot splits", _zero_shot),
     "vcoco": ("V-COCO: scenario 1 and 2", _vcoco),
     "swig": ("SWIG-HOI: non-rare, rare, unseen, full", _swig),
-    "robust": ("RoHOI on HICO-DET: clean, MRI, CRI", lambda: _robust("hico")),
-    "robust-vcoco": ("RoHOI on V-COCO: the same, and means by corruption", lambda: _robust("vcoco")),
-    "pairs": ("Diag-HOI on HICO-DET: pairs and interaction classification", lambda: _pairs("hico", DIAG_HICO)),
-    "pairs-vcoco": ("Diag-HOI on V-COCO: the same", lambda: _pairs("vcoco", DIAG_VCOCO)),
+    "robust": ("RoHOI on HICO-DET: clean, MRI, CRI", partial(_robust, "hico")),
+    "robust-vcoco": ("RoHOI on V-COCO: the same, and means by corruption", partial(_robust, "vcoco")),
+    "pairs": ("Diag-HOI on HICO-DET: pairs and interaction classification", partial(_pairs, DIAG_HICO, HICO_TEST)),
+    "pairs-vcoco": ("Diag-HOI on V-COCO: the same", partial(_pairs, DIAG_VCOCO, {"data": "vcoco"}, DIAG_VCOCO_NOTE)),
     "diagnose": ("Diag-HOI on HICO-DET: mAP without no_interaction, and the two gains that are printed", _diagnose),
     "shoe": (
         "SHOE on HICO-DET's images of one pair: miss rates and mF1",
-        lambda: _shoe("hico", SHOE, ("gt_miss_rate", "prediction_miss_rate", "mf1"), "single_hoi", "shoe"),
+        partial(_shoe, "hico", SHOE, ("gt_miss_rate", "prediction_miss_rate", "mf1"), "single_hoi", "shoe"),
     ),
     "shoe-vcoco": (
         "SHOE on V-COCO: mAP and SHOE-mAP",
-        lambda: _shoe("vcoco", SHOE_VCOCO, ("map", "soft_map"), "full", "shoe-vcoco"),
+        partial(_shoe, "vcoco", SHOE_VCOCO, ("map", "soft_map"), "full", "shoe-vcoco"),
     ),
 }
 """The published tables by name: what each holds, and its rows."""
@@ -260,4 +295,4 @@ SETS: Mapping[str, tuple[str, Callable[[], Iterator[Row]]]] = {
 
 def published_lines(name: str) -> list[Line]:
     """The rows of a published table as lines of a stream, which `table` reads before those of files."""
-    return [Line(arg("published", name), number, dump(row)) for number, row in enumerate(SETS[name][1](), start=1)]
+    return [Line(f"--published {name}", number, dump(row)) for number, row in enumerate(SETS[name][1](), start=1)]

@@ -13,7 +13,7 @@ from hoicli.records.image import result_problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
 from hoicli.records.results import CHANCES, Row
-from hoicli.tables.arrangement import PlacedRow
+from hoicli.tables.values import PlacedRow
 
 _SHOWN = 12
 """Values of a key that a message lists."""

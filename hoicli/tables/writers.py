@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from hoicli.errors import visible
 from hoicli.tables.escaping import ESCAPES, csv_cell
-from hoicli.tables.layout import ABOVE, HEAD, TextTable
+from hoicli.tables.texts import ABOVE, HEAD, TextTable
 
 _WIDEST = 200
 """A text longer than this stands alone: every line as wide as a label of a megabyte would be gigabytes."""

@@ -24,7 +24,7 @@ from hoicli.corruption.catalogue import HOICLI_1, RECIPE, REFERENCE_SIDE, ROHOI,
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
-from hoicli.tables.rohoi import table_1, table_4
+from hoicli.tables.published import rohoi_indices, rohoi_means
 from tests.support.photographs import PHOTOS as ALL
 from tests.support.photographs import photograph
 from tests.support.standin import FOLDER, detector
@@ -74,8 +74,8 @@ def signs(name: str) -> Values:
 
 def kept() -> dict[str, float]:
     """The share of the clean value that RoHOI's five models of Table 4 keep under each corruption, their mean."""
-    clean = {model: values[0] for model, values in table_1("vcoco").items()}
-    shares = [{name: value / clean[model] for name, value in means.items()} for model, means in table_4().items()]
+    clean = {model: values[0] for model, values in rohoi_indices("vcoco").items()}
+    shares = [{name: value / clean[model] for name, value in means.items()} for model, means in rohoi_means().items()]
     return {name: sum(share[name] for share in shares) / len(shares) for name in ROHOI}
 
 

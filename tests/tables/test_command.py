@@ -68,15 +68,16 @@ def test_what_it_refuses(hoicli: Hoicli, rows: Path, words: tuple[str, ...], cod
 
 
 def test_two_units_of_a_metric_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
-    common = {"subset": "full", "n": 1, "protocol": "p"}
-    for metric in ("mAP", "own_metric"):
+    common = {"n": 1, "protocol": "p"}
+    values = ((0.019, "ratio", "a"), (1.94, "%", "b"))
+    for metric, other in (("mAP", "full"), ("own_metric", "full"), ("mAP", "rare")):  # in one column, or in two
         path = tmp_path / "units.jsonl"
-        values = ((0.019, "ratio", "a"), (1.94, "%", "b"))
-        lines = [{"metric": metric, "value": v, "unit": unit, "tags": {"model": m}, **common} for v, unit, m in values]
+        lines = [{"metric": metric, "subset": subset, "value": v, "unit": unit, "tags": {"model": m}, **common}
+                 for (v, unit, m), subset in zip(values, ("full", other), strict=True)]  # fmt: skip
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         result = hoicli("table", path)
         assert (result.code, result.out) == (1, "")
-        assert result.err.startswith(f"{path}:2: unit: {metric} full is in %, but in ratio at {path}:1; ")
+        assert result.err.startswith(f"{path}:2: unit: {metric} {other} is in %, but in ratio at {path}:1; ")
 
 
 def test_one_model_twice_is_refused(hoicli: Hoicli, rows: Path) -> None:

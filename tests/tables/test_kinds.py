@@ -6,25 +6,25 @@ from typing import Any
 
 import pytest
 
-from hoicli.tables.kinds import CLASS, DIFFERENCE, IMAGE, KINDS, MEAN, OTHER, ROBUSTNESS, Kind, kind_of
+from hoicli.tables.kinds import KINDS, kind_of
 
 
 @pytest.mark.parametrize(
     ("row", "kind"),
     [
-        ({"check": "boxes", "verb": "ride"}, OTHER),
-        ({"metric": "mAP_diff", "p_bootstrap": None}, DIFFERENCE),
-        ({"metric": "AP_diff", "verb": "ride", "p_bootstrap": 0.5}, DIFFERENCE),
-        ({"metric": "unfound_gt", "image_id": "one"}, IMAGE),
-        ({"metric": "AP", "verb": "ride", "object": None}, CLASS),
-        ({"metric": "mri"}, ROBUSTNESS),
-        ({"metric": "mean", "severity": 1}, ROBUSTNESS),
-        ({"metric": "mean"}, MEAN),
-        ({"metric": "mAP", "corruption": "rain"}, MEAN),
+        ({"check": "boxes", "verb": "ride"}, "other"),
+        ({"metric": "mAP_diff", "p_bootstrap": None}, "difference"),
+        ({"metric": "AP_diff", "verb": "ride", "p_bootstrap": 0.5}, "difference"),
+        ({"metric": "unfound_gt", "image_id": "one"}, "image"),
+        ({"metric": "AP", "verb": "ride", "object": None}, "class"),
+        ({"metric": "mri"}, "robustness"),
+        ({"metric": "mean", "severity": 1}, "robustness"),
+        ({"metric": "mean"}, "mean"),
+        ({"metric": "mAP", "corruption": "rain"}, "mean"),
     ],
 )
-def test_kinds(row: dict[str, Any], kind: Kind) -> None:
-    assert kind_of(row) is kind
+def test_kinds(row: dict[str, Any], kind: str) -> None:
+    assert kind_of(row).name == kind
 
 
 def test_names_differ() -> None:

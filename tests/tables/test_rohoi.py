@@ -11,7 +11,7 @@ import pytest
 from hoicli import __version__
 from hoicli.corruption.catalogue import ROHOI
 from hoicli.robustness.indices import cri, mean, mri
-from hoicli.tables.rohoi import DATASETS, published_rows, table_1, table_4
+from hoicli.tables.published import ROHOI_DATASETS, rohoi_indices, rohoi_means, rohoi_rows
 from tests.robustness.test_rows import falling, gather, grid_rows, results, whole, write
 from tests.support.project import ROOT, Hoicli
 
@@ -22,10 +22,10 @@ LARGER_THAN_CLEAN = {"CDN-L", "GEN-VLKT-L"}
 """Models whose mean under the mildest corruption is above either clean value."""
 
 
-@pytest.mark.parametrize("model", table_4())
+@pytest.mark.parametrize("model", rohoi_means())
 def test_published_means_average_to_the_published_index(model: str) -> None:
-    clean, index, _ = table_1("vcoco")[model]
-    means = table_4()[model]
+    clean, index, _ = rohoi_indices("vcoco")[model]
+    means = rohoi_means()[model]
     assert tuple(means) == ROHOI
     # Table 1 has 45.05 for RLIPv2-ParSeDA, 1.76 less than the mean of its own twenty values: one of the paper's two
     # tables is wrong. The other four agree to the last digit.
@@ -39,23 +39,23 @@ def test_published_means_average_to_the_published_index(model: str) -> None:
     assert cri(levels, clean) < cri(level, clean)
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("dataset", ROHOI_DATASETS)
 def test_published_composites_are_of_percent(dataset: str) -> None:
     """CRI is MRI over the clean value, times a penalty: the printed ones are between the penalties of deviations from 1
     to 60 points, which no deviation of fractions, at most 0.5, can give."""
-    for clean, index, composite in table_1(dataset).values():
+    for clean, index, composite in rohoi_indices(dataset).values():
         penalty = (composite - 0.005) / (index / clean), (composite + 0.005) / (index / clean)
         assert cri({"a": [100.0, 98.0]}, 99.0) > penalty[0]  # a deviation of 1
         assert penalty[1] > 0.19
         assert penalty[1] < cri({"a": [0.0, 1.0]}, 0.5)  # the largest of fractions
 
 
-@pytest.mark.parametrize("model", table_4())
+@pytest.mark.parametrize("model", rohoi_means())
 def test_the_index_is_of_scenario_2(model: str) -> None:
     """No corruption helps: the means under vignette are above AP#1 for all five models, for three they are below AP#2,
     and for the two others nearer to it."""
-    best = max(table_4()[model].values())
-    first, second = AP_1[model], table_1("vcoco")[model][0]
+    best = max(rohoi_means()[model].values())
+    first, second = AP_1[model], rohoi_indices("vcoco")[model][0]
     assert first < best
     assert (best < second) == (model not in LARGER_THAN_CLEAN)
     assert abs(best - second) < abs(best - first)
@@ -68,13 +68,13 @@ def test_every_number_is_in_the_paper() -> None:
     def printed(*numbers: float) -> bool:
         return any({f"{number:.2f}" for number in numbers} <= set(map(str.strip, line.split("|"))) for line in lines)
 
-    for dataset in DATASETS:
-        for model, numbers in table_1(dataset).items():
+    for dataset in ROHOI_DATASETS:
+        for model, numbers in rohoi_indices(dataset).items():
             assert printed(*numbers), model
-    for model, means in table_4().items():
+    for model, means in rohoi_means().items():
         (line,) = (line for line in lines if line.startswith(model) and line.count("|") == 21)
         assert [float(text) for text in line.replace("|", " ").split()[-20:]] == list(means.values())
-    assert [len(table_1(dataset)) for dataset in DATASETS] == [15, 13]
+    assert [len(rohoi_indices(dataset)) for dataset in ROHOI_DATASETS] == [15, 13]
 
 
 def test_published_rows_stand_apart(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_published_rows_stand_apart(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_published_means_are_of_table_4() -> None:
-    rows = [row for row in published_rows("vcoco") if row["metric"] == "mean"]
+    rows = [row for row in rohoi_rows("vcoco") if row["metric"] == "mean"]
     assert len(rows) == 100
     assert {row["signature"] for row in rows} == {f"data:vcoco|of:mAP/24|published:rohoi-table-4|version:{__version__}"}
     (sampl,) = (row for row in rows if row["tags"]["model"] == "SAMPL" and row["corruption"] == "pixelate")

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.records.results import Row, signature, signed
-from hoicli.tables.settings import Place, settings_line
+from hoicli.tables.notes import settings_line
+from hoicli.tables.texts import Place
 from hoicli.version import __version__
 
 LINES = ["a", "b", "c"]

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.tables.arrangement import Showing, by_layout
-from hoicli.tables.layout import ABOVE, HEAD, TextTable, tables_of
+from hoicli.tables.arrangement import by_layout, tables_of
 from hoicli.tables.layouts import LAYOUTS, layout_of
 from hoicli.tables.published import SETS
+from hoicli.tables.texts import ABOVE, HEAD, TextTable
+from hoicli.tables.values import Showing
 from hoicli.tables.writers import WRITERS, written
 from tests.support.project import PATIENCE
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hoicli.tables.layout import TextTable, grid, marked, tables_of
+from hoicli.tables.arrangement import tables_of
+from hoicli.tables.texts import TextTable
 
 
 def row(subset: str, value: float | None, **more: Any) -> dict[str, Any]:
@@ -88,20 +89,7 @@ def test_findings_keep_their_own_keys() -> None:
     assert cells.lines == [["a", "1, 2", ""], ["b", "", ""]]
 
 
-def test_caveats_are_marked() -> None:
-    derived, unmarked = "protocol:x|labels:derived", "protocol:y|people:unmarked"
-    rows = [row("full", 1.0, signature=derived), row("full", 2.0, protocol="upt", signature="protocol:z")]
-    shown, notes = marked(rows)
-    assert [item["protocol"] for item in shown] == ["hico*", "upt"]
-    assert len(notes) == 1
-    assert notes[0].startswith("* image-level labels derived")
-    shown, notes = marked([*rows, row("full", 1.0, signature=unmarked)])
-    assert [item["protocol"] for item in shown] == ["hico*1", "upt", "hico*2"]
-    assert [note.split()[0] for note in notes] == ["*1", "*2"]
-
-
 def test_columns_of_a_group_stand_together() -> None:
-    found = grid([("a", "x"), ("b", "x"), ("a", "y")], lambda _: ("one",), lambda pair: pair, "".join)
-    assert found.columns == [("a", "x"), ("a", "y"), ("b", "x")]
-    assert found.above == ["a", "", "b"]
-    assert found.lines == {("one",): {("a", "x"): "ax", ("b", "x"): "bx", ("a", "y"): "ay"}}
+    cells = only([row("full", 1.0), row("full", 2.0, metric="AP"), row("rare", 3.0)])
+    assert (cells.above, cells.heads) == (["", "mAP", "", "AP"], ["protocol", "full", "rare", "full"])
+    assert cells.lines == [["hico", "1.00", "3.00", "2.00"]]

@@ -1,0 +1,156 @@
+"""What stands below a table: notes with their marks, and the settings that made the values, in one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from hoicli.records.caveats import words_of
+from hoicli.records.results import Row, joined_settings, signed
+from hoicli.tables.texts import ABOVE, HEAD, Place, TextTable
+
+_NAMED = 3
+"""Lines or columns that a part of the line names before it only counts."""
+
+
+def annotated(
+    table: TextTable,
+    rows: Mapping[Place, Sequence[Row]],
+    *,
+    mark_at: int = 0,
+    shown: Collection[str] = (),
+    notes: Mapping[Place, Sequence[str]] | None = None,
+    apart: Mapping[Place, Sequence[str]] | None = None,
+) -> TextTable:
+    """The table with what its values' rows say of how they were made: notes with their marks, and the settings.
+
+    rows: those of the value at each place, whose column counts from the first of the values. mark_at: the column of
+    names that has the marks which concern a whole line. A note whose marks would fill a group of columns, or a column,
+    is marked at its head; one of all values has no mark. shown: the keys of signatures that the table shows.
+    notes: further notes of values. apart: those that say how a value's settings differ from the others', so that the
+    line of settings leaves them out.
+    """
+    places: dict[str, dict[Place, None]] = {}
+    notes, apart = notes or {}, apart or {}
+    for place in sorted(rows):
+        of_rows = [note for row in rows[place] for note in words_of(row)]
+        for note in (*of_rows, *notes.get(place, ()), *apart.get(place, ())):
+            places.setdefault(note, {})[place] = None
+    general = dict.fromkeys(n for n, found in places.items() if len(found) == len(rows) and len(table.lines) > 1)
+    places = {note: found for note, found in places.items() if note not in general}
+    marks: dict[Place, str] = {}
+    below = [("*" + (str(number) if len(places) > 1 else ""), note) for number, note in enumerate(places, start=1)]
+    marks_of = _marking(table, rows, mark_at)
+    for mark, note in below:
+        for place in marks_of(set(places[note])):
+            marks[place] = marks.get(place, "") + mark
+    groups, group = [], ""
+    for above in table.above[table.names :]:
+        group = above or group
+        groups.append(group)
+    columns = list(zip(groups, table.heads[table.names :], strict=True))
+    lines = [" ".join(name for name in line[: table.names] if name != "-") for line in table.lines]
+    below += [("", note) for note in general]
+    usual = {place: of for place, of in rows.items() if place not in apart} or rows
+    return replace(table, notes=below, marks=marks, settings=settings_line(usual, lines, columns, shown))
+
+
+def _marking(
+    table: TextTable, rows: Mapping[Place, Sequence[Row]], mark_at: int
+) -> Callable[[set[Place]], Iterator[Place]]:
+    """What says, of the values that a note concerns, where its mark stands: at the names of lines, then at the heads of
+    groups and columns, that it fills."""
+    span, spans = table.names, []
+    for column in range(table.names, len(table.heads)):
+        span = column if table.above[column] or column == table.names else span
+        spans.append(span)
+    axes: tuple[Callable[[Place], Place], ...] = (
+        lambda place: (place[0], mark_at),
+        lambda place: (ABOVE, spans[place[1]]),
+        lambda place: (HEAD, place[1] + table.names),
+    )
+    filled: list[dict[Place, list[Place]]] = [{} for _ in axes]
+    for at, members_of in zip(axes, filled, strict=True):
+        for place in rows:
+            members_of.setdefault(at(place), []).append(place)
+
+    def marks_of(left: set[Place]) -> Iterator[Place]:
+        for at, members_of in zip(axes, filled, strict=True):
+            # A mark's members are asked for only where the note has one: notes may be as many as lines.
+            for mark in sorted({at(place) for place in left}):
+                members = members_of[mark]
+                fills = len(members) <= len(left) and left.issuperset(members)
+                if fills and (mark[0] != ABOVE or table.above[mark[1]]):
+                    left.difference_update(members)
+                    yield mark
+        yield from sorted((line, column + table.names) for line, column in left)
+
+    return marks_of
+
+
+def settings_line(
+    rows: Mapping[Place, Sequence[Row]],
+    lines: Sequence[str],
+    columns: Sequence[tuple[str, str]],
+    shown: Collection[str],
+) -> str:
+    """`settings: data:hico|version:0.1.0; mAP: boot:1000|seed:0`, "" for rows without a signature.
+
+    rows: those of each value. lines, columns: what they are called, a column by its group and its head. shown: the keys
+    of signatures that the table shows by itself, as it does the protocol. What a published number comes from is not
+    here: a note says it.
+    """
+    by_signature: dict[str, set[Place]] = {}
+    for place in sorted(rows, key=lambda place: place[::-1]):  # by columns: their settings are told first
+        for row in rows[place]:
+            by_signature.setdefault(str(row.get("signature") or ""), set()).add(place)
+    own = any("published:" not in signature for signature in by_signature)
+    has: dict[tuple[str, str], set[Place]] = {}
+    for signature, places in by_signature.items():
+        for setting in signed(signature):
+            if setting[0] != "gt" or "published:" not in signature or not own:  # one's own rows say it by digest
+                has.setdefault(setting, set()).update(places)
+    parts: dict[frozenset[Place], dict[str, str]] = {}
+    for (key, value), places in sorted(has.items(), key=lambda item: item[0][0] == "version"):
+        if key not in shown and key != "published":
+            of_places = parts.setdefault(frozenset(places), {})
+            of_places[key] = f"{of_places[key]} or {value}" if key in of_places else value  # of a mean over seeds
+    everywhere = frozenset(rows)
+    texts = [joined_settings(parts[everywhere])] if everywhere in parts else []
+    by_group, by_column = [group for group, _ in columns], [f"{group} {head}".strip() for group, head in columns]
+    axes = [_Axis(names, at, rows) for names, at in ((by_group, 1), (by_column, 1), (lines, 0))]
+    for some, settings in parts.items():
+        if some != everywhere:
+            texts.append(f"{_called(some, axes)}: {joined_settings(settings)}")
+    return f"settings: {'; '.join(texts)}" if texts else ""
+
+
+class _Axis:
+    """The groups, the columns or the lines of a table, as values are told by them."""
+
+    def __init__(self, names: Sequence[str], at: int, everywhere: Collection[Place]) -> None:
+        """names: of each line or column; at: which of the two a place's number is."""
+        self.names, self.at = names, at
+        self.order = {name: number for number, name in reversed(list(enumerate(names)))}
+        self.values = Counter(names[place[at]] for place in everywhere)
+
+    def inside(self, places: Collection[Place]) -> list[str]:
+        """The names that values are under, in the table's order."""
+        return sorted({self.names[place[self.at]] for place in places}, key=self.order.__getitem__)
+
+
+def _called(places: Collection[Place], axes: Sequence[_Axis]) -> str:
+    """Some values of a table by the groups, the columns or the lines that they fill; else by the lines they are in."""
+    for axis in axes:
+        inside = axis.inside(places)
+        if len(axis.order) > 1 and "" not in inside and sum(axis.values[name] for name in inside) == len(places):
+            return _listed(inside)
+    return "some of " + (_listed(axes[-1].inside(places)) or "the values")
+
+
+def _listed(names: Collection[str]) -> str:
+    """Some names, the rest counted."""
+    first = list(names)[:_NAMED]
+    more = len(names) - len(first)
+    return ", ".join(first) + (f" and {more} more" if more else "")

@@ -1,0 +1,203 @@
+"""What a place of a table holds: a value as printed, and whether it compares with its neighbours."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from hoicli.errors import DataError, arg
+from hoicli.records.results import Row, joined_settings, settings_of
+from hoicli.tables.texts import Place, cell_text, digits_of, interval_text, number_text
+
+_DRAWN = frozenset({"boot", "swaps", "permutations", "seed"})
+"""Settings of intervals and chances alone."""
+
+_INERT = _DRAWN | {"split", "published", "gt"}
+"""Settings that do not change what a value says; the ground truth is compared by itself, as published numbers do not
+name it."""
+
+_MODELS_OWN = frozenset({"nms", "topk", "det", "pairnms", "pairscore", "verbscore"})
+"""Settings that are a part of a method: they may differ between the lines of a table, whose settings name them."""
+
+_SHARES = frozenset({"%", "fraction", "ratio", "probability"})
+"""Units of values that are never whole; a whole number of any other is a count."""
+
+NO_KEYS = frozenset({"value", "n", "unit", "tags", "signature", "ci_low", "ci_high", "note", "source", "comparable"})
+"""Keys of rows that say nothing of what a value is of."""
+
+
+Line = tuple[str, ...]
+"""What names a line of a table."""
+Head = tuple[str, str]
+"""The group of a column, such as its metric, and its head."""
+
+
+@dataclass(frozen=True)
+class Showing:
+    """How values are shown. intervals: with their 95 % intervals. over: the tag whose values are averaged. decimals:
+    digits behind the point, None for the metric's own. sort: the column that orders the lines, the best first. n: with
+    lines of what values are over."""
+
+    intervals: bool = False
+    over: str = ""
+    decimals: int | None = None
+    sort: str = ""
+    n: bool = False
+
+
+class PlacedRow(dict[str, Any]):
+    """A row that knows where it was read."""
+
+    place = ""
+
+
+def place_of(row: Row) -> str:
+    """Where a row was read, "" where that is not known."""
+    return row.place if isinstance(row, PlacedRow) else ""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value as printed, what stands behind it, what ranks it, and the notes it needs."""
+
+    text: str
+    behind: str = ""
+    number: float | None = None
+    notes: Sequence[str] = ()
+
+
+def plain_value(rows: Sequence[Row]) -> Value:
+    """The value of the last row, with its deviation and 95 % interval if it has them."""
+    row = rows[-1]
+    digits = digits_of(row)
+    spread = "" if row.get("sd") is None else f" ± {number_text(row['sd'], digits)}"
+    return Value(number_text(row["value"], digits), spread + interval_text(row, digits))
+
+
+def single_value(rows: Sequence[Row]) -> Value:
+    """`plain_value`. Raises `DataError` for two rows."""
+    if len(rows) > 1:
+        raise clash(*rows[:2])
+    return plain_value(rows)
+
+
+def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
+    """The value of one row, or the mean of several over a tag. Raises `DataError` where several rows have one value."""
+    first = rows[0]
+    seen: dict[Hashable, Row] = {}
+    for row in rows:
+        of = row.get("tags", {}).get(showing.over) if showing.over else None
+        if of in seen or (seen and (of is None or None in seen)):
+            raise clash(next(iter(seen.values())) if of not in seen else seen[of], row)
+        seen[of] = row
+    digits = digits_of(first) if showing.decimals is None else showing.decimals
+    counted = first.get("unit") not in _SHARES
+    values = [row["value"] if counted else float(row["value"]) for row in rows if row["value"] is not None]
+    if len(rows) == 1 or not values:
+        value = values[0] if values else None
+        behind = interval_text(first, digits) if showing.intervals else ""
+        note = (f"of one {showing.over}",) if showing.over and None not in seen else ()
+    else:
+        value = fmean(values)
+        behind = f" ± {number_text(stdev(values), digits)}" if len(values) > 1 else ""
+        note = (f"mean ± sample standard deviation over {showing.over}, n = {len(values)}",)
+    alike = len({tuple((k, v) for k, v in settings_of(row).items() if k not in _DRAWN) for row in rows}) == 1
+    if not alike:
+        note = (*note, "values of different settings in one mean: not ranked with the others")
+    text = number_text(value, digits)
+    ranks = alike and value is not None and all(row.get("comparable") is not False for row in rows)
+    return Value(text, behind, float(text.replace(",", "")) if ranks else None, note)
+
+
+def clash(first: Row, row: Row) -> DataError:
+    """Why two rows cannot be one value."""
+    flat = [{**{f"tag.{key}": value for key, value in one.get("tags", {}).items()}, **one} for one in (first, row)]
+    keys = [key for key in dict.fromkeys((*flat[0], *flat[1])) if key == "signature" or key not in NO_KEYS]
+    differ = [key for key in keys if flat[0].get(key) != flat[1].get(key)]
+    what = f"{row['metric']} {row['subset']}"
+    beside = f"as {place_of(first)} has" if place_of(first) else "as another row has"
+    if not differ:
+        return DataError(f"the same {what} {beside}; leave one of the two out", place=place_of(row))
+    told = ", ".join(
+        f"{key} ({cell_text(flat[0].get(key)) or 'none'}, {cell_text(flat[1].get(key)) or 'none'})" for key in differ
+    )
+    fix = (
+        f"choose with {arg('where')}, tell them apart with {arg('tag')} when they are made, or average over a tag "
+        f"with {arg('over')}"
+    )
+    return DataError(f"{what} for the same place {beside}; they differ in {told}: {fix}", place=place_of(row))
+
+
+def made_otherwise(
+    found: Mapping[Place, Sequence[Row]], columns: Sequence[Head], shown: Collection[str]
+) -> dict[Place, tuple[str, ...]]:
+    """The values that were made otherwise than most of their group of columns, each with a note; published ones that
+    do not compare have notes of their own. Raises `DataError` for a column of two datasets."""
+    ignored = {*_INERT, *_MODELS_OWN, *shown}
+    groups: dict[Head, dict[Place, Row]] = {}
+    for place, rows in found.items():
+        if rows[0].get("comparable") is not False:
+            group, head = columns[place[1]]
+            groups.setdefault((group, "" if group else head), {})[place] = rows[0]
+    apart: dict[Place, tuple[str, ...]] = {}
+    for members in groups.values():
+        made = {place: settings_of(row) for place, row in members.items()}
+        if "data" not in shown:
+            _of_one_dataset(members.values())
+        kept = {
+            place: tuple((k, v) for k, v in settings.items() if k not in ignored) for place, settings in made.items()
+        }
+        counts = Counter(kept.values())
+        usual = min(counts, key=lambda settings: (-counts[settings], len(settings), settings))
+        truths = Counter(_truth(settings["gt"]) for settings in made.values() if "gt" in settings)
+        truth = min(truths, key=lambda digest: (-truths[digest], "-" not in digest, digest)) if truths else ""
+        for place, settings in made.items():
+            own, theirs = dict(kept[place]), dict(usual)
+            if _truth(settings.get("gt", truth)) != truth and "gt" not in shown:
+                own, theirs = {**own, "gt": settings["gt"]}, {**theirs, "gt": truth}
+            if own != theirs:
+                apart[place] = (_told(own, theirs),)
+    return apart
+
+
+def _truth(digest: str) -> str:
+    """A ground truth by its name, as published numbers have it, where it has one: hico-test of hico-test-7cba1727."""
+    return re.sub(r"(?<=.)-[0-9a-f]{8}$", "", digest)
+
+
+def _of_one_dataset(rows: Iterable[Row]) -> None:
+    """Raises `DataError` for rows of two datasets, which no column can hold."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        data = settings_of(row).get("data")
+        if data is None:
+            continue
+        first.setdefault(data, row)
+        if len(first) > 1:
+            (one, before), (other, after) = first.items()
+            beside = place_of(before) or "another row"
+            raise DataError(f"is of {other}, {beside} of {one}: no column can hold both", place=place_of(after))
+
+
+def of_one_unit(rows: Iterable[Row]) -> None:
+    """Raises `DataError` for a metric in two units; counts of errors have one for each type of error."""
+    first: dict[Hashable, Row] = {}
+    for row in rows:
+        before = first.setdefault((row.get("metric"), row.get("error")), row)
+        unit, known = row.get("unit", "%"), before.get("unit", "%")
+        if unit != known:
+            text = (
+                f"{row['metric']} {row['subset']} is in {unit}, but in {known} at {place_of(before) or 'another row'}"
+            )
+            raise DataError(f"{text}; give both in one unit", place=place_of(row), field="unit")
+
+
+def _told(own: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    mine = joined_settings({key: value for key, value in own.items() if theirs.get(key) != value})
+    others = joined_settings({key: value for key, value in theirs.items() if own.get(key) != value})
+    told = f"made with {mine}" if mine else f"made without {others}"
+    return f"{told}, unlike the others{f' ({others})' if mine and others else ''}: not ranked with them"
