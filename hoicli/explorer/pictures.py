@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hoicli.io.claims import reads
+from hoicli.figures.overlays import image_file
 from hoicli.io.messages import note
-from hoicli.io.outputs import stays_inside
 from hoicli.records.parsing import Record, short
 
 STARTS = {b"\x89PNG\r\n\x1a\n": ("png", "image/png"), b"\xff\xd8\xff": ("jpg", "image/jpeg")}
@@ -49,16 +48,14 @@ def pictures_in(
 
 def _picture(folder: Path, name: object) -> tuple[Path | None, str]:
     """(the file of a record's file_name, the ending of its address); None where it is not at hand."""
-    if not isinstance(name, str) or not stays_inside(name):
-        return None, ""
-    try:
-        path = folder / name
-        if not path.is_file():  # a pipe would block for ever
+    path = image_file(folder, name)
+    if path is not None:
+        try:
+            with path.open("rb") as stream:
+                start = stream.read(8)
+        except OSError:
             return None, ""
-        reads(path, kept=False)
-        with path.open("rb") as stream:
-            start = stream.read(8)
-    except (OSError, ValueError):  # unreadable; or a name that no file can have
-        return None, ""
-    kinds = [ending for begin, (ending, _) in STARTS.items() if start.startswith(begin)]
-    return (path, kinds[0]) if kinds else (None, "")
+        for begin, (ending, _) in STARTS.items():
+            if start.startswith(begin):
+                return path, ending
+    return None, ""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import cycle
 from pathlib import Path
 
 from hoicli.errors import DataError, UsageError, arg
@@ -41,6 +40,11 @@ class Choice:
         """Whether images without a triplet that is drawn are left out."""
         return bool(self.verbs or self.objects or self.score is not None or self.among is not None)
 
+    def draws(self, record: Record, *, scored: bool) -> bool:
+        """Whether an image is among those asked for, with a triplet that is drawn."""
+        among = self.among is None or str(record["image_id"]) in self.among
+        return among and bool(self.triplets(record, scored=scored))
+
     def triplets(self, record: Record, *, scored: bool) -> list[Record]:
         """The triplets of a record that are drawn: predictions best first, ground truth as annotated."""
         hois = [hoi for hoi in record["hois"] if self._drawn(hoi, record["labels"], scored=scored)]
@@ -71,7 +75,6 @@ class Source:
 
         Raises `DataError` for a bad line, which `policy` may drop, and for an empty stream."""
         register, wanted = ImageRegister(), set(choice.image_ids)
-        order: list[str] = []
         self.stream.first  # noqa: B018 (raises if the stream is empty)
         for line in self.stream:
             try:
@@ -81,35 +84,30 @@ class Source:
             except DataError as error:
                 policy.handle(error)
                 continue
-            if (wanted and image_id not in wanted) or (choice.among is not None and image_id not in choice.among):
-                continue
-            if choice.filters and not choice.triplets(record, scored=self.scored):
-                continue
-            if choice.count is not None and not wanted:
-                if len(order) >= choice.count and (not order or image_id > order[-1]):
-                    continue
-                insort(order, image_id)
-                if len(order) > choice.count:
-                    self.kept.pop(order.pop(), None)
-                    if image_id not in order:
-                        continue
-            self.kept[image_id] = record
+            asked = image_id in wanted if wanted else True
+            if asked and (not choice.filters or choice.draws(record, scored=self.scored)):
+                self.kept[image_id] = record
+            if choice.count is not None and not wanted and len(self.kept) > 2 * choice.count:
+                self._forget(choice.count)
+        if choice.count is not None and not wanted:
+            self._forget(choice.count)
+
+    def _forget(self, count: int) -> None:
+        """Keep the first `count` images by id."""
+        self.kept = {image_id: self.kept[image_id] for image_id in sorted(self.kept)[:count]}
 
     def _checked(self, line: Line, vocabulary: Vocabulary | None) -> Record:
         """The record of a line. Without a vocabulary any label will do, and V-COCO's nulls, too."""
         record = parse(line)
-        problem = self._problem(record, vocabulary)
-        if problem is not None and vocabulary is None and self._problem(record, load("vcoco")) is None:
-            return record
-        if problem is not None:
-            raise problem.error(line.place)
-        return record
 
-    def _problem(self, record: Record, vocabulary: Vocabulary | None) -> Problem | None:
-        found = (
-            problems(record, vocabulary, scored=True, besides=()) if self.scored else truth_problems(record, vocabulary)
-        )
-        return next(iter(found), None)
+        def problem(of: Vocabulary | None) -> Problem | None:
+            found = problems(record, of, scored=True, besides=()) if self.scored else truth_problems(record, of)
+            return next(iter(found), None)
+
+        wrong = problem(vocabulary)
+        if wrong is not None and (vocabulary is not None or problem(load("vcoco")) is not None):
+            raise wrong.error(line.place)
+        return record
 
 
 @dataclass(frozen=True)
@@ -155,18 +153,17 @@ def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> It
 
 def _layers(sources: Sequence[Source], records: Sequence[Record | None], choice: Choice) -> Iterator[Layer]:
     """What each stream says of an image. An object's box of zeros, as official V-COCO lists have it, is none."""
-    models = count()
+    inks = cycle(INKS)
     for source, record in zip(sources, records, strict=True):
-        ink = INKS[next(models) % len(INKS)] if source.scored else TRUTH_INK
         pairs: dict[tuple[int, int | None], list[str]] = {}
+        boxes = [] if record is None else record["boxes"]
         for hoi in [] if record is None else choice.triplets(record, scored=source.scored):
             pairs.setdefault((hoi["subject"], hoi["object"]), []).append(_label(hoi, record, scored=source.scored))
-        boxes = [] if record is None else record["boxes"]
         made = [
             Pair(boxes[subject], None if object_ is None or not any(boxes[object_]) else boxes[object_], labels)
             for (subject, object_), labels in pairs.items()
         ]
-        yield Layer(source.name, ink, made)
+        yield Layer(source.name, next(inks) if source.scored else TRUTH_INK, made)
 
 
 def _label(hoi: Record, record: Record | None, *, scored: bool) -> str:
