@@ -10,18 +10,29 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import Literal
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 
-from hoicli.errors import UsageError, arg
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.encoding import MARK
 from hoicli.io.inputs import open_input, parts_of
+from hoicli.io.progress import Progress
+from hoicli.io.spool import Spool
 from hoicli.io.streams import LONGEST_LINE, File, Input
+from hoicli.io.workers import no_garbage_collection
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import dump
+from hoicli.vocabulary.datasets import load
+
+if TYPE_CHECKING:
+    from hoicli.converters.context import Context
 
 Content = Literal["lines", "dump", "unknown"]
 
@@ -33,6 +44,11 @@ _RECORDS = re.compile(rb'\[\s*\{[^][{}]*"image_id"\s*:')
 too."""
 _BINARY = (b"\x80", b"PK\x03\x04", b"MATLAB ")
 """How a pickle, an .npz and a .mat file begin."""
+
+_MORE_OPTIONS = re.compile(
+    r"--(?:part|verb-base|object-order|coords|boxes|to-vocabulary|activation|lambda|threshold|box-scores|box-nms)\b"
+)
+"""The options of `convert` that other commands do not have."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +107,8 @@ class Opening:
         inputs: list[Input] = []
         for converted, run in groupby(zip(given, contents, strict=True), key=lambda one: one[1] == "dump"):
             together = [path for path, _ in run]
-            inputs += self._spooled(together) if converted else map(File, together)
+            inputs += _spooled(together, self) if converted else map(File, together)
         return inputs
-
-    def _spooled(self, paths: list[str]) -> Sequence[Input]:
-        from hoicli.converters.spooling import spooled  # most runs read JSONL, and need none of it
-
-        return spooled(paths, self)
 
 
 def _exists(path: str) -> bool:
@@ -139,6 +150,73 @@ def _ends_as_pickle(path: str) -> bool:
 
 def _is_known(path: str) -> bool:
     """Whether a file is in a format that `convert` reads."""
-    from hoicli.converters.spooling import is_known
+    from hoicli.converters.containers.source import Source
+    from hoicli.converters.context import guarded
+    from hoicli.converters.formats import detect
 
-    return is_known(path)
+    source = Source(path)
+    try:
+        guarded(partial(detect, source), source)
+    except DataError:
+        return False
+    return True
+
+
+# Conversion
+
+
+def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
+    """The records of dumps, those of each in a file of their own. Raises `DataError` and `UsageError` as `convert`
+    does."""
+    # Most runs read JSONL, and need none of this.
+    from hoicli.converters.context import DERIVED, Context
+    from hoicli.converters.conversion import Conversion
+    from hoicli.converters.imagelist import read_image_list
+
+    policy, assumed, spools = ErrorPolicy(skip=opening.skip, unit="item"), list[str](), list[Spool]()
+    context = Context(load(opening.dataset), policy, assumed.append)
+    said = opening.dataset if opening.said else None
+    conversion = Conversion(context, opening.source_format, said, fixed=opening.fixed)
+    try:
+        if opening.image_list is not None:
+            context.images, context.image_numbers, context.image_sizes = read_image_list(opening.image_list, context)
+        with no_garbage_collection(), Progress("convert", unit=" images") as progress:
+            for name, records in groupby(conversion.by_file(paths, progress), key=lambda one: one[0]):
+                spools.append(Spool(name, numbered=False))
+                with spools[-1].filling() as file:
+                    for _, record in records:
+                        file.write(dump(record))
+        if policy.skipped and not spools:
+            raise DataError(f"nothing is left of it: {policy.summary}", place=", ".join(paths))
+    except DataError as error:
+        problem = _advised(error.problem, paths, opening, context)
+        raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
+    except UsageError as error:
+        raise UsageError(_advised(str(error), paths, opening, context)) from None
+    # Whether labels are derived is said where Known Object is evaluated.
+    assumed = [_MORE_OPTIONS.sub(r"hoicli convert \g<0>", text, count=1) for text in assumed if text != DERIVED]
+    conversion.report(assumed, f"; to do this only once: {_command_line(paths, opening, context)}")
+    return spools
+
+
+def _advised(text: str, paths: list[str], opening: Opening, context: Context) -> str:
+    """A message; if it is about an option that the command lacks, with the command line of `convert` to add it to."""
+    lacking = _MORE_OPTIONS.search(text) or (arg("dataset") in text and not opening.fixed)
+    return f"{text}: {_command_line(paths, opening, context)}" if lacking else text
+
+
+def _command_line(paths: list[str], opening: Opening, context: Context) -> str:
+    """The command line that converts these paths as it was done here."""
+    from hoicli.converters.formats import FORMATS
+
+    words = ["hoicli", "convert"]
+    if opening.source_format is not None:
+        words += ["--from", opening.source_format]
+    of_format = FORMATS[context.format].dataset if context.format else ""
+    if opening.said or (opening.fixed and opening.dataset not in ("hico", of_format)):
+        words += ["--dataset", opening.dataset]
+    if opening.image_list is not None:
+        words += ["--image-list", opening.image_list]
+    stem = PurePath(paths[0]).name.split(".")[0]
+    target = f"{stem}.jsonl" if not os.path.exists(f"{stem}.jsonl") else f"{stem}-converted.jsonl"
+    return shlex.join([*words, *paths, "-o", target])
