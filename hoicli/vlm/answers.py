@@ -19,7 +19,16 @@ import numpy as np
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.opening import Opening
-from hoicli.converters.vlm.rows import first_line, is_row, lines_of, listed, parsed_lines
+from hoicli.converters.vlm.rows import (
+    answer_in,
+    failure_in,
+    first_line,
+    image_named_in,
+    is_row,
+    lines_of,
+    listed,
+    parsed_lines,
+)
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
@@ -27,10 +36,10 @@ from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record, parse, short
-from hoicli.vlm.bank import FIRST, Bank
+from hoicli.vlm.bank import FIRST, PADDING, Bank, Question
 from hoicli.vlm.detectors import DUMP_KEYS, Detected, Detector, Selection, of_dump, of_record
 from hoicli.vlm.letters import Choice, RefusedError, read_choice, released_choice
-from hoicli.vlm.replies import prompted, reply_of
+from hoicli.vlm.prompts import lettered, prompted
 from hoicli.vlm.results import Oddities
 from hoicli.vocabulary.datasets import DATASETS
 
@@ -89,22 +98,22 @@ def read_answers(
     answers = Answers(bank)
     images: dict[str, Detected] = {}
     scores: list[Any] = []
-    opening = _opening(opening, bank)
+    if bank.dataset in DATASETS and not opening.said:
+        opening = replace(opening, dataset=bank.dataset)
     for source in sources:
         form = _form(source)
         if form == "answers":
-            for place, image_id, name, entry in _entries(source, bank, answers, policy):
-                _add(answers, (image_id, name), entry, place, policy, released=released)
-        else:
-            answers.detected = True
-            for place, image_id, detected in _detections(source, form, opening, policy):
-                scores.append(detected.scores)
-                if image_id in images:
-                    policy.handle(DataError(f"{image_id!r} is there twice; keep one", place=place))
-                elif image_id in bank.by_image:
-                    images[image_id] = detected
-                else:
-                    answers.odd.count("images that no question is about, left out", place)
+            _add_texts(source, answers, policy, released=released)
+            continue
+        answers.detected = True
+        for place, image_id, detected in _detections(source, form, opening, policy):
+            scores.append(detected.scores)
+            if image_id in images:
+                policy.handle(DataError(f"{image_id!r} is there twice; keep one", place=place))
+            elif image_id in bank.by_image:
+                images[image_id] = detected
+            else:
+                answers.odd.count("images that no question is about, left out", place)
     if answers.detected:
         every = np.concatenate([*scores, np.zeros(0, dtype=np.float32)])
         for question, chosen in Detector(images, every, bank, selection, released).choices():
@@ -116,10 +125,6 @@ def read_answers(
         names = ", ".join(source.path for source in sources)
         raise DataError(f"{problem}; give answers to these questions", place=names)
     return answers
-
-
-def _opening(opening: Opening, bank: Bank) -> Opening:
-    return replace(opening, dataset=bank.dataset) if bank.dataset in DATASETS and not opening.said else opening
 
 
 def _form(source: Source) -> str:
@@ -136,53 +141,35 @@ def _form(source: Source) -> str:
     value = next(iter(source.mapping.values()), None)
     if isinstance(value, dict) and len(value.keys() & set(DUMP_KEYS)) > 1:
         return "dump"
-    return "answers" if isinstance(value, dict | list | str) and not _is_foreign(source) else "foreign"
-
-
-def _is_foreign(source: Source) -> bool:
-    return bool(source.mapping.keys() & {"annotations", "images", "categories", "preds", "predictions", "outputs"})
+    foreign = source.mapping.keys() & {"annotations", "images", "categories", "preds", "predictions", "outputs"}
+    return "answers" if isinstance(value, dict | list | str) and not foreign else "foreign"
 
 
 # Answers in words
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """An answer, and what its letters stand for, None for options as the released scripts save them."""
-
-    answer: Any
-    labels: Mapping[str, str] | None
-
-
-def _entries(
-    source: Source, bank: Bank, answers: Answers, policy: ErrorPolicy
-) -> Iterator[tuple[str, str, str, _Entry]]:
-    """(place, image, question, answer) of every answer to a question of the bank."""
+def _add_texts(source: Source, answers: Answers, policy: ErrorPolicy, *, released: bool) -> None:
+    """Add the answers of a file by image and question, as the released scripts save them, or of rows."""
     rows = _rows(source, policy)
-    if rows is None:
-        for file_name, entry in source.mapping.items():
-            place = f"{source.name}: {str(file_name)[:80]}"
-            image_id = image_id_of(str(file_name))
-            named = entry if isinstance(entry, dict) else {FIRST: entry}
-            for name, answer in named.items():
-                if name in bank.by_image.get(image_id, {}):
-                    yield place, image_id, name, _Entry(answer, None)
+    if rows is not None:
+        known = prompted(answers.bank)
+        for place, row in rows:
+            try:
+                _add_row(row, place, answers, known, released=released)
+            except DataError as error:
+                policy.handle(DataError(error.problem, place=place, field=error.field))
+        return
+    for file_name, entry in source.mapping.items():
+        place = f"{source.name}: {str(file_name)[:80]}"
+        asked = answers.bank.by_image.get(image_id_of(str(file_name)), {})
+        for name, answer in (entry if isinstance(entry, dict) else {FIRST: entry}).items():
+            try:
+                if name in asked:
+                    _add(answers, asked[name], answer, {}, place, released=released)
                 elif not str(name).endswith("_reasoning"):
                     answers.odd.count(_UNASKED, f"{place}: {str(name)[:40]}")
-        return
-    known = prompted(bank)
-    for place, row in rows:
-        try:
-            reply = reply_of(row, bank, known)
-        except DataError as error:
-            policy.handle(DataError(error.problem, place=place, field=error.field))
-            continue
-        if reply.question is None:
-            answers.odd.count(_UNASKED, f"{place}: {reply.asked}")
-        elif reply.problem:
-            answers.odd.count("batch results without an answer", f"{place}: {reply.problem}")
-        else:
-            yield place, *reply.question.key, _Entry(reply.answer, reply.labels)
+            except DataError as error:
+                policy.handle(DataError(error.problem, place=place, field=error.field))
 
 
 def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]] | None:
@@ -194,23 +181,75 @@ def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]] | No
     return None
 
 
-def _add(answers: Answers, key: Key, entry: _Entry, place: str, policy: ErrorPolicy, *, released: bool) -> None:
-    question = answers.bank.by_image[key[0]][key[1]]
-    try:
-        if released:
-            answers.add(key, released_choice(entry.answer, entry.labels or {}), place)
+def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Question], *, released: bool) -> None:
+    """Add the answer of a line of `hoicli prompts` with the model's text, or of a batch's result with its `custom_id`.
+    Raises `DataError` for a row that does not say what it answers, or has no answer.
+
+    Letters are those of the row's `options`, or of the prompt whose id it has. With the question's name alone they
+    could be those of anybody's prompt, since every script has an order of its own."""
+    bank = answers.bank
+    if not isinstance(row, dict):
+        raise DataError(f"{short(row)} is no row of an answer; a row is an object")
+    setting = row.get("setting", bank.setting)
+    if setting != bank.setting:
+        raise DataError(f"{short(setting)}, but the questions are of the setting {bank.setting}", field="setting")
+    custom_id = row.get("custom_id")
+    question = known.get(custom_id) if isinstance(custom_id, str) else None
+    labels = {} if question is None else lettered(question)
+    if question is None:
+        image_id = str(image_named_in(row)[0])
+        asked = bank.by_image.get(image_id, {})
+        name = row.get("question", FIRST if len(asked) < 2 else None)
+        if name is None:
+            raise DataError(f"missing; {image_id} has {len(asked)} questions", field="question")
+        if not isinstance(name, str) or name not in asked:
+            answers.odd.count(_UNASKED, f"{place}: {image_id[:80]} {short(name)}")
             return
-        try:
-            choice = read_choice(entry.answer, entry.labels or {}, question.options)
-        except RefusedError as refusal:
-            choice = Choice()
-            answers.refused += 1
-            answers.odd.count(_REFUSED, f"{place}: {short(entry.answer)}: {refusal}")
-        for other in choice.others:
-            answers.odd.count("choices of what was not offered, which count for nothing", f"{place}: {short(other)}")
-        answers.add(key, (*choice.options, *choice.others), place)
-    except DataError as error:
-        policy.handle(DataError(error.problem, place=place, field=error.field))
+        question = asked[name]
+    if why := failure_in(row):
+        answers.odd.count("batch results without an answer", f"{place}: {why}")
+        return
+    answer = answer_in(row)[1]
+    if "options" in row:
+        labels = _labels(row["options"], question)
+    _add(answers, question, answer, labels, place, released=released)
+
+
+def _labels(options: Any, question: Question) -> dict[str, str]:
+    """What letters stand for; raises `DataError` where that is no option of the question."""
+    if isinstance(options, list):
+        options = {chr(ord("A") + at): option for at, option in enumerate(options)} if len(options) <= 26 else None
+    if not isinstance(options, dict) or not all(isinstance(text, str) for text in options.values()):
+        raise DataError("is no object of letters and options", field="options")
+    shown = [text for text in options.values() if text != PADDING]
+    problem = ""
+    if strange := [text for text in shown if text not in question.listed]:
+        problem = f"{short(strange[0])} is no option of the question; are the files of one setting?"
+    elif len(set(shown)) < len(shown):
+        problem = "several letters stand for one option"
+    elif shown and (missing := set(question.listed) - {PADDING, *shown}):
+        problem = f"without {short(min(missing))}, an option of the question; give all that were shown"
+    if problem:
+        raise DataError(problem, field="options")
+    return {str(label).upper(): text for label, text in options.items()}
+
+
+def _add(
+    answers: Answers, question: Question, answer: Any, labels: Mapping[str, str], place: str, *, released: bool
+) -> None:
+    """Add the options that an answer chooses; labels: what its letters stand for, empty where that is not known."""
+    if released:
+        answers.add(question.key, released_choice(answer, labels), place)
+        return
+    try:
+        choice = read_choice(answer, labels, question.options)
+    except RefusedError as refusal:
+        choice = Choice()
+        answers.refused += 1
+        answers.odd.count(_REFUSED, f"{place}: {short(answer)}: {refusal}")
+    for other in choice.others:
+        answers.odd.count("choices of what was not offered, which count for nothing", f"{place}: {short(other)}")
+    answers.add(question.key, (*choice.options, *choice.others), place)
 
 
 # Detectors

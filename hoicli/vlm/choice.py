@@ -104,50 +104,34 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     exact match alone."""
     bank = answers.bank
     questions = sorted(bank.questions, key=lambda question: question.key)  # sums must not depend on the file's order
-    names = sorted(bank.by_image)
-    place = {name: at for at, name in enumerate(names)}
-    columns: list[tuple[int, int, int, float, bool, bool]] = []
-    cells: dict[Class, dict[int, list[int]]] = {}
+    place = {name: at for at, name in enumerate(sorted(bank.by_image))}
+    image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
+    counts: Ints = np.zeros((5, len(questions)), dtype=np.int64)  # tp, fp, right, exact, counted
+    f1 = np.zeros(len(questions))
+    cells: dict[Class, Floats] = {}
     outside: dict[str, None] = {}
-    for question in questions:
-        named = answers.given.get(question.key, [])
-        one = _counts(question, named, released=released)
+    for at, question in enumerate(questions):
+        one = _counts(question, answers.given.get(question.key, []), released=released)
         counted = not (released and answers.detected) or question.image_id in answers.images
-        columns.append((one.tp, one.fp, len(one.right), one.f1, one.exact, counted))
+        counts[:, at] = (*np.sum([*one.by_option.values(), [0, 0, 0]], axis=0), one.exact, counted)
+        f1[at] = one.f1
         for option, kinds in one.by_option.items() if counted else ():
             interaction = class_of(option)
             if bank.counts(interaction):
-                image = cells.setdefault(interaction, {}).setdefault(place[question.image_id], [0, 0, 0])
-                for kind, times in enumerate(kinds):
-                    image[kind] += times
+                cells.setdefault(interaction, np.zeros((3, len(place))))[:, image[at]] += kinds
             elif any(kinds):
                 outside[option] = None
-    cell = np.zeros((3, len(cells), len(names)))
+    cell = np.zeros((3, len(cells), len(place)))
     for row, interaction in enumerate(sorted(cells)):
-        for image_number, kinds in cells[interaction].items():
-            cell[:, row, image_number] = kinds
-    tp, fp, right, f1, exact, counts = zip(*columns, strict=True) if columns else ((),) * 6
-    whole = {name: np.array(values, dtype=np.int64) for name, values in (("tp", tp), ("fp", fp), ("right", right))}
-    return Tallied(
-        image=np.array([place[question.image_id] for question in questions], dtype=np.int64),
-        images=len(names),
-        **whole,
-        f1=np.array(f1, dtype=np.float64),
-        exact=np.array(exact, dtype=np.int64),
-        counted=np.array(counts, dtype=np.int64),
-        cell=cell,
-        outside=tuple(outside),
-        per_image=released,
-    )
+        cell[:, row] = cells[interaction]
+    tp, fp, right, exact, each = counts
+    return Tallied(image, len(place), tp, fp, right, f1, exact, each, cell, tuple(outside), per_image=released)
 
 
 @dataclass(frozen=True)
 class _Counts:
     """Of one question; by_option: how often each is (rightly chosen, wrongly chosen, right)."""
 
-    tp: int
-    fp: int
-    right: tuple[str, ...]
     f1: float
     exact: bool
     by_option: Mapping[str, list[int]]
@@ -166,13 +150,13 @@ def _counts(question: Question, named: list[str], *, released: bool) -> _Counts:
             kinds[0] += 1
         elif option in question.wrong:
             kinds[1] += 1
+    tp, fp = (sum(kinds[at] for kinds in by_option.values()) for at in (0, 1))
     for option in right:
         by_option.setdefault(option, [0, 0, 0])[2] += 1
-    tp, fp = (sum(kinds[at] for kinds in by_option.values()) for at in (0, 1))
-    offered = [option for option in named if option in question.listed]
     if not named:
-        return _Counts(tp, fp, right, float(not right), not right and not released, by_option)
+        return _Counts(float(not right), not right and not released, by_option)
     precision, recall = tp / (tp + fp) if tp + fp else 0.0, tp / len(right) if right else 0.0
     f1 = 2 * (precision * recall) / (precision + recall) if precision + recall else 0.0
+    offered = [option for option in named if option in question.listed]
     exact = bool(offered) and len(offered) == len(right) and set(offered) == set(right)
-    return _Counts(tp, fp, right, f1, exact, by_option)
+    return _Counts(f1, exact, by_option)

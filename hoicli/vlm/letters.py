@@ -6,7 +6,7 @@ refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,9 @@ _THINKING = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)\n?\s*```", re.DOTALL)
 _TAGGED = re.compile(r"<answer>(.*?)</answer>|\\boxed\{([^{}]*)\}", re.DOTALL | re.IGNORECASE)
 _CONCLUDED = re.compile(r"[\s*_#]{0,4}(?:final )?answers?[*_]{0,3}:[*_\s]{0,5}(.*)", re.IGNORECASE)
-_NONE = re.compile(r"none(?: of (?:(?:the|these|them)\b(?: above| options| choices)?|(?P<listed>.+)))?", re.IGNORECASE)
+_NONE = re.compile(
+    r"\{\}|n/a|none(?: of (?:(?:the|these|them)\b(?: above| options| choices)?|(?P<listed>.+)))?", re.IGNORECASE
+)
 _BETWEEN = re.compile(r"\s*(?:[,;&\n]|\band\b)[\s,;&]*(?:and\b\s*)?", re.IGNORECASE)
 _BULLET = re.compile(r"[-*•]\s+")
 _LABEL = re.compile(r"[(\[]?([A-Za-z]|\d{1,2})(?!\w)[)\]]?[.)]?")
@@ -48,13 +50,6 @@ Labels = Mapping[str, str]
 """The option that each letter or number stands for."""
 
 
-def read_choice(answer: Any, labels: Labels, options: Sequence[str]) -> Choice:
-    """The options that an answer chooses: a text, a list of texts, or an object with one of these. labels: what the
-    letters stand for, empty where that is not known; options: those of the question. Raises `RefusedError` for anything
-    else, and `DataError` for letters without `labels`."""
-    return _Reader(labels, options).read(answer)
-
-
 _KEYS = frozenset({"answer", "answers", "choice", "choices", "letters", "letter", "selected", "final_answer"})
 _BESIDE = frozenset({"reasoning", "reason", "explanation", "rationale", "thought", "thoughts", "confidence"})
 """What may stand beside the answer in an object."""
@@ -75,23 +70,16 @@ def released_choice(answer: Any, labels: Labels) -> list[str]:
     return [labels[letter] for letter in letters if letter in labels]
 
 
-def spellings(option: str) -> list[str]:
-    """The ways an option may be written out, in lower case and with single spaces; as the file has it, and as the
-    benchmark shows it (`no_interaction with elephant`)."""
+def _spellings(option: str) -> Iterator[str]:
+    """The ways an option may be written out, as `_plain` leaves them: as the file has it, and as the benchmark shows it
+    (`no_interaction with elephant`)."""
+    yield _plain(option)
     verb, found, name = option.partition(BETWEEN)
-    if not found:
-        return [_plain(option)]
-    if NOTHING in verb:
-        forms = [
-            f"{NOTHING} with {name}",
-            f"{NOTHING} with a/an {name}",
-            f"{NOTHING} {name}",
-            f"no interaction with the {name}",
-        ]
-        forms += [f"no interaction with {article} {name}" for article in ("a", "an")]
-    else:
-        forms = [f"{verb} {article} {name}" for article in ("a/an", "a", "an", "the")] + [f"{verb} {name}"]
-    return list(dict.fromkeys(map(_plain, (option, *forms))))
+    if found and NOTHING in verb:
+        yield from (_plain(f"{NOTHING} with{article} {name}") for article in ("", " a/an", " a", " an", " the"))
+        yield _plain(f"{NOTHING} {name}")
+    elif found:
+        yield from (_plain(f"{verb}{article} {name}") for article in ("", " a/an", " a", " an", " the"))
 
 
 def shown(option: str) -> str:
@@ -113,7 +101,7 @@ class _Reader:
         self.none = PADDING in options  # three questions of SWIG-HOI have it among their own
         self.by_words: dict[str, str] = {}
         for option in self.order:
-            for words in spellings(option) if option != PADDING or self.none else ():
+            for words in _spellings(option) if option != PADDING or self.none else ():
                 self.by_words.setdefault(words, option)
         longest = sorted(self.by_words, key=len, reverse=True)
         words = "|".join(re.escape(text).replace(r"\ ", r"[\s_]+") for text in longest)
@@ -123,20 +111,17 @@ class _Reader:
         """What an answer chooses."""
         if isinstance(answer, dict):
             inner = [value for key, value in answer.items() if str(key).lower() in _KEYS]
-            if len(inner) != 1 or any(str(key).lower() not in _KEYS | _BESIDE for key in answer):
+            strange = any(str(key).lower() not in _KEYS | _BESIDE for key in answer)
+            if len(inner) != 1 or strange or isinstance(inner[0], dict):
                 raise RefusedError("an object with other keys than an answer")
-            if isinstance(inner[0], dict):
-                raise RefusedError("an object in an object")
-            return self.read(inner[0])
+            answer = inner[0]
         if isinstance(answer, list):
             return self._of_items(answer)
-        if isinstance(answer, int) and not isinstance(answer, bool):
-            answer = str(answer)
-        if not isinstance(answer, str):
+        if isinstance(answer, bool) or not isinstance(answer, str | int):
             raise RefusedError("no text, list or object")
-        if len(answer) > LONGEST:
+        if len(text := str(answer)) > LONGEST:
             raise RefusedError(f"longer than {LONGEST:,} characters")
-        return self._of_text(answer)
+        return self._of_text(text)
 
     def _of_items(self, items: list[Any]) -> Choice:
         """A list: each item a letter, an option, or something that was not offered."""
@@ -180,15 +165,13 @@ class _Reader:
             except orjson.JSONDecodeError:
                 pass
         text = text.replace("*", "").replace("`", "").strip(" \n\"'")
+        none = _NONE.fullmatch(text.rstrip("."))
+        if none is not None and none["listed"] and set(self._listed(none["listed"])) != set(self.labels):
+            raise RefusedError("none of some options, and nothing about the others")
+        if none is not None:
+            return self._chosen([PADDING])
         if not text:
             raise RefusedError("nothing")
-        none = _NONE.fullmatch(text.rstrip("."))
-        if none is not None:
-            if none["listed"] and set(self._listed(none["listed"])) != set(self.labels):
-                raise RefusedError("none of some options, and nothing about the others")
-            return self._chosen([PADDING])
-        if text.lower() in ("[]", "{}", "n/a"):
-            return self._chosen([PADDING])
         return self._lettered(self._listed(text))
 
     def _listed(self, text: str) -> list[str]:
@@ -205,7 +188,8 @@ class _Reader:
             words = self.words.match(text, at)
             label = None if words else _LABEL.match(text, at)
             if label is not None:
-                if not self._is_label(label[1]):
+                numbered = any(name.isdigit() for name in self.labels)
+                if label[1].isdecimal() != numbered:
                     break
                 words = self.words.match(text, _MARK.match(text, label.end()).end())  # type: ignore[union-attr]
             option = self.by_words[_plain(words[0])] if words else None
@@ -244,8 +228,9 @@ class _Reader:
         listed = tuple(option for option in self.order if option in chosen and (option != PADDING or self.none))
         return Choice(listed, tuple(dict.fromkeys(others)))
 
-    def _is_label(self, text: str) -> bool:
-        """Whether a text is a letter or number by which an option may be called, offered or not."""
-        if any(label.isdigit() for label in self.labels):
-            return text.isdecimal()
-        return text.isalpha()
+
+def read_choice(answer: Any, labels: Labels, options: Sequence[str]) -> Choice:
+    """The options that an answer chooses: a text, a list of texts, or an object with one of these. labels: what the
+    letters stand for, empty where that is not known; options: those of the question. Raises `RefusedError` for anything
+    else, and `DataError` for letters without `labels`."""
+    return _Reader(labels, options).read(answer)

@@ -68,6 +68,17 @@ def request_id(setting: str, question: Question) -> str:
     return named if _PLAIN.fullmatch(named) else f"choice-{digest[:40]}"
 
 
+def prompted(bank: Bank) -> Mapping[str, Question]:
+    """The questions of a bank that have a prompt, by its id."""
+    found = {}
+    for question in bank.questions:
+        try:
+            found[request_id(bank.setting, question)] = question
+        except DataError:  # more options than letters
+            continue
+    return found
+
+
 def prompt_of(
     bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None, *, response_format: bool = False
 ) -> Record:

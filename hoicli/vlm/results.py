@@ -8,18 +8,20 @@ Grounding: the pairs asked for (`gt_pairs`, or `ground_truth_pairs` of the scrip
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
 import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.vlm.rows import first_line, listed, parsed_lines
 from hoicli.errors import DataError
 from hoicli.io.messages import note
+from hoicli.records.boxes import iou
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Floats
 from hoicli.records.parsing import is_number, short
 
 TRUTH_KEYS = ("gt_pairs", "ground_truth_pairs")
@@ -105,32 +107,20 @@ def other_scale(rows: Sequence[Grounding]) -> str:
     if not asked or highest > 1000:
         return ""
     fits = 0
-    for truth, found in asked:
-        as_it_is = max(_overlap(found, pair) for pair in truth)
-        fits += as_it_is < 0.5 and max(_overlap(_scaled_to(found, pair), pair) for pair in truth) > 0.75
+    for pairs, pair in asked:
+        truth, found = np.array(pairs).reshape(-1, 2, 2, 2), np.array(pair).reshape(2, 2, 2)  # side, corner, axis
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = (found * found).sum(axis=(0, 1))
+            factor = (found * truth).sum(axis=(1, 2)) / np.where(size > 0, size, 1.0)
+            scaled = found * factor[:, np.newaxis, np.newaxis]
+        fits += _best_overlap(found + 0 * truth, truth) < 0.5 and _best_overlap(scaled, truth) > 0.75
     return ("fractions" if highest <= 1 else "thousandths") if fits > len(asked) / 2 else ""
 
 
-def _scaled_to(found: Pair, truth: Pair) -> Pair:
-    """A pair, each axis scaled by the factor that brings it nearest to another."""
-    factors = []
-    for axis in (0, 1):
-        numbers = [(f[at], t[at]) for f, t in zip(found, truth, strict=True) for at in (axis, axis + 2)]
-        factors.append(sum(f * t for f, t in numbers) / (sum(f * f for f, _ in numbers) or 1.0))
-    first, second = (tuple(number * factors[at % 2] for at, number in enumerate(box)) for box in found)
-    return first, second
-
-
-def _overlap(found: Pair, truth: Pair) -> float:
-    """The mean of the two IoUs."""
-    return sum(map(_iou, found, truth)) / 2
-
-
-def _iou(one: Box, other: Box) -> float:
-    sides = (min(one[at + 2], other[at + 2]) - max(one[at], other[at]) for at in (0, 1))
-    both = math.prod(max(0.0, side) for side in sides)
-    areas = sum(max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1]) for box in (one, other))
-    return both / (areas - both) if areas > both else 0.0
+def _best_overlap(found: Floats, truth: Floats) -> float:
+    """The highest mean of the two IoUs of pairs [T, side, corner, axis]."""
+    overlaps = iou(found.reshape(-1, 4).T, truth.reshape(-1, 4).T, inclusive=False)
+    return float(overlaps.reshape(-1, 2).mean(axis=1).max())
 
 
 def digest_of(content: Sequence[Any]) -> str:
