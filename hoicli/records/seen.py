@@ -16,7 +16,8 @@ from hoicli.io.streams import Line
 from hoicli.records.image import truth_problems
 from hoicli.records.intake import ImageRegister
 from hoicli.records.parsing import Record, parse
-from hoicli.vocabulary.datasets import CUTS, DATASETS
+from hoicli.vocabulary.contents import CUTS
+from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.faults import check, label_fault
 from hoicli.vocabulary.labels import spelled
 

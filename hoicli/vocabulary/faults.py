@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from hoicli.errors import DataError
-from hoicli.vocabulary.datasets import coco_objects, listed_pairs
+from hoicli.vocabulary.contents import coco_objects, listed_pairs
 from hoicli.vocabulary.labels import BOXES, SUBJECT, nearest, spelled
 
 MOST_LABELS, MOST_CLASSES, MOST_PAIRS = 20_000, 100_000, 1 << 25
@@ -78,7 +78,6 @@ class _Labels:
         known = set(self.objects)
         self.objects += [label for label in self.subjects if label not in known]
         self.roles: list[str] = content.get("roles", [])
-        self.seconds = ["", *self.roles] if self.roles else self.objects
         self.pairs: list[tuple[str, str]] = []
 
 
@@ -89,8 +88,8 @@ def _basic_problems(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, f"missing; {MAKE}"
             return
     if type(content["name"]) is not str or not _NAME.fullmatch(content["name"]):
-        text = "is no name; give letters, digits, _ . and - (at most 64), as it stands in signatures"
-        yield "name", f"{_shown(content['name'])} {text}"
+        shown = _shown(content["name"])
+        yield "name", f"{shown} is no name; give letters, digits, _ . and - (at most 64), as it stands in signatures"
     for key in ("title", "about", "source"):
         if key in content and type(content[key]) is not str:
             yield key, f"{_shown(content[key])} is no text; give a string, or leave it out"
@@ -146,8 +145,8 @@ def _pair_problems(content: Mapping[str, Any], labels: _Labels) -> Iterator[tupl
     """Problems of `interactions`; sets the labels' `pairs` if there are none."""
     listed = content["interactions"]
     second = "role" if labels.roles else "object"
-    verbs, seconds = set(labels.verbs), set(labels.seconds)
-    if len(labels.verbs) * len(labels.seconds) > MOST_PAIRS:
+    verbs, seconds = set(labels.verbs), {"", *labels.roles} if labels.roles else set(labels.objects)
+    if len(verbs) * len(seconds) > MOST_PAIRS:
         yield "verbs", f"{len(labels.verbs):,} x {len(labels.objects):,} objects; hoicli takes {MOST_PAIRS:,} pairs"
         return
     if type(listed) is dict:
@@ -168,8 +167,7 @@ def _pair_problems(content: Mapping[str, Any], labels: _Labels) -> Iterator[tupl
             yield field, f"{_shown(pair)} is no pair; give [verb, {second}], all by name or all by number"
             return
         if by_number:
-            sides = ((pair[0], labels.verbs, "verb"), (pair[1], labels.objects, "object"))
-            for number, entries, what in sides:
+            for number, entries, what in ((pair[0], labels.verbs, "verb"), (pair[1], labels.objects, "object")):
                 if not 0 <= int(number) < len(entries):
                     yield field, f"{what} {number}, but there are {len(entries)}, counted from 0"
                     return
@@ -192,10 +190,8 @@ def _later_problems(content: Mapping[str, Any], labels: _Labels) -> Iterator[tup
         yield "no_interaction", f"{_shown(nothing)} is no verb of the dataset; name one, or leave it out"
     yield from _alias_problems(content.get("aliases", {}), labels)
     if type(content.get("numbering", {})) is not dict:
-        yield (
-            "numbering",
-            f"{_shown(content['numbering'])} is no object; say how verbs, objects, interactions are numbered",
-        )
+        shown = _shown(content["numbering"])
+        yield "numbering", f"{shown} is no object; say how verbs, objects, interactions are numbered"
     for kind, how in _named(content, "numbering"):
         yield from _numbering_problems(kind, how, labels)
     yield from _split_alias_problems(content)
@@ -213,11 +209,10 @@ def _later_problems(content: Mapping[str, Any], labels: _Labels) -> Iterator[tup
     yield from _count_problems(content, len(ids))
 
 
-def _named(content: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
+def _named(content: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:
     """The items of a field that is an object; nothing if it is missing or none."""
     value = content.get(key)
-    if type(value) is dict:
-        yield from value.items()
+    return list(value.items()) if type(value) is dict else []
 
 
 def _alias_problems(aliases: Any, labels: _Labels) -> Iterator[tuple[str, str]]:
@@ -241,11 +236,8 @@ def _alias_problems(aliases: Any, labels: _Labels) -> Iterator[tuple[str, str]]:
 
 def _numbering_problems(kind: str, how: Any, labels: _Labels) -> Iterator[tuple[str, str]]:
     field = f"numbering.{kind[:_LONGEST]}"
-    known: dict[str, Sequence[Any]] = {
-        "verbs": labels.verbs,
-        "objects": labels.objects,
-        "interactions": [list(pair) for pair in labels.pairs],
-    }
+    pairs = [list(pair) for pair in labels.pairs]
+    known: dict[str, Sequence[Any]] = {"verbs": labels.verbs, "objects": labels.objects, "interactions": pairs}
     if kind not in known:
         yield field, f"nothing that is numbered; give {', '.join(known)}"
         return
@@ -293,8 +285,8 @@ def _class_problems(
         return
     seen = set()
     for at, each in enumerate(classes):
-        number = each if type(each) is int else _pair_id(each, ids)
-        if number is None or not 0 <= number < len(ids):
+        number = _number_of(each, ids)
+        if number is None:
             text = f"there are {len(ids)} interactions, counted from 0" if type(each) is int else "list it there"
             yield f"{field}[{at}]", f"{_shown(each)} is none of `interactions`; {text}"
             return
@@ -304,22 +296,24 @@ def _class_problems(
         seen.add(number)
 
 
-def _pair_id(pair: Any, ids: Mapping[tuple[str, str], int]) -> int | None:
-    if type(pair) is not list or len(pair) != 2 or not all(type(name) is str for name in pair):
-        return None
-    return ids.get((pair[0], pair[1]))
+def _number_of(each: Any, ids: Mapping[tuple[str, str], int]) -> int | None:
+    """The number of a class given by it or as a pair, None for no class."""
+    if type(each) is int:
+        return each if 0 <= each < len(ids) else None
+    is_pair = type(each) is list and len(each) == 2 and all(type(name) is str for name in each)
+    return ids.get((each[0], each[1])) if is_pair else None
 
 
 def _group_problems(content: Mapping[str, Any], ids: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, str]]:
     """Whether groups divide the classes: each in one. (Classes that are wrong are `_class_problems`'.)"""
     group_of: dict[int, str] = {}
-    groups = list(_named(content, "groups"))
+    groups = _named(content, "groups")
     for name, classes in groups:
         for each in classes if type(classes) is list else ():
-            number = each if type(each) is int else _pair_id(each, ids)
+            number = _number_of(each, ids)
             if number is not None and group_of.setdefault(number, name) != name:
-                text = f"{_shown(each)} is in {group_of[number]!r}, too; groups divide the classes (else: subsets)"
-                yield f"groups.{name[:_LONGEST]}", text
+                shown = f"{_shown(each)} is in {group_of[number]!r}, too"
+                yield f"groups.{name[:_LONGEST]}", f"{shown}; groups divide the classes (else: subsets)"
                 return
     if groups and len(group_of) < len(ids):
         left = next(pair for pair, number in ids.items() if number not in group_of)
@@ -333,8 +327,7 @@ def _count_problems(content: Mapping[str, Any], classes: int) -> Iterator[tuple[
     """Problems of training counts and of the cuts between their groups."""
     counts, cuts = content.get("training_counts", []), content.get("cuts", {})
     if type(counts) is not list or (counts and len(counts) != classes) or not all(map(_is_count, counts)):
-        text = f"must have a count for each of the {classes} interactions, in their order"
-        yield "training_counts", text
+        yield "training_counts", f"must have a count for each of the {classes} interactions, in their order"
     if "cuts" not in content:
         return
     if not counts or content.get("groups"):
@@ -363,17 +356,18 @@ def _image_problems(images: Any) -> Iterator[tuple[str, str]]:
         if not all(type(name) is str and name.strip() for name in images) or _first_double(images):
             yield "test_images", "must be a list of image ids, each once"
         return
-    numbers: list[Any] = [images.get(key) for key in ("first", "last")] if type(images) is dict else []
+    given: dict[str, Any] = images if type(images) is dict else {}
+    template, missing = given.get("template", ""), given.get("missing", [])
+    first, last = given.get("first", -1), given.get("last", -1)
     sound = (
-        type(images) is dict
-        and set(images) <= {"template", "first", "last", "missing"}
-        and all(map(_is_count, numbers))
-        and 0 <= numbers[1] - numbers[0] < _MOST_IMAGES
-        and type(images.get("template")) is str
-        and not label_fault(images["template"], signed=False)
-        and _TEMPLATE.fullmatch(images["template"])
-        and type(images.get("missing", [])) is list
-        and all(map(_is_count, images.get("missing", [])))
+        set(given) <= {"template", "first", "last", "missing"}
+        and _is_count(first)
+        and _is_count(last)
+        and 0 <= last - first < _MOST_IMAGES
+        and not label_fault(template, signed=False)
+        and _TEMPLATE.fullmatch(template)
+        and type(missing) is list
+        and all(map(_is_count, missing))
     )
     if not sound:
         text = 'must be a list of image ids, or {"template": "test_{:06d}", "first": 1, "last": 9, "missing": []}'

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.vocabulary.datasets import coco_objects, load
+from hoicli.vocabulary.contents import coco_objects
+from hoicli.vocabulary.datasets import load
 from tests.bench import released
 from tests.bench.measuring import HOICLI, PYTHON, Process
 from tests.bench.options import Options

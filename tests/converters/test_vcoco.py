@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.vocabulary.datasets import coco_objects, load
+from hoicli.vocabulary.contents import coco_objects
+from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 from tests.support.project import FIXTURES, Hoicli, Result
 

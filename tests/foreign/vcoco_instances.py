@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hoicli.vocabulary.datasets import coco_objects
+from hoicli.vocabulary.contents import coco_objects
 
 FOLDER = "vcoco"
 GROUND_TRUTH = "ground_truth.jsonl"

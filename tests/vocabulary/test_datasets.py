@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from hoicli.errors import UsageError
-from hoicli.vocabulary.datasets import coco_objects, load, suggestion
+from hoicli.errors import DataError, UsageError
+from hoicli.vocabulary.contents import coco_objects
+from hoicli.vocabulary.datasets import load, suggestion
 from hoicli.vocabulary.labels import normalise
 from tests.support.project import Hoicli
 
@@ -98,3 +101,36 @@ def test_the_command_lists_everything(hoicli: Hoicli) -> None:
         rows = [json.loads(line) for line in hoicli("vocab", "hico", "--list", what).out.splitlines()]
         assert len(rows) == count
     assert hoicli("vocab", "--list", "nouns").code == 2
+
+
+SITE = {"verbs": ["ride"], "objects": ["person", "bicycle"], "interactions": [["ride", "bicycle"]]}
+
+
+@pytest.mark.parametrize("value", [SITE, SITE | {"verbs": []}, "site.json"])
+def test_another_package_adds_a_dataset(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: Any
+) -> None:
+    """It is found by its name, checked as a file is, and signed with the package that it is from."""
+    dist = SimpleNamespace(name="hoi-site", version="1.2")
+
+    def entry_points(*, group: str, name: str = "site") -> list[SimpleNamespace]:
+        entry = SimpleNamespace(name="site", dist=dist, load=lambda: value)
+        return [entry] if (group, name) == ("hoicli.datasets", "site") else []
+
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    if value is not SITE:
+        with pytest.raises(DataError, match=r"^site of hoi-site@1.2: (verbs: \[\] is no list|null is no object)"):
+            load("site")
+        return
+    hoi = {"subject": 0, "object": 1, "verb": "ride"}
+    record = {"image_id": "a", "boxes": [[0, 0, 9, 9], [3, 3, 9, 9]], "labels": ["person", "bicycle"], "hois": [hoi]}
+    gt, predictions = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl"
+    gt.write_text(json.dumps(record))
+    predictions.write_text(json.dumps(record | {"hois": [hoi | {"score": 0.5}]}))
+    found = hoicli("eval", "--dataset", "site", "--gt", gt, predictions)
+    assert (found.code, found.err) == (0, "")
+    row = json.loads(found.out.splitlines()[0])
+    assert row["value"] == 100.0
+    assert "|data:site-hoi-site@1.2|" in row["signature"]
+    with pytest.raises(UsageError, match=r"hoi-coco, site, or give a FILE.json"):
+        load("sight")

@@ -15,7 +15,8 @@ import pytest
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records.schemas import schema_text
-from hoicli.vocabulary.datasets import DATASETS, load, shipped_content
+from hoicli.vocabulary.contents import shipped_content
+from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.faults import FIELDS, problems
 from hoicli.vocabulary.labels import LONGEST_LIKE
 from tests.support.costs import LARGER, require_linear
