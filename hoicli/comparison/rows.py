@@ -27,9 +27,8 @@ from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference, image_differences
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, false_discovery
-from hoicli.resampling.ranked import MOST_LEFT_OUT
+from hoicli.resampling.ranked import MOST_LEFT_OUT, RankedLists
 from hoicli.resampling.rounds import Rounds, resampled, run_shares, sum_of_runs, swapped
-from hoicli.resampling.weighted import Lists
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -38,7 +37,7 @@ class Compared(NamedTuple):
     the parts of slices of classes; of several runs the mean, and in `each` those of each run."""
 
     name: str
-    runs: Sequence[Lists]
+    runs: Sequence[RankedLists]
     parts: Sequence[Evaluated]
     each: Sequence[Sequence[Evaluated]] = ()
 
@@ -48,7 +47,7 @@ class Compared(NamedTuple):
         return self.parts[0]
 
     @property
-    def lists(self) -> Lists:
+    def lists(self) -> RankedLists:
         """Of its first run; ground truth and images are those of all."""
         return self.runs[0]
 
@@ -88,12 +87,12 @@ class Comparison:
         """Whether there are rounds to test differences with."""
         return self.resampling.rounds > 0
 
-    def resampled(self, models: Sequence[Side], lists: Sequence[Sequence[Lists]], label: str) -> list[Rounds]:
+    def resampled(self, models: Sequence[Side], lists: Sequence[Sequence[RankedLists]], label: str) -> list[Rounds]:
         """Each model on the same resamples, given the lists of its runs."""
         every = zip(self.resampled_runs(lists, label), self.run_shares(models), strict=True)
         return [Rounds.of_runs(runs, share) for runs, share in every]
 
-    def resampled_runs(self, lists: Sequence[Sequence[Lists]], label: str) -> list[list[Rounds]]:
+    def resampled_runs(self, lists: Sequence[Sequence[RankedLists]], label: str) -> list[list[Rounds]]:
         """Each run of each model on the same resamples."""
         every = iter(resampled([run for runs in lists for run in runs], self.resampling, label))
         return [[next(every) for _ in runs] for runs in lists]
@@ -102,7 +101,7 @@ class Comparison:
         """The shares of each model's runs in each resample."""
         return run_shares([len(model.runs) for model in models], self.resampling)
 
-    def swapped(self, models: tuple[Side, Side], lists: tuple[Lists, Lists], label: str) -> list[Rounds]:
+    def swapped(self, models: tuple[Side, Side], lists: tuple[RankedLists, RankedLists], label: str) -> list[Rounds]:
         """The two systems that swapping makes; none of them if a model has several runs."""
         if any(len(model.runs) > 1 for model in models):
             return [Rounds.none(lists[0])] * 2
@@ -162,7 +161,7 @@ def _row(metric: str, named: Mapping[str, object], found: Difference, n: int, en
     }  # fmt: skip
 
 
-def _means(lists: Lists, before: Evaluated, after: Evaluated, paired: PairedRounds, ends: Row) -> Iterator[Row]:
+def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: PairedRounds, ends: Row) -> Iterator[Row]:
     """Of one part. lists: the baseline's."""
     for first, second in zip(before.means, after.means, strict=True):
         members = before.members[first.subset]

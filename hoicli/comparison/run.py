@@ -24,8 +24,8 @@ from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row
 from hoicli.resampling.draws import Resampling
+from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import RESAMPLING, SWAPPING
-from hoicli.resampling.weighted import Lists
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -111,7 +111,7 @@ def _together(models: Sequence[Predictions]) -> dict[str, list[Predictions]]:
     return found
 
 
-def _compared(name: str, lists: Sequence[Lists], runs: Sequence[Sequence[Evaluated]]) -> Compared:
+def _compared(name: str, lists: Sequence[RankedLists], runs: Sequence[Sequence[Evaluated]]) -> Compared:
     """A model of one run or the mean of several, part by part."""
     if len(runs) == 1:
         return Compared(name, lists, runs[0])

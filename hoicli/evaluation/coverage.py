@@ -189,12 +189,13 @@ class Coverage:
         self.inverted.merge(other.inverted)
         self.boxes.add(other.boxes.images)
 
+    def _off(self, views: Sequence[Protocol]) -> tuple[str, int] | None:
+        """What is wrong if the boxes do not fit the annotated ones, None if they do, or no view looks at them."""
+        return None if all(row.whole_image for row in views) else self.boxes.finding()
+
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
-        """What is wrong if the boxes do not fit the annotated ones; "" if they do, or no view looks at them."""
-        off = None if all(row.whole_image for row in views) else self.boxes.finding()
-        if off is None:
-            return ""
-        return f"do the boxes fit? {off[0]}; hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
+        """The question whether the boxes fit; "" if they do, or no view looks at them."""
+        return _question(self._off(views), truth)
 
     def report(
         self, truth: GroundTruth, views: Sequence[Protocol], name: str, *, shard: bool = False, model: str | None = None
@@ -209,7 +210,7 @@ class Coverage:
         def tell(message: str) -> None:
             note(message if model is None else f"{model}: {message}")
 
-        off = self.boxes.finding() if self.inverted.count and not all(row.whole_image for row in views) else None
+        off = self._off(views)
         self.inverted.report(name, shard=shard, cause="" if off is None else off[0])
         for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
             if slice_.measure == FILE and (left := int((~truth.slice_members(slice_).any(axis=0)).sum())):
@@ -233,8 +234,8 @@ class Coverage:
                 f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "
                 "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
             )
-        if doubt := self.doubt(truth, views):
-            tell(doubt)
+        if question := _question(off, truth):
+            tell(question)
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
             tell(f"no ground truth of {shown}: left out of the means")
@@ -253,6 +254,12 @@ class Coverage:
                 f"{', '.join(people)}: {others:,} ground-truth triplets have a subject that is no person, and are "
                 "never found there (the released code finds them)"
             )
+
+
+def _question(off: tuple[str, int] | None, truth: GroundTruth) -> str:
+    if off is None:
+        return ""
+    return f"do the boxes fit? {off[0]}; hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
 
 
 _TOLD: WeakSet[GroundTruth] = WeakSet()

@@ -16,8 +16,8 @@ from hoicli.records.kit import Ints
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, resampled
-from hoicli.resampling.weighted import Lists
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -106,7 +106,7 @@ class Evaluated:
         """The mean of each subset."""
         return subset_means(self.results.ap, self.results.max_recall, self.members)
 
-    def intervals(self, lists: Lists, rounds: Rounds, resampling: Resampling) -> Intervals:
+    def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
         """The intervals of all means, and of the classes if requested, from the model's resamples."""
         between = {"lowest": 0.0, "highest": 1.0}
         of_means = {
@@ -190,7 +190,7 @@ def tally_rows(
     """All rows of a tally: means of each protocol, and classes if requested; with intervals from `resampling`."""
     settings = {**settings, "data": vocabulary.signed, **wanted.settings()}
 
-    def rows(protocol: Protocol, results: ClassResults, lists: Lists | None = None) -> Iterator[Row]:
+    def rows(protocol: Protocol, results: ClassResults, lists: RankedLists | None = None) -> Iterator[Row]:
         signed = {**settings, **tally.settings(protocol)}
         rounds: list[Rounds] = []
         if lists is not None and resampling is not None:

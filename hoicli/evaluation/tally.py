@@ -24,9 +24,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
 from hoicli.records.kit import Bools, Floats, Growing, Ints, joined, starts_of
 from hoicli.records.outcomes import TRUE_POSITIVE
-from hoicli.resampling.averaged import AveragedLists
-from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.weighted import Lists
+from hoicli.resampling.ranked import AveragedLists, RankedLists
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -193,7 +191,7 @@ class Tally:
 
     def ranked(
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
-    ) -> Iterator[tuple[Protocol, ClassResults, Lists]]:
+    ) -> Iterator[tuple[Protocol, ClassResults, RankedLists]]:
         """`results` with the ranked lists they come from; images are places in `image_ids`, which has all of them."""
         place = {image_id: row for row, image_id in enumerate(image_ids)}
         images = places(self.listed.image_ids, place)[self.listed.image]
@@ -203,7 +201,7 @@ class Tally:
         for protocol in self._protocols:
             if protocol.mean_of:
                 results, several = zip(*(found[key] for key in protocol.mean_of), strict=True)
-                yield protocol, ClassResults.mean(results), AveragedLists(several)
+                yield protocol, ClassResults.mean(results), AveragedLists.of(several)
                 continue
             ranking = rankings[protocol.by_verb]
             code, image = self._codes[protocol.key][ranking.order], images[ranking.order]

@@ -14,9 +14,8 @@ import numpy as np
 from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
-from hoicli.resampling.ranked import IMAGES_AT_ONCE
+from hoicli.resampling.ranked import IMAGES_AT_ONCE, RankedLists
 from hoicli.resampling.rounds import Rounds, shared_among, sum_of_runs
-from hoicli.resampling.weighted import Lists
 
 
 @dataclass(frozen=True)
@@ -100,11 +99,11 @@ def count_differences(
     return [difference(*row) for row in zip(*totals, *rounds, strict=True)]
 
 
-def image_differences(first: Sequence[Lists], second: Sequence[Lists], members: Ints) -> Floats | None:
+def image_differences(first: Sequence[RankedLists], second: Sequence[RankedLists], members: Ints) -> Floats | None:
     """[N] what of the difference in mAP over `members` goes with each image: the difference, less what it is when the
     image is left out; None if a class has too many images to leave each out. Of a model's several runs the mean."""
 
-    def work(share: Sequence[Lists]) -> list[Floats | None]:
+    def work(share: Sequence[RankedLists]) -> list[Floats | None]:
         return [_of_each_image(lists, members) for lists in share]
 
     both = [*first, *second]
@@ -117,7 +116,7 @@ def image_differences(first: Sequence[Lists], second: Sequence[Lists], members: 
     return moved
 
 
-def _of_each_image(lists: Lists, members: Ints) -> Floats | None:
+def _of_each_image(lists: RankedLists, members: Ints) -> Floats | None:
     """[N] what of one run's mAP goes with each image."""
     without = lists.without_each_image(members)
     if without is None:

@@ -8,7 +8,7 @@ positive, a product of a sparse matrix with the weights. Matching and sorting ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -208,6 +208,53 @@ class RankedLists:
     def truth(self) -> csr_array:
         """[C, N] ground truth of each class in each image."""
         return _counts(self.truth_class, self.truth_image, (self.classes, self.images))
+
+
+@dataclass(frozen=True)
+class AveragedLists(RankedLists):
+    """Ranked lists of one model at several thresholds, whose AP is the mean of theirs: COCO's AP over IoU. Images and
+    ground truth are those of the first, which all share."""
+
+    lists: Sequence[RankedLists] = ()
+
+    @classmethod
+    def of(cls, lists: Sequence[RankedLists]) -> AveragedLists:
+        """The mean of some lists."""
+        first = {field.name: getattr(lists[0], field.name) for field in fields(RankedLists)}
+        return cls(**first, lists=lists)
+
+    @property
+    def true_positives(self) -> int:
+        """How many there are in all lists together."""
+        return sum(lists.true_positives for lists in self.lists)
+
+    def ap(self, weights: Weights) -> tuple[Floats, Ints]:
+        """The mean of all lists."""
+        return _mean([lists.ap(weights) for lists in self.lists])
+
+    def ap_of_sides(self, coins: Weights) -> Sides:
+        """The mean of all lists."""
+        one, other = zip(*(lists.ap_of_sides(coins) for lists in self.lists), strict=True)
+        return _mean(one), _mean(other)
+
+    def interleaved(self, other: RankedLists) -> RankedLists:
+        """At each threshold."""
+        assert isinstance(other, AveragedLists)
+        return AveragedLists.of([one.interleaved(two) for one, two in zip(self.lists, other.lists, strict=True)])
+
+    def without_each_image(self, members: Ints) -> Floats | None:
+        """The mean of all lists."""
+        every = [lists.without_each_image(members) for lists in self.lists]
+        known = [each for each in every if each is not None]
+        means: Floats = np.mean(known, axis=0)
+        return means if len(known) == len(every) else None
+
+
+def _mean(several: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
+    """The mean of APs [C, R], and the ground truth [C, R] that all share."""
+    aps, positives = zip(*several, strict=True)
+    mean: Floats = np.mean(aps, axis=0)
+    return mean, positives[0]
 
 
 class Prepared:

@@ -15,8 +15,8 @@ Weights: TypeAlias = "NDArray[np.int32]"
 
 
 class Weighted(Protocol):
-    """Numbers of C classes that follow from weights of images: average precisions (`Lists`), or what sums over images
-    make (`sums.ImageSums`). true_positives: how much work a round is."""
+    """Numbers of C classes that follow from weights of images: average precisions (`ranked.RankedLists`), or what
+    sums over images make (`sums.ImageSums`). true_positives: how much work a round is."""
 
     @property
     def images(self) -> int: ...
@@ -32,20 +32,3 @@ class Weighted(Protocol):
     def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]: ...
 
     def interleaved(self, other: Any) -> Weighted: ...
-
-
-class Lists(Weighted, Protocol):
-    """Ranked lists of one model (`ranked.RankedLists`), or of one model at several thresholds
-    (`averaged.AveragedLists`)."""
-
-    @property
-    def truth_image(self) -> Ints: ...
-
-    @property
-    def truth_images(self) -> Ints: ...
-
-    def images_of_truth(self, members: Ints) -> int: ...
-
-    def interleaved(self, other: Any) -> Lists: ...
-
-    def without_each_image(self, members: Ints) -> Floats | None: ...

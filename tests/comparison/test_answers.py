@@ -113,19 +113,6 @@ def test_a_sentence_for_each_model_about_the_first_protocol_and_its_largest_subs
     assert answers([]) == []
 
 
-def test_a_view_and_a_subset_are_named() -> None:
-    seen = {"model": "ours", "baseline": "base", "iou": "0.75", "slice": "objects", "part": "small"}
-    (sentence,) = answers([row(1.0, (0.4, 2.0), 0.01, subset="24", n=24, tags=seen)])
-    assert "(hico, 24, IoU 0.75, objects small: 40.00 to 41.00)" in sentence
-
-
-def test_a_model_of_several_runs_has_the_bootstraps_p() -> None:
-    of_runs = row(1.0, (0.4, 2.0), None) | {"p_bootstrap": 0.02}
-    (sentence,) = answers([of_runs])
-    assert "is better than" in sentence
-    assert sentence.endswith("p_bootstrap = 0.02")
-
-
 @pytest.mark.parametrize(
     ("metric", "value", "verdict", "untested"),
     [

@@ -47,11 +47,6 @@ def test_drawn_runs_are_spread_as_the_mean_of_runs_is(runs: int) -> None:
     assert drawn.var() == pytest.approx(values.var(ddof=1) / runs, rel=0.05)
 
 
-def test_a_single_run_is_always_drawn() -> None:
-    (shares,) = run_shares([1], Resampling(40, 3))
-    assert shares.tolist() == [[1.0] * 40]
-
-
 def test_equal_runs_are_that_run(hoicli: Hoicli, tmp_path: Path) -> None:
     """The whole comparison, but for p, which several runs do not have, and what says that they are several."""
     again = tmp_path / "again.jsonl"

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
-from hoicli.evaluation.grids import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
-from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap
+from hoicli.evaluation.grids import GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
 
 
 def one(ranks: list[int], positives: int, grid: tuple[float, ...] = GRID_TENTHS) -> float:
@@ -53,27 +50,6 @@ def test_matlabs_vector_would_be_another_grid_than_its_loop() -> None:
     assert tuple(i * 0.1 for i in range(11)) == GRID_ARANGE
 
 
-def test_which_protocol_has_which_grid() -> None:
-    grids = {
-        "hico": GRID_ARANGE,
-        "hico-ko": GRID_ARANGE,
-        "qpic": GRID_ARANGE,
-        "upt": GRID_LINSPACE,
-        "diag": GRID_ARANGE,
-        "inp-cc": GRID_TENTHS,
-        "swig": GRID_TENTHS,
-        "vcoco-agent": EVERY_RECALL,
-        "vcoco-s1": EVERY_RECALL,
-        "vcoco-s2": EVERY_RECALL,
-        "vcoco-qpic": GRID_ARANGE,
-        "hoia": EVERY_RECALL,
-        "ambiguous-hoi": GRID_TENTHS,
-        "hico-image": GRID_ARANGE,
-        "hico-image-ko": GRID_ARANGE,
-    }
-    assert grids == {name: PROTOCOLS[name].grid for name in grids}
-
-
 @pytest.mark.parametrize(
     ("ranks", "positives", "ap"),
     [
@@ -106,26 +82,3 @@ def test_closed_forms(ranks: list[int], positives: int, ap: float) -> None:
 def test_closed_forms_of_the_envelope(ranks: list[int], positives: int, ap: float) -> None:
     first, second = np.array([*ranks, 1], dtype=np.int64), np.array([0, len(ranks), len(ranks) + 1])
     assert enveloped_ap(first, second, np.array([positives, 1])).tolist() == pytest.approx([ap, 1.0])
-
-
-@given(st.sets(st.integers(1, 60), min_size=1, max_size=12), st.integers(0, 9))
-def test_the_envelope_is_the_area_under_the_best_precision(found: set[int], missed: int) -> None:
-    """Read off at every recall there is, from the highest precision of that recall or more."""
-    ranks, positives = sorted(found), len(found) + missed
-    precision = [count / rank for count, rank in enumerate(ranks, start=1)]
-    area = sum(max(precision[place:]) for place in range(len(ranks))) / positives
-    given = enveloped_ap(np.array(ranks), np.array([0, len(ranks)]), np.array([positives]))
-    assert given[0] == pytest.approx(area, abs=1e-12)
-
-
-@given(st.lists(st.tuples(st.sets(st.integers(1, 40), max_size=8), st.integers(0, 5)), max_size=6))
-def test_classes_do_not_see_each_other(classes: list[tuple[set[int], int]]) -> None:
-    rows = [(sorted(ranks), len(ranks) + extra) for ranks, extra in classes]
-    bounds = np.concatenate([[0], np.cumsum([len(ranks) for ranks, _ in rows])]).astype(np.int64)
-    ranks = np.array([rank for ranks, _ in rows for rank in ranks], dtype=np.int64)
-    positives = np.array([count for _, count in rows], dtype=np.int64)
-    for grid in (GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS):
-        together = interpolated_ap(ranks, bounds, positives, grid)
-        assert together.tolist() == [one(ranks, count, grid) for ranks, count in rows]
-    recalls = max_recall(bounds, positives).tolist()
-    assert recalls == [len(ranks) / count if count else 0.0 for ranks, count in rows]

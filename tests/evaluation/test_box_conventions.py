@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -77,28 +76,10 @@ def test_boxes_of_another_convention_are_asked_about(name: str, what: str, hoicl
     )
 
 
-def test_what_the_question_points_to_tells_more(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = bent(tmp_path, CHANGES["11 if they are [x2, y2, x1, y1]"])
-    rows = [json.loads(line) for line in hoicli("validate", "--gt", GT, path).out.splitlines()]
-    assert {row["check"] for row in rows} >= {"inverted-box", "boxes-off-ground-truth"}
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_boxes_that_fit_are_not_asked_about(name: str, hoicli: Hoicli) -> None:
     streams = [FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl"][: 1 + (name == "compare")]
     assert questions(hoicli(*COMMANDS[name], "--gt", GT, *streams).err) == []
-
-
-@pytest.mark.parametrize(
-    ("dataset", "gt", "preds"),
-    [
-        ("vcoco", "vcoco/ground_truth.jsonl", "vcoco/predictions.jsonl"),
-        ("swig", "swig/gt.jsonl", "swig/predictions.jsonl"),
-    ],
-)
-def test_other_datasets_are_not_asked_about(dataset: str, gt: str, preds: str, hoicli: Hoicli) -> None:
-    result = hoicli("eval", "--dataset", dataset, "--gt", FIXTURES / gt, FIXTURES / preds)
-    assert (result.code, questions(result.err)) == (0, [])
 
 
 def turned(box: Box, _: tuple[float, float]) -> Box:
@@ -171,12 +152,6 @@ def test_a_shard_is_not_judged_by_its_few_boxes(hoicli: Hoicli, tmp_path: Path) 
     assert (result.code, "inverted" in result.err) == (0, True)
 
 
-def test_boxes_without_area_are_not_inverted(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = bent(tmp_path, lambda box, _: [box[0], box[1], box[0], box[3]])
-    result = hoicli("eval", "--gt", GT, path)
-    assert (result.code, "inverted" in result.err) == (0, False)
-
-
 def test_too_few_images_are_not_asked_about(hoicli: Hoicli, tmp_path: Path) -> None:
     path = bent(tmp_path, CHANGES["11 if they are [x, y, w, h]"])
     path.write_bytes(b"\n".join(path.read_bytes().splitlines()[:4]))
@@ -195,7 +170,7 @@ def poor(folder: Path, sigma: float, seed: int) -> Path:
     return bent(folder, moved)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_poor_detector_is_not_asked_about(seed: int, hoicli: Hoicli, tmp_path: Path) -> None:
     assert questions(hoicli("eval", "--gt", GT, poor(tmp_path, 0.2, seed)).err) == []
 
@@ -232,7 +207,7 @@ def sampled(parts: Iterable[Images], batch: int) -> BoxSample:
     return whole
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_sample_depends_on_the_images_alone(seed: int) -> None:
     chance = random.Random(seed)
     count = chance.choice([3, SAMPLE, SAMPLE + 1, 500])

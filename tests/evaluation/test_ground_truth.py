@@ -13,12 +13,7 @@ import pytest
 from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.slices import Part, parse_slices
-from hoicli.records import caveats
-from hoicli.records.intake import ErrorPolicy
-from hoicli.records.reading import concatenate, read_scenes
-from hoicli.vocabulary.datasets import load
-from tests.support.kernel import HICO, Record, ground_truth, lines
+from tests.support.kernel import HICO, Record, ground_truth
 from tests.support.project import FIXTURES, Hoicli
 
 HOLD, WASH, NOTHING = (HICO.interaction_ids[verb, "cup"] for verb in ("hold", "wash", "no_interaction"))
@@ -65,11 +60,6 @@ def test_the_counterparts_of_a_prediction_are_in_annotation_order() -> None:
     assert columns(rows, count) == [[0, 1, 2], [1, 2, 1]]
 
 
-def test_images_are_asked_for_by_their_place_among_those_asked() -> None:
-    found = truth().by_class(np.array([1, 0]))
-    assert columns(*found.joined(*found.find(np.array([0, 1]), np.array([HOLD, WASH])))) == [[0, 1], [4, 1]]
-
-
 def test_the_order_of_annotation_stays_however_many_there_are() -> None:
     pairs = [(number % 2, ("hold", "wash")[number // 2 % 2], 2) for number in range(600)]
     found = ground_truth([image("a", *pairs)])
@@ -78,11 +68,6 @@ def test_the_order_of_annotation_stays_however_many_there_are() -> None:
     assert set(rows) == {0}
     _, of_person = join_people(found, [1], [HOLD])
     assert of_person == [row for row, pair in enumerate(pairs) if pair[:2] == (1, "hold")]
-
-
-def test_ground_truth_has_a_name_in_messages() -> None:
-    assert truth().name == "ground truth"
-    assert GroundTruth(truth().scenes, HICO, "gt.jsonl").name == "gt.jsonl"
 
 
 def test_what_is_no_interaction_of_the_vocabulary_meets_nothing() -> None:
@@ -99,38 +84,12 @@ def test_what_is_no_interaction_of_the_vocabulary_meets_nothing() -> None:
     assert found.class_counts(PROTOCOLS["hico"]).sum() == 2
 
 
-def test_no_ground_truth_at_all() -> None:
-    empty = ground_truth([image("a")])
-    assert join(empty, [0], [HOLD]) == [[], []]
-
-
 def test_the_place_of_each_image() -> None:
     assert truth().rows_of(["c", "b", "a"]).tolist() == [2, 0, 1]
     assert truth().rows_of([]).dtype == np.int64
     with pytest.raises(DataError) as error:
         truth().rows_of(["b", "x", "y"])
     assert (str(error.value), error.value.field) == ("image_id: image 'x' is not in the ground truth", "image_id")
-
-
-def test_people_and_where_each_images_begin() -> None:
-    rows, starts = truth().people
-    assert columns(rows, starts) == [[0, 1, 3, 4, 6, 7], [0, 2, 4, 6]]
-
-
-def test_the_annotations_of_each_person_with_a_class() -> None:
-    person, interaction = [1, 1, 0, 4, -1, 3], [HOLD, WASH, HOLD, HOLD, HOLD, HOLD]
-    assert join_people(truth(), person, interaction) == [[0, 1, 2, 3], [2, 1, 0, 4]]
-
-
-def test_a_person_of_no_box_does_nothing_even_the_first_class() -> None:
-    verb, label = HICO.interactions[0]
-    record = {
-        "image_id": "a", "boxes": [[0, 0, 9, 9], [20, 0, 29, 9]], "labels": ["person", label],
-        "hois": [{"subject": 0, "object": 1, "verb": verb}],
-    }  # fmt: skip
-    found = ground_truth([record])
-    assert join_people(found, [0, -1], [0, 1]) == [[0], [0]]
-    assert join_people(found, [-1, -1], [CLASSES, 0]) == [[], []]
 
 
 def test_what_a_protocol_counts() -> None:
@@ -166,12 +125,6 @@ def test_boxes_of_dropped_triplets_alone_are_dropped_with_them() -> None:
     assert found.present_boxes(PROTOCOLS["hico"]).all()
 
 
-def test_subjects_that_are_no_people_are_counted() -> None:
-    cups = image("b", (0, "hold", 2), (2, "hold", 2), (2, "wash", 2))
-    assert ground_truth([cups]).other_subjects == 2
-    assert ground_truth([{"image_id": "a", "boxes": [], "labels": [], "hois": []}]).other_subjects == 0
-
-
 def test_image_labels_are_those_stated_and_without_them_those_of_the_triplets() -> None:
     """Of image a they are stated, one is ambiguous; of b they follow from the triplets, each once."""
     stated = image(
@@ -183,36 +136,6 @@ def test_image_labels_are_those_stated_and_without_them_those_of_the_triplets() 
     assert ambiguous.tolist() == [HOLD]
     whole = PROTOCOLS["hico-image"]
     assert sorted(zip(*columns(*found.annotated(whole)), strict=True)) == sorted([(0, WASH), (0, NOTHING), (1, HOLD)])
-
-
-def test_parts_of_images_and_of_triplets() -> None:
-    found = truth()
-    people, pairs = parse_slices(["people", "pairs"], HICO)
-    for slice_ in (people, pairs):
-        members = np.stack([found.members(Part(slice_, number)) for number in range(len(slice_.parts))])
-        assert members.shape[1] == 5
-        assert (members.sum(axis=0) == 1).all()
-        assert found.members(Part(slice_, 0)) is found.members(Part(slice_, 0))
-        assert found.slice_members(slice_) is found.slice_members(slice_)
-    of_images = np.stack([found.image_members(Part(people, number)) for number in range(len(people.parts))])
-    assert of_images.shape == (len(people.parts), 3)
-
-
-def test_what_caveats_rule_out_is_not_served() -> None:
-    protocol = PROTOCOLS["hico"]
-    mask = next(1 << bit for bit in range(16) if 1 << bit & caveats.TRUTH)
-    assert truth().serves(protocol)
-    found = truth()
-    found.caveats = mask
-    assert not found.serves(replace(protocol)) if protocol.refuses & mask else found.serves(protocol)
-
-
-def test_classes_that_a_protocol_scores() -> None:
-    vcoco = load("vcoco")
-    found = GroundTruth(concatenate(read_scenes(lines([]), vcoco, scored=False, policy=ErrorPolicy()), vcoco), vcoco)
-    agents = PROTOCOLS["vcoco-agent"]
-    assert set(np.flatnonzero(found.scored(agents)).tolist()) == vcoco.members(agents.classes)
-    assert found.scored(replace(agents, classes="")).tolist() == [True] * len(vcoco.interactions)
 
 
 def test_triplets_that_are_there_twice_are_told_of_and_counted(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -188,12 +188,6 @@ def test_boxes_that_are_not_looked_at_need_not_fit(hoicli: Hoicli, tmp_path: Pat
     assert hoicli("eval", "--protocol", "hico-image", "--gt", truth, path).err == ""
 
 
-def test_all_is_about_boxes() -> None:
-    assert [row.name for row in protocols(["all"])] == ["hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"]
-    assert [row.name for row in protocols(["all"], "hoia")] == ["hoia"]
-    assert [row.name for row in protocols(["hico-image"])] == ["hico-image"]
-
-
 def test_hico_det_sg_has_the_rows_and_shifts_of_hico_det() -> None:
     """Its images, boxes and files are HICO-DET's."""
     for name in ("hico", "qpic", "upt"):
@@ -212,14 +206,6 @@ def test_the_sizes_that_papers_give(dataset: str, verbs: int, objects: int, inte
     known = load(dataset)
     assert (len(known.verbs), len(known.objects), len(known.interactions)) == (verbs, objects, interactions)
     assert len(set(known.interactions)) == interactions
-
-
-def test_pastanet_hoi_is_hico_without_no_interaction() -> None:
-    hico = load("hico")
-    assert load("pastanet-hoi").interactions == tuple(
-        pair for number, pair in enumerate(hico.interactions) if number not in hico.no_interaction_ids
-    )
-    assert len(load("ambiguous-hoi").subsets["ambiguous"]) == 87
 
 
 def test_mpd_is_that_of_the_released_code(tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
 from hoicli.evaluation.selection import main_protocol, protocol_of, protocols, rows_of
@@ -62,11 +60,6 @@ def test_every_rule_of_triplets_applies(hoicli: Hoicli, tmp_path: Path) -> None:
     found = hoicli("eval", *PAIR[:-1], "--protocol", "all", perfect(tmp_path / "p.jsonl", GT))
     means = {row["protocol"]: row["value"] for row in rows(found.out) if row["metric"] == "mAP"}
     assert means == dict.fromkeys(("hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"), 100.0)
-
-
-def test_subsets_are_cut_from_the_training_set(hoicli: Hoicli) -> None:
-    found = rows(hoicli("eval", *PAIR).out)
-    assert [(row["subset"], row["n"]) for row in found[:3]] == [("full", 6), ("rare", 4), ("non_rare", 2)]
 
 
 def test_rows_keep_the_measure_and_leave_the_shifts_of_other_files() -> None:
@@ -140,42 +133,6 @@ def test_names_and_their_order_change_no_bit(hoicli: Hoicli, tmp_path: Path, see
     assert any(0 < value < 100 for value in classes[0])
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    st.permutations(["carry", "hold", "push", "wear"]), st.permutations(["cart", "hammer", "helmet", "ladder", "vest"])
-)
-def test_the_order_of_labels_in_the_file_changes_nothing(verbs: list[str], objects: list[str]) -> None:
-    import tempfile
-
-    content = json.loads(SITE.read_text()) | {"verbs": verbs, "objects": objects}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "site.json")
-        path.write_text(json.dumps(content))
-        assert scored(str(path)) == scored(str(SITE))
-
-
-def scored(dataset: str) -> list[Any]:
-    """AP of each class, in the file's order of interactions."""
-    from hoicli.evaluation.filters import Filters
-    from hoicli.evaluation.predictions import Predictions
-    from hoicli.evaluation.run import tallies
-    from hoicli.io.streams import Stream
-    from hoicli.records.intake import ErrorPolicy
-
-    vocabulary = load(dataset)
-    found = tallies(
-        Predictions([str(PREDICTIONS)]),
-        Stream([str(GT)], "ground truth"),
-        protocols([], vocabulary),
-        Filters(),
-        ErrorPolicy(),
-        named=(),
-        vocabulary=vocabulary,
-    )
-    ((tally, _, _),) = list(found)
-    return [results.ap.tolist() for _, results in tally.results(vocabulary)]
-
-
 # Subjects
 
 
@@ -206,14 +163,6 @@ def test_any_of_the_subjects_will_do(hoicli: Hoicli, tmp_path: Path, subject: st
 
 def values_of_errors(text: str) -> dict[str, int]:
     return {row["error"]: row["value"] for row in rows(text) if row["metric"] == "count" and row["subset"] == "full"}
-
-
-def test_a_box_is_right_whichever_subject_it_is_taken_for(hoicli: Hoicli, tmp_path: Path) -> None:
-    pair = site_pair(tmp_path, "visitor")
-    found = records(Path(str(pair[-1])))
-    found[0]["hois"][0]["verb"] = "hold"
-    written(Path(str(pair[-1])), found)
-    assert values_of_errors(hoicli("diagnose", *pair).out)["interaction"] == 1
 
 
 # A stream of matches
@@ -324,28 +273,6 @@ def test_aliases_are_the_labels_they_stand_for(hoicli: Hoicli, tmp_path: Path) -
     assert hoicli("eval", *PAIR[:-1], spelt).out == hoicli("eval", *PAIR).out
 
 
-def test_words_of_free_text_are_looked_up(hoicli: Hoicli, tmp_path: Path) -> None:
-    sim = tmp_path / "sim.jsonl"
-    sim.write_text(hoicli("shoe-sim", "--backend", "wordnet:wup", *PAIR).out)
-    perfectly = perfect(tmp_path / "p.jsonl", GT)
-    found = hoicli("shoe-eval", "--sim", sim, *PAIR[:-1], perfectly)
-    assert values(found.out, "soft_map")["full"] == 100.0
-    assert f"data:{load(str(SITE)).signed}" in found.out
-    assert "WordNet's first is taken" in found.err
-    assert len(rows(hoicli("shoe-sim", "--backend", "wordnet:wup", "--dataset", SITE).out)) == 16
-
-
-def test_words_of_labels_are_shown(hoicli: Hoicli) -> None:
-    found = rows(hoicli("vocab", SITE, "--senses", "wear helmet").out)
-    assert {(row["label"], row["pos"]) for row in found} == {("wear", "v"), ("helmet", "n")}
-    assert not any(row["chosen"] for row in found)
-
-
-def test_compare(hoicli: Hoicli, tmp_path: Path) -> None:
-    compared = rows(hoicli("compare", "--bootstrap", "20", *PAIR, perfect(tmp_path / "p.jsonl", GT)).out)
-    assert {row["protocol"] for row in compared} == {"hico", "diag"}
-
-
 def test_unknown_labels(hoicli: Hoicli, tmp_path: Path) -> None:
     def said(label: str, *options: object) -> str:
         record = {"image_id": "a", "boxes": [[0, 0, 1, 1]] * 2, "labels": ["person", label], "hois": []}
@@ -355,11 +282,6 @@ def test_unknown_labels(hoicli: Hoicli, tmp_path: Path) -> None:
     assert said("ball.n.01").endswith("SWIG-HOI records? --dataset swig\n")
     assert said("excavator").endswith("own classes? hoicli vocab --from GT.jsonl -o FILE.json\n")
     assert "unknown object 'person'; HICO-DET records? --dataset hico" in said("vest", "--dataset", SITE)
-
-
-def test_an_empty_name_is_no_default(hoicli: Hoicli) -> None:
-    result = hoicli("eval", "--dataset", "", *PAIR[2:])
-    assert (result.code, result.err) == (2, "hoicli: --dataset: the name is empty; give one (an unset variable?)\n")
 
 
 def test_more_classes_than_fit_in_two_bytes(hoicli: Hoicli, tmp_path: Path) -> None:

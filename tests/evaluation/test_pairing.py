@@ -11,13 +11,11 @@ from hoicli.errors import DataError
 from hoicli.evaluation import pairing
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest, reaches
+from hoicli.evaluation.pairing import blocks_of, check_pairs
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.outcomes import TRUE_POSITIVE
-from hoicli.vocabulary.datasets import load
-from tests.support.kernel import Record, evaluate, ground_truth, lines
+from tests.support.kernel import Record, ground_truth, lines
 
 HICO = PROTOCOLS["hico"]
 
@@ -55,19 +53,6 @@ def test_an_image_may_have_so_many_pairs_and_no_more(monkeypatch: pytest.MonkeyP
     )
 
 
-def test_the_first_of_the_largest_in_each_group() -> None:
-    group = np.array([0, 0, 0, 4, 5, 5])
-    assert first_largest(group, np.array([0.1, 0.3, 0.3, 0.0, 0.2, 0.1])).tolist() == [1, 3, 4]
-    assert first_largest(group, np.zeros(6)).tolist() == [0, 3, 4]
-    assert first_largest(group[:0], np.zeros(0)).tolist() == []
-
-
-def test_the_threshold_itself_is_enough_unless_a_protocol_is_strict() -> None:
-    overlap = np.array([0.49, 0.5, 0.51])
-    assert reaches(HICO, overlap).tolist() == [False, True, True]
-    assert reaches(replace(HICO, strict=True), overlap).tolist() == [False, False, True]
-
-
 # Every pair that overlaps enough
 
 
@@ -100,21 +85,6 @@ def test_a_prediction_covers_every_ground_truth_that_it_overlaps_enough() -> Non
     assert covered(truth, scene(), 0.5) == []
 
 
-def test_blocks_cover_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", 1)
-    assert covered(scene((0, 2), (1, 2)), scene((1, 2, 0.1), (0, 2, 0.9)), 1 / 3) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-
-
-def test_two_blocks_are_matched_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth, predicted = scene((0, 2), (1, 2)), scene((1, 2, 0.1), (0, 2, 0.9))
-    found = []
-    for at_once in (pairing.PAIRS_AT_ONCE, 2, 1):
-        monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", at_once)
-        ((_, outcomes),) = matched_batches(lines([predicted]), ground_truth([truth]), [HICO], Filters(), ErrorPolicy())
-        found.append((outcomes["hico"].code.tolist(), outcomes["hico"].truth.tolist()))
-    assert found == [([TRUE_POSITIVE] * 2, [1, 0])] * 3
-
-
 def test_boxes_match_those_of_one_label_and_a_dropped_triplet_takes_its_boxes_with_it() -> None:
     truth = scene((0, 2), (1, 2))
     truth["hois"][1]["verb"] = "no_interaction"
@@ -142,15 +112,3 @@ def test_of_two_triplets_that_one_prediction_takes_it_belongs_to_the_one_it_over
     assert found.code.tolist() == [0, 1] or found.code.tolist() == [1, 0]
     assert found.truth[found.row == 0].tolist() == [1]
     assert found.iou_subject.max() <= 1.0
-
-
-def test_the_first_box_may_be_the_object() -> None:
-    boxes = [[500.0, 0.0, 599.0, 99.0], [0.0, 0.0, 99.0, 99.0]]
-    truth = {**scene(), "boxes": boxes, "labels": ["kite", "person"]}
-    truth["hois"] = [{"subject": 1, "object": 0, "verb": "fly"}]
-    predicted = {**truth, "hois": [{**truth["hois"][0], "score": 0.5}]}
-    far = {**predicted, "boxes": [[900.0, 0.0, 999.0, 99.0], boxes[1]]}
-    number = load("hico").interaction_ids["fly", "kite"]
-    for found, expected in ((predicted, 1.0), (far, 0.0)):
-        for name, results in evaluate([truth], [found]).items():
-            assert results.ap[number] == pytest.approx(expected), name

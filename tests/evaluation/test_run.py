@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.run import gathered, matched_batches, read_truth
+from hoicli.evaluation.run import matched_batches, read_truth
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from tests.support.arrays import GT, PREDICTIONS, records
@@ -68,14 +67,6 @@ def test_ground_truth_that_would_mislead(content: list[Record], message: str, tm
     assert str(error.value).startswith(f"{path}: {message}")
 
 
-def test_the_first_class_is_a_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    verb, label = HICO.interactions[0]
-    hois = [{"subject": 0, "object": 1, "verb": verb}]
-    path = write(tmp_path / "gt.jsonl", [{**image("a", 0, 0), "labels": ["person", label], "hois": hois}])
-    assert read_truth(Stream([str(path)], "--gt"), HICO, ErrorPolicy()).scenes.interaction.tolist() == [0]
-    assert capsys.readouterr().err == ""
-
-
 # Predictions
 
 
@@ -87,38 +78,6 @@ def test_an_image_that_the_ground_truth_does_not_have() -> None:
     policy = ErrorPolicy(skip=True)
     assert list(matched_batches(lines([stray]), truth, [PROTOCOLS["hico"]], Filters(), policy)) == []
     assert policy.skipped == 1
-
-
-def test_boxes_are_matched_where_they_are_asked_for() -> None:
-    truth = ground_truth([image("a", 0, 0)])
-    ((batch, outcomes),) = matched_batches(
-        lines([{**image("a", 0, 0)}]), truth, [PROTOCOLS["diag"]], Filters(), ErrorPolicy()
-    )
-    assert list(outcomes) == ["diag"]
-    assert batch.box_matches(PROTOCOLS["hico"]) == [[0], [1]]
-
-
-class Shared(Stream):
-    """A stream that is split into shares by hand."""
-
-    def shares(self, besides: int = 0) -> Any:
-        return ["one", "two"]
-
-
-@pytest.mark.parametrize("disjoint", [True, False])
-def test_shares_are_gathered_apart_unless_an_image_is_in_two(disjoint: bool) -> None:
-    stream, policy = Shared([], "predictions"), ErrorPolicy(skip=True)
-    found = gathered(lambda part, shared: (part, shared.skip), stream, policy, lambda _: disjoint)
-    assert found == ([("one", False), ("two", False)] if disjoint else [(stream, True)])
-
-
-def test_a_share_that_fails_is_gathered_again_with_all() -> None:
-    def gather(part: Any, shared: ErrorPolicy) -> str:
-        if part == "two":
-            raise DataError("bad")
-        return "all" if isinstance(part, Stream) else "share"
-
-    assert gathered(gather, Shared([], "predictions"), ErrorPolicy(), lambda _: True) == ["all"]
 
 
 # Match streams

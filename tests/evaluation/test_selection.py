@@ -9,7 +9,7 @@ import pytest
 from hoicli.errors import UsageError
 from hoicli.evaluation.grids import GRID_LINSPACE, GRID_TENTHS
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
-from hoicli.evaluation.selection import adapted, adjusted, distinct, main_protocol, protocol_of, protocols, rows_of
+from hoicli.evaluation.selection import adapted, adjusted, main_protocol, protocol_of, protocols, rows_of
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES
 
@@ -40,11 +40,6 @@ def test_the_table_of_each_dataset(dataset: str, rows: list[str], main: str, dia
     assert [row.name for row in protocols([], dataset)] == rows
 
 
-def test_own_rows_apply_as_they_are() -> None:
-    assert rows_of(load("hico")) == {name: row for name, row in PROTOCOLS.items() if row.dataset == "hico"}
-    assert protocol_of(load("vcoco")) is PROTOCOLS["vcoco-s1"]
-
-
 def test_another_dataset_takes_the_rules_of_triplets_and_not_the_shifts_of_files() -> None:
     swig = load("swig")
     row = adapted(PROTOCOLS["diag"], swig)  # moves the ground truth alone
@@ -66,10 +61,6 @@ def test_another_dataset_takes_the_rules_of_triplets_and_not_the_shifts_of_files
 def test_another_dataset_with_roles_has_its_own_sets_of_classes(name: str, classes: str) -> None:
     row = adapted(PROTOCOLS[name], load("vcoco"))
     assert (row.classes, row.subsets) == (classes, ())
-
-
-def test_a_set_of_all_classes_stays_one() -> None:
-    assert adapted(replace(PROTOCOLS["vcoco-s1"], classes=""), load("vcoco")).classes == ""
 
 
 # --count-images and --grid
@@ -111,12 +102,6 @@ def test_what_cannot_be_changed(options: dict[str, str], message: str) -> None:
 # --protocol
 
 
-def test_views_of_a_protocol_count_once_the_last_of_them() -> None:
-    hico, diag = PROTOCOLS["hico"], PROTOCOLS["diag"]
-    other = replace(hico, threshold=0.75)
-    assert distinct([hico, diag, other]) == [other, diag]
-
-
 @pytest.mark.parametrize(
     ("names", "dataset", "found"),
     [
@@ -155,8 +140,3 @@ def test_unknown_rows_of_a_file_are_told_those_it_has() -> None:
     with pytest.raises(UsageError) as error:
         protocols(["vcoco-s1,swig"], load(str(FIXTURES / "own/site.json")))
     assert str(error.value).startswith(f"--protocol vcoco-s1, swig: of vcoco, not site; choose from {HICO_ROWS[0]}, ")
-
-
-def test_capitals_are_no_other_protocol() -> None:
-    with pytest.raises(UsageError, match=r"unknown 'HICO'.*\(did you mean 'hico'\?\)"):
-        protocols(["HICO"])

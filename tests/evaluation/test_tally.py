@@ -17,24 +17,17 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.tally import (
-    ClassResults,
     Tally,
-    averaged,
     class_vocabulary,
     classes_of,
-    means,
     per_class,
-    places,
     ranked_ap,
     subset_classes,
-    subset_means,
 )
 from hoicli.evaluation.views import Views
-from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
-from hoicli.vocabulary.datasets import load
 from tests.support.arrays import GT, PREDICTIONS, records
 from tests.support.kernel import HICO, ground_truth, lines, tally
 
@@ -89,14 +82,6 @@ def test_ranked_lists_give_the_results_and_know_their_images(ids: list[str]) -> 
     assert sum(protocol.mean_of != () for protocol, _, _ in ranked) == 1
 
 
-def test_a_cap_on_a_class_is_in_its_list() -> None:
-    row = replace(PROTOCOLS["hico"], predictions_per_class=2)
-    found = tally(TRUTH, PREDICTED, [row])
-    ((_, _, lists),) = found.ranked(HICO, IDS)
-    assert isinstance(lists, RankedLists)
-    assert (lists.cap, lists.grid) == (2, row.grid)
-
-
 def test_scores_stand_by_class_and_fall() -> None:
     found = of_fixtures()
     plain = {row.key: results for row, results in found.results(HICO)}
@@ -112,13 +97,6 @@ def test_scores_stand_by_class_and_fall() -> None:
         recall = np.divide(of_class, results.positives, out=np.zeros(len(of_class)), where=results.positives > 0)
         if row.predictions_per_class is None:
             assert recall.tolist() == results.max_recall.tolist()
-
-
-def test_lists_have_what_counts_and_nothing_else() -> None:
-    found = given(("a", [(3, 0.1, TRUE_POSITIVE), (3, 0.9, 0), (3, 0.5, DROPPED), (-1, 0.7, 0), (1, 0.2, 0)]))
-    ((_, _, lists),) = found.scored(HICO)
-    assert lists.bounds[:5].tolist() == [0, 0, 1, 1, 3]  # what is of no class is in no list
-    assert (lists.score.tolist(), lists.hit.tolist()) == ([0.2, 0.9, 0.1], [False, False, True])
 
 
 # Ties
@@ -180,18 +158,6 @@ def halves() -> list[Tally]:
     return found
 
 
-def test_a_merged_tally_has_the_caveats_of_both() -> None:
-    one, other = given(("a", [(0, 0.5, 0)])), given(("b", [(0, 0.5, 0)]))
-    one.caveats, other.caveats = 1, 2
-    one.merge(other)
-    assert one.caveats == 3
-
-
-def test_a_batch_leaves_its_caveats() -> None:
-    marked = [{**record, "caveats": ["last_pixels"]} for record in PREDICTED[:1]]
-    assert tally(TRUTH, marked, ROWS).caveats & caveats.mask(["last_pixels"])
-
-
 def test_a_tally_of_nothing_has_results_of_nothing() -> None:
     for row in (PROTOCOLS["hico"], replace(PROTOCOLS["hico"], by_verb=True)):
         found = Tally([row], 600)
@@ -202,21 +168,7 @@ def test_a_tally_of_nothing_has_results_of_nothing() -> None:
         assert (lists.score.dtype, len(lists.hit)) == (np.dtype(np.float64), 0)
 
 
-def test_settings_say_protocol_ground_truth_and_the_caveats_that_matter() -> None:
-    found = tally(TRUTH, [{**PREDICTED[0], "caveats": ["last_pixels"]}], ROWS)
-    hico, upt = (found.settings(PROTOCOLS[name]) for name in ("hico", "upt"))
-    assert (hico["protocol"], upt["protocol"]) == ("hico", "upt")
-    assert hico["gt"] == upt["gt"] == ground_truth(TRUTH).signed["gt"]
-    assert set(upt) - set(hico) == set(caveats.settings(caveats.mask(["last_pixels"])))
-    assert "gt" not in Tally(ROWS, 600).settings(PROTOCOLS["hico"])
-
-
 # Predictions of no class
-
-
-def test_predictions_without_a_class_are_counted() -> None:
-    found = given(("a", [(-1, 0.5, 0), (0, 0.1, 0)]), ("b", [(0, 0.2, 0), (-1, 0.3, 0), (1, 0.3, 0)]))
-    assert (found.listed.classless(), len(found.listed)) == (2, 5)
 
 
 @pytest.mark.parametrize(
@@ -255,61 +207,6 @@ def test_ranks_count_what_counts_up_to_a_true_positive() -> None:
 # Means
 
 
-def test_means_are_over_the_classes_of_a_subset() -> None:
-    ap, recall = np.array([0.25, 0.75, 0.0]), np.array([0.5, 1.0, 0.0])
-    found = subset_means(ap, recall, {"some": np.array([0, 1]), "none": np.zeros(0, dtype=np.int64)})
-    assert [tuple(mean) for mean in found] == [("some", 0.5, 0.75, 2), ("none", None, None, 0)]
-
-
-def test_the_mean_over_thresholds_is_taken_of_each_class() -> None:
-    one, other = (
-        ClassResults(np.array(ap), np.array(recall), np.array([3, 1]), np.array([True, False]))
-        for ap, recall in (([0.25, 1.0], [0.5, 1.0]), ([0.75, 0.0], [1.0, 0.5]))
-    )
-    mean = ClassResults.mean([one, other])
-    assert (mean.ap.tolist(), mean.max_recall.tolist()) == ([0.5, 0.5], [0.75, 0.75])
-    assert mean.positives.tolist() == [3, 1]
-    assert {name: rows.tolist() for name, rows in mean.averaged({"full": np.arange(2)}).items()} == {"full": [0]}
-
-
-def test_places_are_whole_numbers_even_of_nothing() -> None:
-    assert places([], {}).dtype == np.int64
-    assert places(["b", "a"], {"a": 0, "b": 4}).tolist() == [4, 0]
-
-
-def test_which_classes_a_protocol_averages() -> None:
-    positives = np.zeros(600, dtype=np.int64)
-    positives[[0, min(HICO.no_interaction_ids)]] = 2
-    for name, count in (("hico", 600), ("diag", 1)):
-        row = replace(PROTOCOLS[name], only_annotated_classes=name == "diag")
-        found = averaged(positives, HICO, row)
-        assert (found.dtype, int(found.sum())) == (np.dtype(bool), count)
-    assert not averaged(positives, HICO, PROTOCOLS["diag"])[min(HICO.no_interaction_ids)]
-    every = averaged(positives, HICO, replace(PROTOCOLS["diag"], only_annotated_classes=False))
-    assert int(every.sum()) == 520
-    assert not every[sorted(HICO.no_interaction_ids)].any()
-    vcoco, agents = load("vcoco"), PROTOCOLS["vcoco-agent"]
-    found = averaged(np.ones(len(vcoco.interactions), dtype=np.int64), vcoco, agents)
-    assert set(np.flatnonzero(found).tolist()) == vcoco.members(agents.classes)
-
-
-def test_subsets_of_classes() -> None:
-    found = subset_classes(HICO, PROTOCOLS["hico"], split="rare_first")
-    assert {name: len(rows) for name, rows in found.items()} == {
-        "full": 600, "rare": 138, "non_rare": 462, "unseen": 120, "seen": 480,
-    }  # fmt: skip
-    assert not set(found["unseen"].tolist()) & set(found["seen"].tolist())
-    assert found["full"].tolist() == list(range(600))
-    assert found["unseen"].dtype == np.int64
-    fewer = subset_classes(HICO, PROTOCOLS["hico"], ignore_no_interaction=True)
-    assert (len(fewer["full"]), list(fewer)) == (520, ["full", "rare", "non_rare"])
-    own = subset_classes(load("vcoco"), PROTOCOLS["vcoco-s1"])
-    assert list(own) == list(PROTOCOLS["vcoco-s1"].subsets)
-    results = next(iter(of_fixtures().results(HICO)))[1]
-    full = means(results, HICO, PROTOCOLS["hico"])[0]
-    assert (full.subset, full.classes) == ("full", 600)
-
-
 def test_classes_by_verb() -> None:
     by_verb = replace(PROTOCOLS["hico"], by_verb=True)
     hold = HICO.verb_ids["hold"]
@@ -323,10 +220,3 @@ def test_classes_by_verb() -> None:
     with pytest.raises(UsageError) as error:
         subset_classes(HICO, by_verb, split="rare_first")
     assert str(error.value) == "--split rare_first: hico averages verbs, and splits are of interactions"
-
-
-@pytest.mark.parametrize("last", [(1 << 7) - 1, 1 << 7, (1 << 15) - 1, 1 << 15])
-def test_the_number_of_a_class_stays_whole_however_few_bytes_it_takes(last: int) -> None:
-    found = given(("a", [(0, 0.5, 0)]), ("b", [(-1, 0.5, 0), (last, 0.5, 0)]), classes=last + 1)
-    assert found.listed.interaction.tolist() == [0, -1, last]
-    assert found.listed.classless() == 1

@@ -61,7 +61,7 @@ def agrees(truth: list[Record], predictions: list[Record]) -> None:
             assert math.isclose(ours.ap[number], ap, abs_tol=1e-12), (name, VCOCO.interactions[number])
 
 
-@settings(max_examples=125)
+@settings(max_examples=60)
 @given(datasets())
 def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
     agrees(*data)
@@ -163,31 +163,6 @@ def test_without_people_every_prediction_is_false() -> None:
         assert ap([HOLDS, nobody], [true], what, protocol) == 1
 
 
-@pytest.mark.parametrize("protocol", ["vcoco-s1", "vcoco-s2", "vcoco-qpic"])
-def test_the_first_box_may_be_the_object(protocol: str) -> None:
-    boxes, labels = [CUP, PERSON], ["cup", "person"]
-    truth = image(boxes, labels, [said(1, "hold_obj", 0)])
-    assert ap(truth, image(boxes, labels, [said(1, "hold_obj", 0, 0.5)]), "hold_obj", protocol) == 1
-    far = image([FAR, PERSON], labels, [said(1, "hold_obj", 0, 0.5)])
-    assert ap(truth, far, "hold_obj", protocol) == 0
-
-
-def test_no_object_is_not_the_last_box() -> None:
-    found = image([PERSON, CUP], ["person", "cup"], [said(0, "hold_obj", None, 0.5)])
-    for protocol in ("vcoco-s1", "vcoco-s2", "vcoco-qpic"):
-        assert ap(HOLDS, found, "hold_obj", protocol) == 0
-
-
-def test_who_overlaps_nobody_enough_belongs_to_nobody() -> None:
-    batches = read_scenes(lines([HOLDS]), VCOCO, scored=False, policy=ErrorPolicy())
-    annotated = GroundTruth(concatenate(batches, VCOCO), VCOCO)
-    (row,) = protocols(["vcoco-s1"], "vcoco")
-    found = image([FAR, PERSON, NEAR], ["person"] * 3, [said(place, "hold", score=0.5) for place in range(3)])
-    ((batch, _),) = matched_batches(lines([found]), annotated, [row], Filters(), ErrorPolicy())
-    assert batch.found_people(row).tolist() == [-1, 0, 0]
-    assert batch.best_people(row)[0].tolist() == [0, 0, 0]
-
-
 @pytest.mark.parametrize(("people", "hois", "what"), [(5, 1, "people"), (1, 5, "triplets of one class")])
 def test_crowds_are_refused_by_name(people: int, hois: int, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says the image and what it has too many of."""
@@ -225,42 +200,11 @@ def test_the_best_person_decides_whatever_they_do() -> None:
     assert ap(truth, holding([0, 0, 9, 16], CUP), "hold_obj") == 1
 
 
-@pytest.mark.parametrize(("doer", "hit"), [(0, 1), (1, 0)])
-def test_of_people_overlapped_equally_the_first_wins(doer: int, hit: int) -> None:
-    truth = image([PERSON, PERSON, CUP], ["person", "person", "cup"], [said(doer, "hold_obj", 2)])
-    assert ap(truth, holding(PERSON, CUP), "hold_obj") == hit
-
-
-def test_a_person_s_role_is_found_once() -> None:
-    found = image([PERSON, CUP], ["person", "cup"], [said(0, "hold_obj", 1, 0.9), said(0, "hold_obj", 1, 0.8)])
-    truth = [HOLDS, HOLDS | {"image_id": 2}]
-    later = found | {"image_id": 2, "hois": [said(0, "hold_obj", 1, 0.1)]}
-    # right, covered, right: 1/2 of recall at precision 1, 1/2 at 2/3
-    assert ap(truth, [found, later], "hold_obj") == pytest.approx(0.5 + 0.5 * 2 / 3)
-
-
 def test_a_wrong_object_leaves_the_person_to_the_next() -> None:
     found = image(
         [PERSON, FAR, CUP], ["person", "cup", "cup"], [said(0, "hold_obj", 1, 0.9), said(0, "hold_obj", 2, 0.8)]
     )
     assert ap(HOLDS, found, "hold_obj") == 0.5
-
-
-def test_each_role_of_an_action_is_its_own_class() -> None:
-    truth = image([PERSON, CUP, FAR], ["person", "cup", "dog"], [said(0, "hit_instr", 1), said(0, "hit_obj", 2)])
-    found = image(
-        [PERSON, CUP, FAR], ["person", "cup", "dog"], [said(0, "hit_instr", 1, 0.9), said(0, "hit_obj", 1, 0.8)]
-    )
-    assert ap(truth, found, "hit_instr") == 1
-    assert ap(truth, found, "hit_obj") == 0
-
-
-def test_actions_without_roles_count_among_agents_and_in_qpic_s_29() -> None:
-    truth = image([PERSON], ["person"], [said(0, "walk")])
-    found = image([PERSON], ["person"], [said(0, "walk", None, 0.5)])
-    assert ap(truth, found, "walk", "vcoco-agent") == 1
-    assert ap(truth, found, "walk", "vcoco-qpic") == 1
-    assert not evaluate([truth], [found])["vcoco-s1"].in_mean.any()
 
 
 def test_an_action_that_is_not_said_has_the_best_score_of_its_roles() -> None:
@@ -400,17 +344,6 @@ def test_order_shards_and_compression_change_no_byte(hoicli: Hoicli, tmp_path: P
     assert hoicli(*options, shuffled, shards[2], shards[1].with_suffix(".gz"), shards[0]).out == expected
 
 
-@settings(max_examples=60)
-@given(datasets(), st.randoms(use_true_random=True))
-def test_order_of_images_changes_no_bit(data: tuple[list[Record], list[Record]], shuffle: random.Random) -> None:
-    truth, predictions = data
-    before = evaluate(truth, predictions)
-    after = evaluate(shuffle.sample(truth, len(truth)), shuffle.sample(predictions, len(predictions)))
-    for name, results in before.items():
-        assert results.ap.tobytes() == after[name].ap.tobytes()
-        assert results.positives.tobytes() == after[name].positives.tobytes()
-
-
 def test_datasets_and_protocols_do_not_mix(hoicli: Hoicli) -> None:
     result = hoicli("eval", "--protocol", "vcoco-s1,hico", "--gt", TRUTH, PREDICTIONS)
     assert (result.code, result.err) == (
@@ -420,17 +353,6 @@ def test_datasets_and_protocols_do_not_mix(hoicli: Hoicli) -> None:
     result = hoicli("eval", "--dataset", "hico", "--protocol", "vcoco-s1", "--gt", TRUTH, PREDICTIONS)
     message = "hoicli: --protocol vcoco-s1: of vcoco, not hico; name protocols of one dataset\n"
     assert (result.code, result.err) == (2, message)
-
-
-def test_explain_names_each_rule(hoicli: Hoicli) -> None:
-    first, second, qpic = (
-        hoicli("eval", "--explain", "--protocol", name).out for name in ("vcoco-s1", "vcoco-s2", "vcoco-qpic")
-    )
-    assert "the person with the largest IoU, first of equals, doing anything; ignored if nobody annotated" in first
-    assert "without an object, an empty one will do" in first
-    assert "without an object, any will do" in second
-    assert "boxes of different labels do not overlap" in qpic
-    assert "+1 on x2 and y2" in qpic
 
 
 # The released evaluator's own numbers

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.project import FIXTURES, Hoicli
 
-GT, PREDICTIONS, OTHER = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl"
+GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 V_GT, V_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
 VIEW = ("iou", "slice", "part")
 
@@ -107,21 +107,6 @@ def test_diagnosis(hoicli: Hoicli, tmp_path: Path) -> None:
     matches = hoicli("match", "--protocol", "diag", "--iou", "0.8", "--slice", "people", "--gt", GT, PREDICTIONS).out
     images = hoicli("diagnose", "--gt", GT, PREDICTIONS, "--slice", "people", "--iou", "0.8").out
     assert hoicli("diagnose", saved(tmp_path / "m.jsonl", matches)).out == images
-
-
-def test_map_of_diagnosis_and_of_eval_agree(hoicli: Hoicli) -> None:
-    options = ("--gt", GT, PREDICTIONS, "--iou", "0.6,0.9", "--slice", "people:2")
-    ours = {
-        (row["subset"], *row["tags"].items()): row["value"]
-        for row in rows(hoicli("diagnose", *options).out)
-        if row["metric"] == "mAP" and row["oracle"] == "none"
-    }
-    theirs = {
-        (row["subset"], *row["tags"].items()): row["value"]
-        for row in rows(hoicli("eval", "--protocol", "diag", *options).out)
-        if row["metric"] == "mAP"
-    }
-    assert ours == theirs
 
 
 def test_comparison(hoicli: Hoicli) -> None:

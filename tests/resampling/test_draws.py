@@ -48,21 +48,11 @@ def test_the_runs_drawn_are_one_fewer_than_there_are(count: int) -> None:
     assert shares.sum(axis=0) == pytest.approx(np.ones(6))
 
 
-def test_a_single_run_is_always_drawn() -> None:
-    assert Block(seed=0, number=0, rounds=3).runs(0, 1).tolist() == [[1, 1, 1]]
-
-
 @pytest.mark.parametrize(
     ("rounds", "sizes"), [(0, []), (1, [1]), (31, [31]), (32, [32]), (33, [32, 1]), (96, [32, 32, 32])]
 )
 def test_rounds_come_in_blocks_of_32(rounds: int, sizes: list[int]) -> None:
     assert blocks(Resampling(rounds, 9)) == [Block(9, number, size) for number, size in enumerate(sizes)]
-
-
-@pytest.mark.parametrize("rounds", [2, 3, MOST_ROUNDS])
-def test_rounds_that_may_be_asked_for(rounds: int) -> None:
-    assert Resampling.checked(rounds, 0) == Resampling(rounds, 0)
-    assert Resampling.checked(rounds, 0, or_none=True) == Resampling.asked(rounds, 0) == Resampling(rounds, 0)
 
 
 @pytest.mark.parametrize("rounds", [-1, 0, 1, MOST_ROUNDS + 1])

@@ -10,12 +10,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from hoicli.records.kit import Floats, Ints
-from hoicli.resampling.averaged import AveragedLists
-from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference
+from hoicli.resampling.comparison import Difference, count_differences, difference
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
-from hoicli.resampling.rounds import Rounds, resampled, run_shares, shared_among, sum_of_runs, swapped
-from hoicli.resampling.sums import ImageSums, by_image, rate
+from hoicli.resampling.ranked import AveragedLists
+from hoicli.resampling.rounds import Rounds, resampled, run_shares, sum_of_runs, swapped
+from hoicli.resampling.sums import ImageSums, rate
 from tests.resampling.test_ranked import IMAGES, LIKE, lists
 
 NAN = math.nan
@@ -98,33 +98,6 @@ def test_swaps_give_each_images_output_to_one_side_or_the_other() -> None:
         assert side.ap.tolist() == np.where(of > 0, some / np.maximum(of, 1), 0).tolist()
 
 
-def test_differences_are_the_seconds_less_the_firsts() -> None:
-    one, two = (Rounds(np.full((1, 2), value), np.ones((1, 2), np.int64)) for value in (0.25, 0.75))
-    paired = PairedRounds((one, two), (two, one))
-    resamples, swaps = paired.differences(lambda rounds: rounds.ap[0])
-    assert (resamples.tolist(), swaps.tolist()) == ([0.5, 0.5], [-0.5, -0.5])
-
-
-def test_no_rounds_of_each_class() -> None:
-    model = rates(counts(1), counts(2))
-    for rounds in (*resampled([model, model], Resampling(0, 0), ""), *swapped(model, model, Resampling(0, 0), "")):
-        assert rounds.ap.shape == rounds.positives.shape == (3, 0)
-    assert len(swapped(model, model, Resampling(0, 0), "")) == 2
-    assert model.unannotated.tolist() == [False, False, True]
-    assert model.true_positives == np.count_nonzero(counts(1)) + np.count_nonzero(counts(2))
-
-
-def test_sums_by_image_leave_out_what_has_no_class() -> None:
-    table = by_image(np.array([0, 1, -1, 1, 0]), np.array([2, 0, 1, 0, 2]), np.array([1, 2, 4, 8, 16]), (3, 4))
-    assert table.dtype == np.int64
-    assert table.toarray().tolist() == [[0, 0, 17, 0], [10, 0, 0, 0], [0, 0, 0, 0]]
-    (sums,), counted = ImageSums([table], table, lambda *parts: np.stack(parts)).ap(np.full((4, 2), 3, dtype=np.int32))
-    assert sums.dtype == np.float64
-    assert counted.dtype == np.int64
-    assert sums.tolist() == counted.tolist() == [[51, 51], [30, 30], [0, 0]]
-    assert rate(np.array([1.0, 3.0, 2.0]), np.array([2.0, 0.0, 1.0])).tolist() == [0.5, 0.0, 2.0]
-
-
 def test_a_difference_is_the_second_less_the_first_and_no_larger_than_it_can_be() -> None:
     rounds, swaps = np.linspace(-1, 2, 50), np.linspace(-1, 1, 50)
     found = difference(0.25, 0.75, rounds, swaps)
@@ -164,16 +137,10 @@ def test_differences_in_counts_are_those_of_each_round(before: Sequence[int], af
         assert row.p_bootstrap == pytest.approx(expected.p_bootstrap)
 
 
-@pytest.mark.parametrize(("effort", "forks"), [((1 << 22) - 1, False), (1 << 22, True)])
-def test_work_is_shared_from_an_effort_on(monkeypatch: pytest.MonkeyPatch, effort: int, *, forks: bool) -> None:
-    monkeypatch.setattr("hoicli.resampling.rounds.shared_out", lambda work, items: [work([item]) for item in items])
-    assert shared_among(list, [1, 2], effort) == ([[1], [2]] if forks else [[1, 2]])
-
-
 @pytest.mark.parametrize(("grid", "cap"), LIKE)
 def test_lists_at_several_thresholds_are_their_mean(grid: tuple[float, ...], cap: int | None) -> None:
     parts = [lists(1, grid, cap), lists(1, grid, cap, right=0.1)]
-    both = AveragedLists(parts)
+    both = AveragedLists.of(parts)
     weights = np.random.default_rng(4).integers(0, 4, (IMAGES, 6)).astype(np.int32)
     members = np.arange(4)
     aps = [part.ap(weights)[0] for part in parts]
@@ -192,6 +159,6 @@ def test_a_class_of_too_many_images_at_one_threshold_has_no_images_left_out(monk
     most = max(len(part._one_class(number)[1]) for part in (one, other) for number in range(4))
     members = np.arange(4)
     monkeypatch.setattr("hoicli.resampling.ranked.MOST_LEFT_OUT", most)
-    assert AveragedLists([one, other]).without_each_image(members) is not None
+    assert AveragedLists.of([one, other]).without_each_image(members) is not None
     monkeypatch.setattr("hoicli.resampling.ranked.MOST_LEFT_OUT", most - 1)
-    assert AveragedLists([one, other]).without_each_image(members) is None
+    assert AveragedLists.of([one, other]).without_each_image(members) is None

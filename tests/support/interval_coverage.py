@@ -23,8 +23,9 @@ from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.intervals import interval, quantile
+from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds
-from hoicli.resampling.weighted import Lists, Weights
+from hoicli.resampling.weighted import Weights
 from hoicli.vocabulary.datasets import load
 
 COLUMNS = 32
@@ -38,7 +39,7 @@ def drawn(rng: np.random.Generator, population: Ints, columns: int) -> Weights:
     return np.stack(sets, axis=1).astype(np.int32)
 
 
-def scores(models: list[Lists], weights: Weights, members: dict[str, Ints]) -> dict[str, Floats]:
+def scores(models: list[RankedLists], weights: Weights, members: dict[str, Ints]) -> dict[str, Floats]:
     """Subset -> [columns] the mAP of the one model, or the second's less the first's."""
     rounds = [Rounds(*model.ap(weights)) for model in models]
     means = [{name: side.means(chosen, models[0].unannotated) for name, chosen in members.items()} for side in rounds]

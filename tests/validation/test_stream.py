@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import orjson
 import pytest
 
-from hoicli.errors import MALFORMED
-from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL
 from hoicli.io.streams import Line
-from hoicli.records.image import UNKNOWN_LABEL
-from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE
 from hoicli.validation.checks import CHECKS
 from hoicli.validation.stream import validate_images
 from hoicli.vocabulary.datasets import load
@@ -61,7 +56,6 @@ def test_a_good_stream_has_no_findings() -> None:
     [
         (with_(labels=["person"]), "malformed", 1, "p:1: labels: 1 labels for 2 boxes; give one label a box"),
         (with_(labels=["person", "dragon"]), "unknown-label", 1, "p:1: labels[1]: unknown object 'dragon'"),
-        (with_(boxes=[[1, 1, 9, 9], [39, 20, 20, 39]]), "inverted-box", 1, "p:1: boxes[1]: [39, 20, 20, 39]"),
         (with_(boxes=[[30, 20, 10, 9], [20, 20, 39, 39]]), "looks-like-xywh", 1, "p:1: boxes[0]: [30, 20, 10, 9]"),
         (
             with_(boxes=[[1, 1, 9, 9], [20, 20, 639, 39]]),
@@ -71,22 +65,10 @@ def test_a_good_stream_has_no_findings() -> None:
         ),
         (with_(boxes=[[0, 0, 0.5, 1], [0.2, 0.2, 0.4, 0.9]]), "relative-box", 2, "p:1: boxes[0]: [0, 0, 0.5, 1]"),
         (
-            with_(hois=[{**GOOD["hois"][0], "score": score} for score in (1.5, -0.5)]),
-            "score-outside-range",
-            2,
-            "p:1: hois[0].score: 1.5",
-        ),
-        (
             with_(hois=[{**hoi, "score": 0.5} for hoi in GOOD["hois"]]),
             "all-scores-equal",
             2,
             "p: every score is 0.5",
-        ),
-        (
-            with_(hois=[{**GOOD["hois"][0], "score": score} for score in (0.5, 0.4, 0.3)]),
-            "duplicate-triplet",
-            2,
-            "p:1: hois[1]: fly kite on the same two boxes",
         ),
         (
             with_(hois=[{"subject": 0, "object": 1, "verb": verb} for verb in ("fly", "hold", "fly", "fly")]),
@@ -100,7 +82,6 @@ def test_a_good_stream_has_no_findings() -> None:
             1,
             "p:1: hois[2]: ride kite",
         ),
-        (with_(labels=["dog", "kite"]), "subject-no-person", 2, "p:1: hois[0].subject: a dog"),
     ],
 )
 def test_each_check(record: Any, check: str, count: int, example: str) -> None:
@@ -143,12 +124,6 @@ def test_the_pair() -> None:
     assert found(bare) == {}
 
 
-def test_one_stray_inverted_box_is_no_convention() -> None:
-    boxes = [[1, 1, 9, 9]] * 200 + [[30, 20, 10, 9]]
-    findings = found(with_(boxes=boxes, labels=["person"] * 201, hois=[]))
-    assert findings.keys() == {"inverted-box"}
-
-
 def test_an_open_vocabulary_takes_any_name() -> None:
     record = with_(labels=["person", "dragon"], hois=[{"subject": 0, "object": 1, "verb": "tame", "score": 0.5}])
     assert found(record, open_vocabulary=True) == {}
@@ -171,14 +146,6 @@ def test_matches_and_results_are_checked_too() -> None:
     assert found(future).keys() == {"unknown-protocol"}
     bad = {**match, "gt": [{"verb": "fly", "label": "kate"}]}
     assert found(bad)["unknown-label"][1] == "p:1: gt[0].label: unknown object 'kate'; did you mean 'kite'?"
-
-
-def test_a_finding_goes_by_its_code_and_not_by_its_words() -> None:
-    assert found(with_(labels=[{"unknown ": 1}, "kite"])).keys() == {"malformed"}
-    assert found(with_(image_id="")).keys() == {"malformed"}
-    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", code) for code in CHECKS)
-    codes = {UNKNOWN_LABEL, UNKNOWN_PROTOCOL, UNKNOWN_IMAGE, DUPLICATE_IMAGE, MALFORMED}
-    assert codes <= CHECKS.keys()
 
 
 def test_the_command_ends_with_1_only_for_errors(hoicli: Hoicli, tmp_path: Any) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gzip
-import io
 import random
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -14,13 +12,12 @@ from typing import Any
 import orjson
 import pytest
 
-from hoicli.io.messages import display_name
 from hoicli.io.streams import Line, Stream
 from hoicli.validation import stream as stream_room
 from hoicli.validation.checks import CHECKS
 from hoicli.validation.stream import Checking, Validation, validate_images
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES
 from tests.validation.twin import Twin
 
 Record = dict[str, Any]
@@ -252,31 +249,3 @@ def test_a_file_that_forks_share_is_found_to_have_the_same_faults(
     for seed in range(25):
         assert ours(seed, read) == twins(seed), seed
     assert {True, False} <= set(merged)  # both ways
-
-
-@pytest.mark.parametrize("way", ["gz", "stdin", "files"])
-def test_every_way_of_reading_gives_the_same_rows(
-    hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: str
-) -> None:
-    """Examples name the files, which are others."""
-    rng = random.Random(3)
-    truth, lines = (broken(rng, whole, 0.3) for whole in SETS["hico"])
-    for name, of in (("gt.jsonl", truth), ("p.jsonl", lines)):
-        (tmp_path / name).write_bytes(b"\n".join(of) + b"\n")
-    given = ["validate", "--gt", str(tmp_path / "gt.jsonl")]
-    expected = hoicli(*given, tmp_path / "p.jsonl")
-    assert expected.out
-    if way == "gz":
-        (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress((tmp_path / "p.jsonl").read_bytes()))
-        result, name = hoicli(*given, tmp_path / "p.jsonl.gz"), str(tmp_path / "p.jsonl.gz")
-    elif way == "stdin":
-        with io.TextIOWrapper(open(tmp_path / "p.jsonl", "rb")) as stdin:
-            monkeypatch.setattr("sys.stdin", stdin)
-            result, name = hoicli(*given, "-"), display_name("-")
-    else:  # the whole is in the first, but for blank lines
-        (tmp_path / "more.jsonl").write_bytes(b"\n \n")
-        result = hoicli(*given, tmp_path / "p.jsonl", tmp_path / "more.jsonl")
-        name = f"{tmp_path / 'p.jsonl'}, {tmp_path / 'more.jsonl'}"
-    assert result.code == expected.code == 1
-    assert result.out.replace(name, str(tmp_path / "p.jsonl")) == expected.out
-    assert result.err == expected.err
