@@ -13,7 +13,6 @@ A pair is (pos, a, b) with a before b in alphabetical order; a sense is 1 with i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -50,12 +49,7 @@ def synsets_of(wordnet: Lexicon, pairs: Sequence[Pair]) -> dict[str, int]:
     """The synset of each sense in the pairs. Raises `DataError` for a sense that WordNet lacks, or of another part of
     speech."""
     found: dict[str, int] = {}
-    named = [
-        (part, sense)
-        for part in sorted({pos for pos, _, _ in pairs})
-        for sense in sorted({a for pos, a, _ in pairs if pos == part} | {b for pos, _, b in pairs if pos == part})
-    ]
-    for pos, sense in named:
+    for pos, sense in sorted({(pos, sense) for pos, *senses in pairs for sense in senses}):
         try:
             found[sense] = wordnet.index(sense)
         except KeyError:
@@ -77,10 +71,8 @@ class Measure:
         rows = _rows(wordnet, pairs)
         raw = raw_similarities(wordnet.graph, self._measure, rows)
         values = rescaled(wordnet.graph, self._measure, rows, raw).tolist()
-        rated = partial(_alike, measure=_named(f"wordnet:{self._measure}"))
-        if self._measure not in RESCALED:
-            return rated(values)
-        return rated(values, raw.tolist())
+        beyond = raw.tolist() if self._measure in RESCALED else [None] * len(values)
+        return _alike(values, beyond, f"wordnet:{self._measure}")
 
 
 class Lexical:
@@ -90,8 +82,8 @@ class Lexical:
         """Each pair by its senses."""
         from hoicli.wordnet.lexical import similarities
 
-        wordnet, named = open_wordnet(), _named("lexical")
-        return _alike(similarities(wordnet.graph, _rows(wordnet, pairs)).tolist(), measure=named)
+        wordnet = open_wordnet()
+        return _alike(similarities(wordnet.graph, _rows(wordnet, pairs)).tolist(), [None] * len(pairs), "lexical")
 
     def knows(self, word: str, pos: str) -> bool:
         """Whether `rate_words` takes the word."""
@@ -126,17 +118,14 @@ class TableFile:
         return [known.get(pair, Rated(None)) for pair in pairs]
 
 
-def _alike(values: Sequence[float], raw: Sequence[float] | None = None, *, measure: str) -> list[Rated]:
-    """The ratings of values, equal ones being one object: a measure has few values."""
-    keys = [(value, None) for value in values] if raw is None else list(zip(values, raw, strict=True))
-    rated = {(value, own): Rated(value, raw=own, measure=measure) for value, own in set(keys)}
-    return [rated[key] for key in keys]
-
-
-def _named(measure: str) -> str:
-    """A measure, with the WordNet it was computed on if that is not the embedded one."""
+def _alike(values: Sequence[float], raw: Sequence[float | None], measure: str) -> list[Rated]:
+    """The ratings of values by a measure (of another WordNet than the embedded one, if that is in use); equal ones are
+    one object, since a measure has few values."""
     wordnet = open_wordnet().signature
-    return measure if wordnet is None else f"{measure}@{wordnet}"
+    named = measure if wordnet is None else f"{measure}@{wordnet}"
+    keys = list(zip(values, raw, strict=True))
+    rated = {(value, own): Rated(value, raw=own, measure=named) for value, own in set(keys)}
+    return [rated[key] for key in keys]
 
 
 def _rows(wordnet: Lexicon, pairs: Sequence[Pair]) -> Ints:

@@ -91,21 +91,16 @@ class Client:
                 now = time.monotonic()
                 if attempt == RETRIES:
                     raise self._error(f"{later}, {RETRIES} times") from None
-                if later.seconds >= TOLD:
-                    self._tell(f"{later}; waiting for {later.seconds:,.0f} s, as it asks (Retry-After)")
-                elif now + wait - began >= TOLD:
-                    self._tell(f"{later}; trying again, {RETRIES} times in all")
+                if max(later.seconds, now + wait - began) >= TOLD and not self._told:
+                    self._told = True  # what the user would otherwise wait for in silence
+                    asked = f"waiting for {later.seconds:,.0f} s, as it asks (Retry-After)"
+                    pause = asked if later.seconds >= TOLD else f"trying again, {RETRIES} times in all"
+                    note(f"{self._endpoint.shown(self._endpoint.chat)}: {later}; {pause}")
                 # The server's Retry-After holds for all requests; this request's own pause only spreads its tries.
                 self._not_before = max(self._not_before, now + later.seconds)
                 self._pause_until(time.monotonic() + wait * random.uniform(0.75, 1.25))  # noqa: S311
                 wait = min(2 * wait, LONGEST_WAIT)
         raise AssertionError("unreachable")
-
-    def _tell(self, message: str) -> None:
-        """Say once what the user would otherwise wait for in silence."""
-        if not self._told:
-            self._told = True
-            note(f"{self._endpoint.shown(self._endpoint.chat)}: {message}")
 
     def _error(self, problem: str) -> ServerError:
         """The error of this endpoint."""

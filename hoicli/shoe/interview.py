@@ -21,7 +21,7 @@ from hoicli.io.messages import note
 from hoicli.io.progress import Progress
 from hoicli.records.parsing import Record
 from hoicli.shoe.answers import Answer, AnswerCache, Key
-from hoicli.shoe.client import Client, Reply, ServerError
+from hoicli.shoe.client import Client, ServerError
 from hoicli.shoe.endpoint import Endpoint, one_line_of
 from hoicli.shoe.questions import REMINDER, Question, parse_rating, setup_of
 
@@ -185,30 +185,21 @@ class Interview:
                 if not self._skip:
                     raise
                 return Failure(model, question, error.problem)
-            rating = parse_rating(reply.text)
-            self._cache.add(self._answer(model, question, reply, rating))
+            rating, text = parse_rating(reply.text), self._endpoint.shown(reply.text)[:2000]
+            with self._counting:
+                self.usage.answers += 1
+                self.usage.prompt += reply.prompt_tokens or 0
+                self.usage.completion += reply.completion_tokens or 0
+            unusable = text if rating is None else None
+            tokens = reply.prompt_tokens, reply.completion_tokens
+            today = time.strftime("%Y-%m-%d", time.gmtime())
+            self._cache.add(Answer(*self._key(model, question), rating, unusable, *tokens, today))
             if rating is not None:
                 return None
             # The same question would get the same answer at temperature 0, so a reminder is added.
-            text = self._endpoint.shown(reply.text)
-            said = [{"role": "assistant", "content": text[:2000]}] if text.strip() else []
+            said = [{"role": "assistant", "content": text}] if text.strip() else []
             messages = [*question.messages(), *said, {"role": "user", "content": REMINDER}]
         return Failure(model, question, f"said {one_line_of(text)!r}")
-
-    def _answer(self, model: str, question: Question, reply: Reply, rating: int | None) -> Answer:
-        """An answer to keep; it is counted."""
-        with self._counting:
-            self.usage.answers += 1
-            self.usage.prompt += reply.prompt_tokens or 0
-            self.usage.completion += reply.completion_tokens or 0
-        return Answer(
-            *self._key(model, question),
-            rating,
-            answer=self._endpoint.shown(reply.text)[:2000] if rating is None else None,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            date=time.strftime("%Y-%m-%d", time.gmtime()),
-        )
 
 
 def failures_error(failures: Iterable[Failure], *, kept: bool) -> DataError:

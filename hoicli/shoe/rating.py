@@ -14,6 +14,7 @@ from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, parse
 from hoicli.shoe.backends import Backend, Lexical, Measure, synsets_of
+from hoicli.shoe.labels import normalised
 from hoicli.shoe.merge import read_tables
 from hoicli.shoe.pairs import NAMES, Pair, Rated, pair_of, row
 from hoicli.shoe.table import SimilarityTable
@@ -109,7 +110,7 @@ class PairLines:
             if type(record.get(key)) is not str or not record[key].strip():
                 raise DataError("missing, or no word; give a word or a sense like pet.v.01", field=key)
         words = [record["a"], record["b"]]
-        if _spelled(words[0]) == _spelled(words[1]):
+        if normalised(words[0]) == normalised(words[1]):
             return 1.0
         if self._lexical and not any(map(_is_sense, words)) and all(self._lexical.knows(word, pos) for word in words):
             return pos, words[0], words[1]
@@ -127,11 +128,6 @@ class PairLines:
 def _is_sense(word: str) -> bool:
     """Whether a text looks like a sense's name, pet.v.01."""
     return word.count(".") >= 2 and word.rpartition(".")[2].isdecimal()
-
-
-def _spelled(word: str) -> str:
-    """The spelling in which words are compared."""
-    return "_".join(word.replace("_", " ").lower().split())
 
 
 def senses_of(word: str, pos: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.resources import files
@@ -75,9 +75,7 @@ def candidates(label: str, pos: str) -> list[str]:
 
 
 def resolve(label: str, pos: str) -> tuple[PossibleSense, ...]:
-    """`candidates` with the lemma each comes from. Raises ValueError for a pos other than "n" and "v"."""
-    if pos not in ("n", "v"):
-        raise ValueError(f"pos {pos!r}: objects are n, verbs are v")
+    """`candidates` with the lemma each comes from."""
     return _resolved(open_wordnet(), label, pos)
 
 
@@ -248,3 +246,55 @@ def _verb_forms(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
     forms = [form for base in bases for form in _joined([(" ", base), *words[1:]]) if wordnet.senses(form, "v")]
     forms += [lemma for form in _joined(words) for lemma in _bases(wordnet, form, "v")]
     return list(dict.fromkeys(forms))
+
+
+# For `vocab --senses`
+
+
+def sense_rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
+    """A row for each sense that a verb, an object or both (the verb first) may have; of a label of the dataset, as
+    ground truth, the one that it has in a curated table is `chosen`, and `why` says so where it is not obvious."""
+    if vocabulary.name not in CURATED:  # no label has one sense
+        verb, rest = _parts(label, vocabulary)
+        words = ((verb or label, "v"), (rest if verb else label, "n"))
+        for word, kind in words:
+            if word and pos in (None, kind):
+                yield from _rows_of(word, kind, None)
+        return
+    verb, rest = _parts(label, vocabulary)
+    object_ = label if pos == "n" or verb is None else rest
+    if verb == label and object_choice(vocabulary.name, label):  # train, tie: both a verb and an object
+        object_ = label
+    of_object = object_ and object_choice(vocabulary.name, object_)
+    if pos == "v" or (pos is None and (verb is not None or not of_object)):
+        yield from _rows_of(verb or label, "v", verb_choice(vocabulary.name, verb or label, rest))
+    if object_ and pos != "v":
+        yield from _rows_of(object_, "n", of_object or None)
+
+
+def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
+    """(the longest verb of the dataset that a label begins with, the rest); (None, None) if it begins with none."""
+    words = normalise(label).split("_")
+    for stop in range(len(words), 0, -1):
+        if "_".join(words[:stop]) in vocabulary.verb_ids:
+            return "_".join(words[:stop]), "_".join(words[stop:]) or None
+    return None, None
+
+
+def _rows_of(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
+    wordnet = open_wordnet()
+    for candidate in resolve(label, pos):
+        synset = wordnet.synset(candidate.sense)
+        chosen = choice is not None and candidate.sense == choice.sense
+        why = None if candidate.lemma == normalise(label) else f"from {candidate.lemma!r}"
+        if choice is not None and chosen:
+            why = choice.why if choice.better is None else f"{choice.why}; {choice.better} would fit better"
+        yield {
+            "label": label,
+            "pos": pos,
+            "sense": candidate.sense,
+            "gloss": synset.definition(),
+            "lemmas": synset.lemma_names(),
+            "chosen": chosen,
+            "why": why,
+        }

@@ -8,7 +8,6 @@ import resource
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -221,28 +220,6 @@ def test_half_a_character_hides_no_rating(cache: AnswerCache) -> None:
         assert interview(stub, cache).ratings(QUESTIONS[:3], ["m"]) == [{"m": 3}] * 3
 
 
-def test_retry_after_is_waited_for_by_all(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    moments: list[float] = []
-    asked: list[float] = []
-    monkeypatch.setattr(client, "LONGEST_RETRY_AFTER", 0.05)
-    pause = client.Client._pause_until
-
-    def noted(asking: client.Client, moment: float) -> None:
-        moments.append(asking._not_before)
-        pause(asking, moment)
-
-    monkeypatch.setattr(client.Client, "_pause_until", noted)
-
-    def busy(stub: Stub, _: Asked, __: int) -> Response | None:
-        asked.append(time.monotonic())
-        return Response(429, Retry_After="3600") if sum(stub.asked.values()) == 1 else None
-
-    with serving(busy) as stub:
-        assert interview(stub, cache, jobs=1).ratings(QUESTIONS[:3], ["m"]) == expected("m")[:3]
-    assert len(asked) == 4
-    assert asked[0] < max(moments) <= asked[1]
-
-
 def test_screening_saves_the_other_models_what_is_unrelated(cache: AnswerCache) -> None:
     with serving() as stub:
         found = interview(stub, cache).ratings(QUESTIONS, ["m1", "s", "m2"], "s")
@@ -357,14 +334,6 @@ def test_answers_without_measure_are_refused(cache: AnswerCache, monkeypatch: py
         assert sum(stub.asked.values()) == 2
 
 
-def test_nobody_there(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "RETRIES", 2)
-    with serving() as stub:
-        url = stub.url
-    with pytest.raises(DataError, match=r"no connection .*, 2 times"):
-        Interview(Endpoint(url), cache).ratings(QUESTIONS, ["m"])
-
-
 @pytest.mark.parametrize(
     "url",
     [
@@ -386,21 +355,6 @@ def test_only_http(url: str) -> None:
 
 
 # Counting
-
-
-def test_the_plan_counts_what_is_left_to_ask(cache: AnswerCache) -> None:
-    with serving() as stub:
-        asked = interview(stub, cache)
-        asked.ratings(QUESTIONS[:10], ["s"])
-        rows = list(asked.plan(QUESTIONS, ["m"], "s"))
-    characters = len("".join(message["content"] for message in QUESTIONS[0].messages()))  # all of one length
-    zeros = sum(rate("s", question.a, question.b) == 0 for question in QUESTIONS[:10])
-    assert 0 < zeros < 10
-    names = ("model", "pairs", "questions", "prompt_tokens", "completion_tokens")
-    assert [tuple(row[name] for name in names) for row in rows] == [
-        ("s", 40, 30, -(-30 * characters // 4), 240),
-        ("m", 40, 40 - zeros, -(-(40 - zeros) * characters // 4), 8 * (40 - zeros)),
-    ]
 
 
 # The cache
@@ -441,18 +395,6 @@ def test_a_last_line_that_is_cut_anywhere_is_passed_over(tmp_path: Path) -> None
             again.close()
 
 
-@pytest.mark.parametrize("device", ["/dev/full", "/dev/zero", "/dev/null"])
-def test_a_device_is_no_cache(device: str) -> None:
-    with pytest.raises(UsageError, match=f"--cache {device}: no regular file"):
-        AnswerCache(device)
-
-
-def test_a_pipe_is_no_cache(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match=r"--cache .*pipe: "):
-        AnswerCache(str(tmp_path / "pipe"))
-
-
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk: a part of the line is written, then nothing."""
     path = tmp_path / "answers.jsonl"
@@ -473,6 +415,13 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == whole + answer(2).line()[:20] + b"\n" + answer(4).line()
 
 
+@pytest.mark.parametrize("path", ["/dev/full", "/dev/zero", "{tmp}/pipe", "{tmp}"])
+def test_what_can_hold_no_answers(tmp_path: Path, path: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match=f"--cache {path.format(tmp=tmp_path)}: "):
+        AnswerCache(path.format(tmp=tmp_path))
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -490,11 +439,6 @@ def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes) 
     with pytest.raises(DataError, match=r"precious.jsonl:1: no answer of a model .*is this the file for --cache"):
         AnswerCache(str(path))
     assert path.read_bytes() == content
-
-
-def test_a_folder_is_no_cache(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--cache"):
-        AnswerCache(str(tmp_path))
 
 
 def test_the_first_of_two_answers_counts(tmp_path: Path) -> None:

@@ -44,16 +44,6 @@ def test_an_offline_backend_is_its_table(hoicli: Hoicli, tmp_path: Path) -> None
         assert "not in the similarity table" not in direct.err
 
 
-def test_who_rated_and_what_they_were_asked_is_signed(hoicli: Hoicli, tmp_path: Path) -> None:
-    table = tmp_path / "sim.jsonl"
-    lines = [json.loads(line) for line in (SHOE / "sim.jsonl").read_text().splitlines()]
-    lines[0] |= {"measure": "lexical", "prompt": "ffff0000"}
-    lines[1] |= {"scores": {"b|x": 0, "a": 0}, "prompt": "0a1b2c3d", "date": "2026-01-31/2026-02-02"}
-    table.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
-    rows = rows_of(hoicli("shoe-eval", "--format", "jsonl", *TRUTH, "--sim", table, FOUND).out)
-    assert "|sim:675cd706|raters:a+b_x+lexical|prompt:0a1b2c3d+ffff0000|merge:mean|delta:" in rows["mf1"]["signature"]
-
-
 def test_no_interaction_left_out_is_as_if_it_were_not_there(hoicli: Hoicli, tmp_path: Path) -> None:
     """On both sides; the reasons keep the places of the records as they are."""
     truth = image(("no_interaction", "giraffe"), ("pet", "giraffe"), ("No interaction", "giraffe"))
@@ -96,6 +86,10 @@ def test_what_departs_from_the_algorithms_is_signed(hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ([], "shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them"),
+        (["--sim", "s", "--min-rank", "2"], "--min-rank 2: give a share from 0 to 1"),
+        (["--sim", "s", "--reasons", "-"], "--reasons -: is the output of -o already;"),
+        (["--sim", "s", "--dataset", "coco"], "unknown dataset 'coco': choose from hico, vcoco, swig"),
         (["--sim", "lexical", "--sim", "s"], "--sim lexical: rates every pair itself; give it alone, or tables"),
         (["--sim", "s", "--delta", "0.3,1.5"], "--delta 1.5: '1.5' is no similarity; give a number from 0 to 1"),
         (["--sim", "s", "--delta", ""], "--delta: a threshold is empty; give numbers with commas between them"),
@@ -123,20 +117,8 @@ def test_scores_that_are_missing_are_null_with_intervals_too(hoicli: Hoicli, tmp
     bare = tmp_path / "bare.jsonl"
     records = [image(("pet", "giraffe", None, THING), image_id=f"{n}") for n in range(4)]
     bare.write_bytes(b"\n".join(map(orjson.dumps, records)))
-    asked = (
-        "shoe-eval",
-        "--format",
-        "jsonl",
-        "--sim",
-        "lexical",
-        "--bootstrap",
-        "20",
-        "--per-class",
-        "--gt",
-        bare,
-        bare,
-    )
-    rows = rows_of(hoicli(*asked).out)
+    given = ("--format", "jsonl", "--sim", "lexical", "--bootstrap", "20", "--per-class", "--gt", bare, bare)
+    rows = rows_of(hoicli("shoe-eval", *given).out)
     assert (rows["soft_map"]["value"], rows["soft_map"]["ci_low"]) == (None, None)
     assert (rows["mf1"]["value"], rows["mf1"]["ci_low"], rows["mf1"]["ci_high"]) == (100.0, 100.0, 100.0)
     assert (rows["soft_ap"]["value"], rows["f1"]["ci_low"]) == (None, 100.0)

@@ -19,14 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.evaluation.predictions import Predictions
-from hoicli.io.streams import Stream
-from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.merge import Tables, combined
 from hoicli.shoe.pairs import RULES
-from hoicli.shoe.run import Evaluation
-from hoicli.shoe.settings import ShoeOptions
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.measures import MEASURES
 from hoicli.wordnet.senses import candidates, ground_truth_sense
@@ -90,20 +85,6 @@ def test_the_pairs_are_those_of_plain_loops(hoicli: Hoicli, predictions: Path, o
         assert set(found) == looked_up(truth, predicted, all_pairs=bool(options))
         assert found == sorted(set(found))
         assert all(a < b for _, a, b in found)
-
-
-@pytest.mark.parametrize("against", ["image", "dataset"])
-def test_an_evaluation_misses_no_pair(hoicli: Hoicli, tmp_path: Path, predictions: Path, against: str) -> None:
-    for truth, predicted in ((TRUTH, predictions), (FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")):
-        table = tmp_path / "sim.jsonl"
-        more = ["--all-pairs"] if against == "dataset" else []
-        assert hoicli("shoe-sim", "--backend", "wordnet:wup", "--gt", truth, predicted, "-o", table, *more).code == 0
-        options = ShoeOptions(delta="0", against=against)
-        streams = Stream([str(truth)], "ground truth"), Stream([str(table)], "sim")
-        done = Evaluation(*streams, options, ErrorPolicy(), dataset="hico").run(Predictions([str(predicted)]))
-        assert done.shoe.verbs.missing == []
-        assert done.shoe.objects.missing == []
-        assert done.shoe.verbs.asked
 
 
 def test_order_and_sharding_change_no_byte(hoicli: Hoicli, tmp_path: Path, predictions: Path) -> None:
@@ -307,24 +288,13 @@ def test_a_vote_s_ties_go_to_the_model_first_by_name_and_the_table_says_so(hoicl
         '"measure":"unnamed"}\n'
     )
     assert hoicli("shoe-sim", "--merge", "majority", *parts[::-1]).out == vote.out
-    mixed = tmp_path / "mixed.jsonl"  # another rater than the models took part, and the line says so
-    mixed.write_text(hoicli("shoe-sim", "--merge", "mean", *parts).out)
-    assert hoicli("shoe-sim", "--merge", "mean", mixed).code == 0
-    parts[1].write_text(line_of("a.v.01", "b.v.01", scores={"gemini": 1}, similarity=1.0))
-    refused = hoicli("shoe-sim", "--merge", "mean", *parts)
-    assert (refused.code, refused.err.startswith(f"{parts[1]}:1: similarity: 1, but its scores give 0.25 by mean")) == (
-        1, True
-    )  # fmt: skip
     parts[1].write_text(line_of("a.v.01", "b.v.01", scores={"gemini": 1}, similarity=0.25))
     assert lines_of(hoicli("shoe-sim", "--merge", "majority", parts[2]).out)[0]["similarity"] == 0.0
     assert "merge" not in hoicli("shoe-sim", "--merge", "mean", *parts).out
-    # As a backend it says what it said, and is not averaged on the way
     table, pair = tmp_path / "vote.jsonl", tmp_path / "pair.jsonl"
     words = vote.out.replace("a.v.01", "pet.v.01").replace("b.v.01", "touch.v.01")
     table.write_text(words)
     pair.write_text(line_of("pet.v.01", "touch.v.01"))
-    again = hoicli("shoe-sim", "--backend", f"table:{table}", "--pairs", pair)
-    assert lines_of(again.out)[0]["similarity"] == 0.25
     other = tmp_path / "median.jsonl"
     other.write_text(words.replace("majority", "median").replace("touch.v.01", "stroke.v.01"))
     both = tmp_path / "both.jsonl"
@@ -411,27 +381,22 @@ LLM = ("--backend", "llm", "--dataset", "hico")
     ("arguments", "words"),
     [
         ((), "give a --backend (wordnet:wup, lexical, llm, ...), or --merge to join tables"),
-        (("--backend", "wordnet", "--dataset", "hico"), "--backend wordnet: choose from"),
         (("--backend", "wordnet:hso", "--dataset", "hico"), "--backend wordnet:hso: choose from"),
         (("--backend", "lexical"), "give the ground truth with --gt FILE, a --dataset, or lines of"),
-        (("--backend", "lexical", TRUTH), "give the ground truth with --gt FILE"),
         (("--backend", "lexical", "--gt", TRUTH, "--pairs", TRUTH), "--pairs rates lines of its own"),
         (("--backend", "lexical", "--dataset", "coco"), "unknown dataset 'coco'"),
-        (("--backend", "lexical", "--dataset", "coco", "--gt", TRUTH, TRUTH), "unknown dataset 'coco': choose"),
         (("--backend", "lexical", "--dataset", "hico", "--model", "m"), "--backend lexical asks no model"),
         (("--merge", "mode", TRUTH), "--merge mode: choose from mean, median, majority"),
         (("--merge", "mean", "--gt", TRUTH, TRUTH), "--merge joins tables: give it the tables alone"),
-        (("--merge", "mean", "--backend", "lexical", TRUTH), "--merge joins tables"),
-        (("--merge", "majority", "--model", "m", TRUTH), "--merge joins tables: give it the tables alone"),
+        (("--check", TRUTH, "--model", "m", "--dataset", "hico"), "--check rates nothing: give it --gt and"),
+        (("--check", TRUTH), "give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs"),
         (LLM, "llm: name a --model to ask"),
         ((*LLM, "--model", "m"), "llm: give the endpoint with --base-url"),
         ((*LLM, "--model", "m", "--dry-run", "--body", "[]"), "--body []: give"),
         ((*LLM, "--model", "m", "--dry-run", "--price", "1"), "--price 1: give"),
         ((*LLM, "--model", "m", "--dry-run", "--price", "k=1,2"), "--price k=1,2:"),
-        ((*LLM, "--model", "m", "--base-url", "host/v1"), "--base-url host/v1:"),
         ((*LLM, "--model", "m", "--base-url", "http://h/v1", "--key-env", "NO_KEY_X"),
          "--key-env NO_KEY_X: there is no such environment variable, or it is empty"),
-        ((*LLM, "--model", "m", "--base-url", "http://h/v1", "--jobs", "0"), "--jobs 0"),
     ],
 )  # fmt: skip
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], words: str) -> None:
@@ -508,13 +473,6 @@ def test_the_key_comes_from_the_environment(
     assert "sesame" not in result.out + result.err + cache.read_text()
 
 
-def test_without_a_cache_that_is_said(hoicli: Hoicli, pairs_file: Path) -> None:
-    with serving() as stub:
-        result = hoicli(*ask(stub, pairs_file))
-    assert [line["similarity"] for line in lines_of(result.out)] == [mean_rating(pair, "m1") for pair in PAIRS]
-    assert result.err.startswith("hoicli: without --cache FILE a run that ends early loses its answers\n")
-
-
 def test_what_no_model_rates_ends_in_a_list_and_loses_nothing(
     hoicli: Hoicli, tmp_path: Path, pairs_file: Path, predictions: Path
 ) -> None:
@@ -552,21 +510,8 @@ def test_a_dry_run_asks_nothing_and_counts(hoicli: Hoicli, tmp_path: Path, pairs
     with serving() as stub:
         hoicli(*ask(stub, pairs_file, "--cache", cache))
         asked = sum(stub.asked.values())
-        result = hoicli(
-            *ask(
-                stub,
-                pairs_file,
-                "--cache",
-                cache,
-                "--model",
-                "m2",
-                "--dry-run",
-                "--price",
-                "1,2",
-                "--price",
-                "m2=10,20",
-            )
-        )
+        prices = ("--price", "1,2", "--price", "m2=10,20")
+        result = hoicli(*ask(stub, pairs_file, "--cache", cache, "--model", "m2", "--dry-run", *prices))
         assert sum(stub.asked.values()) == asked == len(PAIRS)
     rows = lines_of(result.out)
     assert [(row["model"], row["pairs"], row["questions"]) for row in rows] == [("m1", 15, 0), ("m2", 15, 15)]
@@ -599,7 +544,7 @@ def many_pairs(tmp_path: Path) -> tuple[Path, int]:
     return path, count
 
 
-@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_run_goes_on_and_asks_nothing_twice(
     hoicli: Hoicli, tmp_path: Path, many_pairs: tuple[Path, int], way: signal.Signals
 ) -> None:
@@ -633,16 +578,14 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(
         stopping = b"" if way == signal.SIGKILL else next(line for line in process.stderr if b"stopping" in line)
         released.set()
         out, err = process.communicate(timeout=PATIENCE)
-        assert process.returncode == (130 if way == signal.SIGINT else -way)
-        assert out == b""
-        if way != signal.SIGKILL:
+        assert (process.returncode, out) == (130 if way == signal.SIGINT else -way, b"")
+        if way == signal.SIGINT:
             assert b"stopping; waiting for 6 answers under way (Ctrl-C again leaves them)" in stopping
-            assert err.endswith(b"hoicli: interrupted\n" if way == signal.SIGINT else b"hoicli: ended by SIGTERM\n")
+            assert err.endswith(b"hoicli: interrupted\n")
         before = dict(stub.answered)
         assert cache.read_bytes().count(b"\n") == len(before)
-        cache.write_bytes(
-            cache.read_bytes() + b'{"model":"m1","setup":"'
-        )  # what a kill in the middle of a write leaves
+        cut_off = b'{"model":"m1","setup":"'  # what a kill in the middle of a write leaves
+        cache.write_bytes(cache.read_bytes() + cut_off)
         stub.fault = None
         result = hoicli(*ask(stub, path, "--cache", cache, "--jobs", "6"))
         assert result.code == 0, result.err

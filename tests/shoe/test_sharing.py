@@ -13,26 +13,17 @@ from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.answers import Answer, AnswerCache
 from hoicli.shoe.merge import read_tables
-from hoicli.shoe.pairs import all_of, days_of
 from hoicli.shoe.table import SimilarityTable
 from tests.support.llm_stub import rate, serving
 from tests.support.project import Hoicli
 from tests.support.shoe import SHOE, as_lines
 
-RATES_NOTHING = "--check rates nothing: give it --gt and predictions, or a --dataset, alone"
 PAIR = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}
 TRUTH = ("--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl")
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
-
-
-def test_several_become_one() -> None:
-    assert all_of(["b", None, "c+a", "b"]) == "a+b+c"
-    assert all_of([None]) is None
-    assert days_of(["2026-02-02", "2025-12-31/2026-01-31", None]) == "2025-12-31/2026-02-02"
-    assert (days_of(["2026-01-01", "2026-01-01"]), days_of([None])) == ("2026-01-01", None)
 
 
 def test_a_models_line_says_what_it_was_asked_and_when(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -105,29 +96,6 @@ def test_who_rated_a_table() -> None:
     assert bare.digest() == table.digest()  # it is of the content
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"scores": [3]}, "scores: [3]; it is an object of ratings 0 to 4 by model, or left out"),
-        ({"scores": {"m": 9}}, 'scores: {"m": 9}; it is an object of ratings 0 to 4 by model, or left out'),
-        ({"scores": {"m": True}}, 'scores: {"m": true}; it is an object of ratings 0 to 4 by model, or left out'),
-        ({"measure": 7}, "measure: 7 is no name; hoicli shoe-sim writes it, or leave it out"),
-        ({"prompt": ""}, 'prompt: "" is no name; hoicli shoe-sim writes it, or leave it out'),
-        ({"date": "22.11.2026"}, 'date: "22.11.2026" is no date; write 2026-01-31, or 2026-01-31/2026-02-02'),
-        ({"date": "2026-01-31/"}, 'date: "2026-01-31/" is no date; write 2026-01-31, or 2026-01-31/2026-02-02'),
-    ],
-)
-def test_a_bad_source(change: dict[str, Any], message: str) -> None:
-    line = as_lines([{**PAIR, "similarity": 0.5, **change}], "sim.jsonl")
-    with pytest.raises(DataError) as caught:
-        SimilarityTable.read(line, ErrorPolicy())
-    assert str(caught.value) == f"sim.jsonl:1: {message}"
-    if "scores" not in change:
-        with pytest.raises(DataError) as caught:
-            read_tables(line, ErrorPolicy())
-        assert str(caught.value) == f"sim.jsonl:1: {message}"
-
-
 def test_what_a_table_lacks_is_written_to_be_rated(hoicli: Hoicli, tmp_path: Path) -> None:
     table, part, rest = (tmp_path / f"{name}.jsonl" for name in ("table", "part", "rest"))
     assert hoicli("shoe-sim", "--backend", "wordnet:path", *TRUTH, "-o", table).code == 0
@@ -152,20 +120,3 @@ def test_what_a_table_lacks_is_written_to_be_rated(hoicli: Hoicli, tmp_path: Pat
     evaluated = [hoicli("shoe-eval", "--sim", path, *TRUTH).out for path in (table, part)]
     assert evaluated[0] == evaluated[1]  # the same digest
     assert hoicli("shoe-sim", "--check", part, "--dataset", "vcoco").code == 1
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            ["--backend", "lexical", *TRUTH],
-            RATES_NOTHING,
-        ),
-        (["--model", "m", *TRUTH], RATES_NOTHING),
-        (["--merge", "mean", "t"], "--merge joins tables: give it the tables alone"),
-        ([], "give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs FILE"),
-    ],
-)
-def test_checks_that_cannot_be(hoicli: Hoicli, given: list[Any], message: str) -> None:
-    result = hoicli("shoe-sim", "--check", SHOE / "sim.jsonl", *given)
-    assert (result.code, result.err) == (2, f"hoicli: {message}\n")

@@ -43,31 +43,41 @@ GOOD = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"pos": "x"}, 'sim.jsonl:2: pos: "x"; it is v (verbs) or n (objects); hoicli shoe-sim writes it'),
-        ({"pos": ["v"]}, 'sim.jsonl:2: pos: ["v"]; it is v (verbs) or n (objects); hoicli shoe-sim writes it'),
-        ({"a": 3}, "sim.jsonl:2: a: 3 is no sense; name one as WordNet does, for example pet.v.01"),
-        ({"b": "touch"}, 'sim.jsonl:2: b: "touch" is no sense; name one as WordNet does, for example pet.v.01'),
+        ({"pos": "x"}, 'pos: "x"; it is v (verbs) or n (objects); hoicli shoe-sim writes it'),
+        ({"pos": ["v"]}, 'pos: ["v"]; it is v (verbs) or n (objects); hoicli shoe-sim writes it'),
+        ({"a": 3}, "a: 3 is no sense; name one as WordNet does, for example pet.v.01"),
+        ({"b": "touch"}, 'b: "touch" is no sense; name one as WordNet does, for example pet.v.01'),
         (
             {"b": "dog.n.01"},
-            "sim.jsonl:2: b: dog.n.01 is a noun, but pos says verb; compare senses of one part of speech",
+            "b: dog.n.01 is a noun, but pos says verb; compare senses of one part of speech",
         ),
-        ({"similarity": 1.5}, "sim.jsonl:2: similarity: 1.5 is no similarity; give a number from 0 to 1"),
-        ({"similarity": True}, "sim.jsonl:2: similarity: true is no similarity; give a number from 0 to 1"),
-        ({"similarity": None}, "sim.jsonl:2: similarity: null is no similarity; give a number from 0 to 1"),
-        ({"b": "pet.v.01"}, "sim.jsonl:2: similarity: 0.5 of a sense with itself; that is 1, leave the line out"),
-        ({"scores": {"m": 0}}, "sim.jsonl:2: similarity: 0.5, but its scores give 0 by mean; correct one of the two"),
+        ({"similarity": 1.5}, "similarity: 1.5 is no similarity; give a number from 0 to 1"),
+        ({"similarity": True}, "similarity: true is no similarity; give a number from 0 to 1"),
+        ({"similarity": None}, "similarity: null is no similarity; give a number from 0 to 1"),
+        ({"b": "pet.v.01"}, "similarity: 0.5 of a sense with itself; that is 1, leave the line out"),
+        ({"scores": {"m": 0}}, "similarity: 0.5, but its scores give 0 by mean; correct one of the two"),
         (
             {"scores": {"m": 4, "n": 0, "o": 4}, "merge": "median"},
-            "sim.jsonl:2: similarity: 0.5, but its scores give 1 by median; correct one of the two",
+            "similarity: 0.5, but its scores give 1 by median; correct one of the two",
         ),
         (
             {"scores": {"m": 4, "n": 0}, "merge": "majority"},
-            "sim.jsonl:2: similarity: 0.5, but its scores give 1 or 0 by majority; correct one of the two",
+            "similarity: 0.5, but its scores give 1 or 0 by majority; correct one of the two",
         ),
-        ({"merge": ["x"]}, 'sim.jsonl:2: merge: ["x"] is none of mean, median, majority; hoicli shoe-sim writes it'),
+        ({"scores": [3]}, "scores: [3]; it is an object of ratings 0 to 4 by model, or left out"),
+        (
+            {"scores": {"m": True}},
+            'scores: {"m": true}; it is an object of ratings 0 to 4 by model, or left out',
+        ),
+        ({"measure": 7}, "measure: 7 is no name; hoicli shoe-sim writes it, or leave it out"),
+        (
+            {"date": "2026-01-31/"},
+            'date: "2026-01-31/" is no date; write 2026-01-31, or 2026-01-31/2026-02-02',
+        ),
+        ({"merge": ["x"]}, 'merge: ["x"] is none of mean, median, majority; hoicli shoe-sim writes it'),
         (
             {"a": "touch.v.01", "b": "pet.v.01", "similarity": 0.25},
-            "sim.jsonl:2: similarity: touch.v.01 and pet.v.01 are 0.25 here and 0.5 at sim.jsonl:1; "
+            "similarity: touch.v.01 and pet.v.01 are 0.25 here and 0.5 at sim.jsonl:1; "
             "keep one line a pair (hoicli shoe-sim --merge joins tables)",
         ),
     ],
@@ -76,7 +86,7 @@ def test_a_bad_line_of_the_table(change: Record, message: str) -> None:
     lines = as_lines([GOOD, {**GOOD, **change}], "sim.jsonl")
     with pytest.raises(DataError) as caught:
         SimilarityTable.read(lines, ErrorPolicy())
-    assert str(caught.value) == message
+    assert str(caught.value) == f"sim.jsonl:2: {message}"
     policy = ErrorPolicy(skip=True)
     kept = SimilarityTable.read(lines, policy)
     assert policy.skipped == 1

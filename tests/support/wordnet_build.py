@@ -1,4 +1,5 @@
-"""Compile the embedded WordNet 3.0 into hoicli/wordnet/data/graph.npz: `python -m tests.support.wordnet_build`.
+"""Compile the embedded WordNet 3.0 into hoicli/wordnet/data/graph.npz: `python -m tests.support.wordnet_build`, or see
+with --check whether it is still what it holds.
 
 data/princeton has Princeton's files (Debian: package wordnet-base) and lexnames, made of lexnames(5WN), which that
 package lacks.
@@ -6,6 +7,7 @@ package lacks.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,19 @@ def arrays() -> dict[str, Any]:
         return compiled(WordNetReader(Files(PRINCETON)))
 
 
+def differ() -> list[str]:
+    """The arrays of the shipped file that are not those made anew."""
+    made = arrays()
+    with np.load(GRAPH) as shipped:
+        return sorted(
+            name
+            for name in {*made, *shipped}
+            if name not in shipped or name not in made or not np.array_equal(made[name], shipped[name])
+        )
+
+
 if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(", ".join(differ()) or None)
     np.savez_compressed(GRAPH, **arrays())
     print(f"{GRAPH}: {GRAPH.stat().st_size:,} bytes")

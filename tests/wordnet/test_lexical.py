@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
@@ -67,33 +66,6 @@ def test_more_pairs_than_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = lexical.similarities(WORDNET, pairs)
     monkeypatch.setattr(lexical, "BLOCK", 7)
     assert lexical.similarities(WORDNET, pairs).tolist() == expected.tolist()
-
-
-def test_parts_of_speech_may_follow_one_another() -> None:
-    names = [
-        ("pet.v.01", "touch.v.01"),
-        ("dog.n.01", "cat.n.01"),
-        ("wash.v.03", "clean.v.01"),
-        ("big.a.01", "large.a.01"),
-    ]
-    pairs = np.array([[LEXICON.index(name) for name in pair] for pair in names])
-    assert lexical.similarities(WORDNET, pairs).tolist() == [similarity(*pair) for pair in names]
-
-
-def test_no_pairs() -> None:
-    assert lexical.similarities(WORDNET, np.zeros((0, 2), np.int64)).shape == (0,)
-    assert lexical.word_similarities(WORDNET, [], {}).shape == (0,)
-
-
-def test_the_root_tells_nothing() -> None:
-    assert similarity("entity.n.01", "entity.n.01") == 1.0
-    assert similarity("entity.n.01", "giraffe.n.01") < 0.1
-
-
-@pytest.mark.parametrize("pair", [(0, 90_000), (-1, 0), (0, 117_659)])
-def test_pairs_that_cannot_be_compared(pair: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match=r"part|synset"):
-        lexical.similarities(WORDNET, np.array([pair]))
 
 
 # The definition, read again slowly
@@ -276,12 +248,8 @@ def test_the_definition() -> None:
     [
         (("pet.v.01", "touch.v.01"), ("pet.v.01", "pull.v.01")),
         (("wash.v.03", "clean.v.01"), ("wash.v.03", "ride.v.01")),
-        (("ride.v.10", "drive.v.01"), ("ride.v.10", "wash.v.03")),
         (("ride.v.10", "sit.v.01"), ("ride.v.10", "cut.v.01")),
-        (("hold.v.02", "grip.v.01"), ("hold.v.02", "wash.v.03")),
-        (("cut.v.01", "slice.v.03"), ("cut.v.01", "hold.v.02")),
         (("motorcycle.n.01", "bicycle.n.01"), ("motorcycle.n.01", "giraffe.n.01")),
-        (("cake.n.03", "doughnut.n.02"), ("cake.n.03", "train.n.01")),
         (("giraffe.n.01", "zebra.n.01"), ("giraffe.n.01", "toilet.n.02")),
     ],
     ids=lambda pair: " ".join(pair),
@@ -353,29 +321,3 @@ def test_ratings_that_no_constant_was_chosen_by(shared: Path) -> None:
     found = {name: round(float(word_similarity.correlation(values, rated)), 3) for name, values in said.items()}
     assert (found["lexical, best senses"], found["lexical, words"]) == (0.603, 0.632)
     assert max(found[f"wordnet:{name}"] for name in measures.MEASURES) == 0.495
-
-
-# The table of correlations
-
-
-def test_ratings_are_read_by_part_of_speech(tmp_path: Path) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_text("word1,word2,POS,score\nold,new,A,1.5\nsit-in,walk-out,N,2\ngo,come,V,2\n")
-    assert word_similarity.read_ratings(path)["v"] == [("go", "come", 2.0)]
-    path.write_text(",word1,word2,similarity\n0,sun-n,sunlight-n,50\n1,hot-j,cold-j,3\n2,sun-n,hot-j,4\n")
-    assert word_similarity.read_ratings(path) == {"n": [("sun", "sunlight", 50.0)], "a": [("hot", "cold", 3.0)]}
-    path.write_text("word1,word2,rating\ncord,smile,0.02\n")
-    assert word_similarity.read_ratings(path, "n") == {"n": [("cord", "smile", 0.02)]}
-    assert word_similarity.read_ratings(path) == {}
-
-
-def test_prints_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_text("word1,word2,score\npet,stroke,9\npet,pull,1\npet,touch,5\n")
-    monkeypatch.setattr(sys, "argv", ["word_similarity", "--pos", "v", "--ablate", str(path)])
-    word_similarity.main()
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "ratings.csv: 3 v"
-    assert [line.split("  ")[1] for line in lines[1:3]] == ["wordnet:path", "wordnet:wup"]
-    assert lines[7].split() == ["lexical,", "best", "senses", "v", "1.000", "all", "1.000"]
-    assert len(lines) == 1 + 6 + 2 * (1 + len(word_similarity.ABLATIONS))
