@@ -2,69 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.tally import ranked_ap
 from hoicli.pairs.reading import PairBatch
 from hoicli.pairs.truth import TruthPairs
-from hoicli.records.kit import Bools, Floats, Growing, Ints
+from hoicli.records.kit import Growing
 from hoicli.records.outcomes import TRUE_POSITIVE
 
 
-@dataclass(frozen=True)
-class Classified:
-    """Of a batch under one setting, the R triplets on correctly localised pairs: interaction, verb_score, score, hit
-    (true positives), image (of the ground truth), an image's together and in the order of its record. found: the true
-    pairs that some triplet localises; answered: the images with triplets that count.
-    """
-
-    interaction: Ints
-    verb_score: Floats
-    score: Floats
-    hit: Bools
-    image: Ints
-    found: Ints
-    answered: Ints
-
-
 class Localised:
-    """The distinct pairs of a batch's triplets, and the true pairs that they match, for all settings."""
+    """The distinct pairs of a batch's triplets, and the true pairs that they match, for all settings.
+
+    image [U] of the ground truth and correct [U], of each pair whether it matches a true one; row, mate: which.
+    """
 
     def __init__(self, batch: PairBatch, matched: Batch, truth: TruthPairs) -> None:
         scenes, first = batch.scenes, batch.pair_first
-        self._batch, self._image_of_hoi = batch, matched.image_of_hoi
-        self._image = matched.image_of_hoi[first]
+        self.batch, self.image_of_hoi = batch, matched.image_of_hoi
+        self.image = matched.image_of_hoi[first]
         person = matched.best_people(truth.protocol)[0][first] if truth.protocol.person_first else None
-        self._row, self._mate, _ = truth.join(scenes, self._image, scenes.subject[first], scenes.object[first], person)
-        self._correct = np.zeros(len(first), dtype=bool)
-        self._correct[self._row] = True
-
-    def classified(self, code: NDArray[np.uint8]) -> Classified:
-        """What counts of the batch's triplets by their outcomes, code [T], under a setting."""
-        batch, pair = self._batch, self._batch.pair
-        counted = np.flatnonzero((code <= TRUE_POSITIVE) & (pair >= 0))
-        there = np.zeros(len(self._image), dtype=bool)
-        there[pair[counted]] = True
-        # All others on a correct pair are duplicates or have the wrong verb.
-        rows = counted[self._correct[pair[counted]]]
-        return Classified(
-            interaction=batch.scenes.interaction[rows],
-            verb_score=batch.verb_score[rows],
-            score=batch.scenes.score[rows],
-            hit=code[rows] == TRUE_POSITIVE,
-            image=self._image_of_hoi[rows],
-            found=self._mate[there[self._row]],
-            answered=self._image[there],
-        )
+        self.row, self.mate, _ = truth.join(scenes, self.image, scenes.subject[first], scenes.object[first], person)
+        self.correct = np.zeros(len(first), dtype=bool)
+        self.correct[self.row] = True
 
 
 class Interactions:
-    """The triplets on correctly localised pairs under one setting, gathered batch by batch in any order."""
+    """The triplets on correctly localised pairs under one setting, gathered batch by batch in any order; the true pairs
+    that some triplet localises, and the images with triplets that count."""
 
     def __init__(self, truth: TruthPairs) -> None:
         self._rows = Growing(
@@ -75,11 +43,23 @@ class Interactions:
         self._found = np.zeros(len(truth.image), dtype=bool)
         self._answered = np.zeros(len(truth.truth.scenes.image_ids), dtype=bool)
 
-    def add(self, part: Classified) -> None:
-        """Add a batch of images."""
-        self._rows.add(**vars(part))
-        self._found[part.found] = True
-        self._answered[part.answered] = True
+    def add(self, localised: Localised, code: NDArray[np.uint8]) -> None:
+        """Add a batch of images; code [T]: the outcomes of its triplets."""
+        scenes, pair = localised.batch.scenes, localised.batch.pair
+        counted = np.flatnonzero((code <= TRUE_POSITIVE) & (pair >= 0))
+        there = np.zeros(len(localised.image), dtype=bool)
+        there[pair[counted]] = True
+        # All others on a correct pair are duplicates or have the wrong verb.
+        rows = counted[localised.correct[pair[counted]]]
+        self._rows.add(
+            interaction=scenes.interaction[rows],
+            image=localised.image_of_hoi[rows],
+            verb_score=localised.batch.verb_score[rows],
+            score=scenes.score[rows],
+            hit=code[rows] == TRUE_POSITIVE,
+        )
+        self._found[localised.mate[there[localised.row]]] = True
+        self._answered[localised.image[there]] = True
 
     def merge(self, other: Interactions) -> None:
         """Add what was gathered of other images."""
@@ -110,7 +90,7 @@ class Interactions:
             rows["verb_score"],
             lambda: np.lexsort((-rows["score"], truth.rank[rows["image"]])),
         )
-        interaction, hit, grid = rows["interaction"][every], rows["hit"][every], truth.protocol.grid
+        interaction, hit = rows["interaction"][every], rows["hit"][every]
         found: dict[str, tuple[float | None, float | None, int]] = {}
         for subset, classes in truth.classes.items():
             positives = np.bincount(verb_of[annotated[counted & classes[annotated]]], minlength=int(verb_of.max()) + 1)
@@ -120,17 +100,11 @@ class Interactions:
             hit_bounds = np.searchsorted(hits, bounds)
             rank = hits + 1 - np.repeat(bounds[:-1], np.diff(hit_bounds))
             # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
-            grid = truth.protocol.grid
-            ap = (
-                interpolated_ap(rank, hit_bounds, positives, grid)
-                if grid
-                else enveloped_ap(rank, hit_bounds, positives)
-            )
+            ap, recall = ranked_ap(rank, hit_bounds, positives, truth.protocol)
             in_mean = positives > 0
             if as_released:
                 in_mean &= (np.diff(hit_bounds) > 0) | (np.diff(bounds) == 0)
             found[subset] = None, None, 0
             if in_mean.any() and (as_released or self._answered.any()):  # compute_map prints 0 without predictions
-                recall = max_recall(hit_bounds, positives)
                 found[subset] = float(ap[in_mean].mean()), float(recall[in_mean].mean()), int(in_mean.sum())
         return found

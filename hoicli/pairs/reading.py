@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import islice
-from typing import Any
+from itertools import chain
 
 import numpy as np
 
 from hoicli.errors import arg
 from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
-from hoicli.records.columns import BATCH, attempt, indices, numbers, read_columns, require, sound, typed
+from hoicli.records.columns import BATCH, indices, numbers, read_columns, require, typed
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, find, runs_of, starts_of
@@ -85,31 +84,6 @@ def read_pair_batches(
     return read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch)
 
 
-def read_scenes_with_pairs(
-    lines: Iterable[Line],
-    vocabulary: Vocabulary,
-    *,
-    policy: ErrorPolicy,
-    pair_policy: ErrorPolicy,
-    known: Container[str] | None = None,
-) -> Iterator[tuple[Scenes, PairBatch | None]]:
-    """What `read_scenes` and `read_pair_batches` read of the same lines, by reading them once. `policy` judges all
-    lines; those whose pairs alone are wrong are judged by `pair_policy`, and are missing from the pairs."""
-    lines, register = iter(lines), ImageRegister(known)
-    while chunk := list(islice(lines, BATCH)):
-        both = attempt(partial(pair_batch, vocabulary=vocabulary), chunk)
-        if both is not None and register.add_all(list(both.image_ids), chunk):
-            yield both.scenes, both
-            continue
-        good = list(sound(chunk, partial(problems, vocabulary=vocabulary, scored=True, besides=()), policy, register))
-        paired = list(sound(good, partial(_problems, vocabulary=vocabulary), pair_policy, None))
-        if good:
-            yield (
-                scenes_of(good, vocabulary, scored=True),
-                pair_batch(paired, vocabulary) if paired else None,
-            )
-
-
 def _problems(record: Record, vocabulary: Vocabulary, *, box_scores: bool = False) -> Iterator[Problem]:
     """Everything in a record that `pair_batch` cannot read."""
     yield from problems(record, vocabulary, scored=True, besides=("scores",))
@@ -121,65 +95,38 @@ _MISSING = float("nan")
 """The value of a number missing from a record."""
 
 
-class _Besides:
-    """Collects, record by record, what `Scenes` leaves out: scores of verbs and boxes, and pairs. hoi_count, box_count,
-    pair_count: how many of each a record has; NO_LIST for pairs if it does not list them."""
+def _verb_scores(records: Sequence[Record]) -> Floats:
+    """[stated triplets] NaN where missing."""
+    return numbers([hoi.get("verb_score", _MISSING) for record in records for hoi in record["hois"]])
 
-    NO_LIST = -1
 
-    def __init__(self) -> None:
-        self.hoi_count: list[int] = []
-        self.box_count: list[int] = []
-        self.pair_count: list[int] = []
-        self.without_scores = 0
-        self._verb_score: list[Any] = []
-        self._box_score: list[Any] = []
-        self._subject: list[Any] = []
-        self._object: list[Any] = []
-        self._interactiveness: list[Any] = []
+def _box_scores(records: Sequence[Record], scenes: Scenes) -> Floats | None:
+    """[B] None if some record has none. The object box of V-COCO's `unstated`, which nobody detected, has an infinite
+    score, so that the person's score alone decides about these statements."""
+    given = [(record["scores"], len(record["boxes"])) for record in records if record.get("scores") is not None]
+    typed([of_boxes for of_boxes, _ in given], list)
+    require(all(len(of_boxes) == boxes for of_boxes, boxes in given))
+    detected = numbers(list(chain.from_iterable(of_boxes for of_boxes, _ in given)))
+    if len(given) < len(records):
+        return None
+    scores = np.full(len(scenes.boxes), np.inf)
+    scores[_stated(scenes.box_start, [boxes for _, boxes in given])] = detected
+    return scores
 
-    def add(self, record: Record) -> None:
-        """Add a record's scores and pairs."""
-        hois, boxes = record["hois"], len(record["boxes"])
-        scores, pairs = record.get("scores"), record.get("pairs")
-        self.hoi_count.append(len(hois))
-        self.box_count.append(boxes)
-        self._verb_score += [hoi.get("verb_score", _MISSING) for hoi in hois]
-        if scores is None:
-            self.without_scores += 1
-        else:
-            typed([scores], list)
-            require(len(scores) == boxes)
-            self._box_score += scores
-        if pairs is None:
-            self.pair_count.append(self.NO_LIST)
-            return
-        typed([pairs], list)
-        self.pair_count.append(len(pairs))
-        self._subject += [pair["subject"] for pair in pairs]
-        self._object += [pair["object"] for pair in pairs]
-        self._interactiveness += [pair.get("interactiveness", _MISSING) for pair in pairs]
 
-    def verb_score(self) -> Floats:
-        """[stated triplets] NaN where missing."""
-        return numbers(self._verb_score)
-
-    def box_scores(self, scenes: Scenes) -> Floats | None:
-        """[B] None if some record has none. The object box of V-COCO's `unstated`, which nobody detected, has an
-        infinite score, so that the person's score alone decides about these statements."""
-        given = numbers(self._box_score)
-        if self.without_scores:
-            return None
-        scores = np.full(len(scenes.boxes), np.inf)
-        scores[_stated(scenes.box_start, self.box_count)] = given
-        return scores
-
-    def pairs(self, scenes: Scenes) -> tuple[Ints, Ints, Ints, Floats]:
-        """The listed pairs: (image, subject, object) as `scenes` numbers them, and interactiveness (NaN: not given)."""
-        image = np.repeat(np.arange(len(self.pair_count)), np.maximum(self.pair_count, 0))
-        limit, first_box = np.array(self.box_count, dtype=np.int64)[image], scenes.box_start[image]
-        subject, object_ = (indices(column, limit) + first_box for column in (self._subject, self._object))
-        return image, subject, object_, numbers(self._interactiveness)
+def _listed_pairs(records: Sequence[Record], scenes: Scenes) -> tuple[Bools, Ints, Ints, Ints, Floats]:
+    """(Whether each record lists its pairs; of all listed pairs the image, subject and object as `scenes` numbers them,
+    and the interactiveness, NaN where it is not given)."""
+    lists = [record.get("pairs") for record in records]
+    typed(lists, list, type(None))
+    image = np.repeat(np.arange(len(lists)), [len(pairs or ()) for pairs in lists])
+    every = [pair for pairs in lists for pair in pairs or ()]
+    limit = np.array([len(record["boxes"]) for record in records], dtype=np.int64)[image]
+    subject, object_ = (
+        indices([pair[side] for pair in every], limit) + scenes.box_start[image] for side in ("subject", "object")
+    )
+    interactiveness = numbers([pair.get("interactiveness", _MISSING) for pair in every])
+    return np.array([pairs is not None for pairs in lists], dtype=bool), image, subject, object_, interactiveness
 
 
 def _stated(starts: Ints, counts: list[int]) -> Bools:
@@ -210,12 +157,14 @@ def pair_batch(
 ) -> PairBatch:
     """The lines as columns; raises an error that `columns.attempt` expects for a record that `read_pair_batches`
     refuses."""
-    besides = _Besides()
-    scenes = scenes_of(lines, vocabulary, scored=True, besides=besides.add)
-    require(not (box_scores and besides.without_scores))
-    own = _stated(scenes.hoi_start, besides.hoi_count)  # `unstated` triplets come from no pair
+    records: list[Record] = []
+    scenes = scenes_of(lines, vocabulary, scored=True, besides=records.append)
+    of_boxes = _box_scores(records, scenes)
+    require(of_boxes is not None or not box_scores)
+    # `unstated` triplets come from no pair
+    own = _stated(scenes.hoi_start, [len(record["hois"]) for record in records])
     verb_score = np.full(len(scenes.score), np.nan)
-    verb_score[own] = besides.verb_score()
+    verb_score[own] = _verb_scores(records)
     if triplet_scores:
         verb_score = scenes.score
 
@@ -231,7 +180,7 @@ def pair_batch(
     surest_verb[-1] = np.nan
 
     # The pairs that records list. One without interactiveness gets the scores of its triplets.
-    image, subject, object_, interactiveness = besides.pairs(scenes)
+    with_list, image, subject, object_, interactiveness = _listed_pairs(records, scenes)
     at, met = find(keys, pair_key(scenes, subject, object_))
     at = np.where(met, at, len(keys))
     stated, possible = ~np.isnan(interactiveness), _can_be_pairs(scenes, vocabulary, subject, object_)
@@ -246,8 +195,7 @@ def pair_batch(
     }
 
     # If a record has no list, the pairs of its triplets, in the order of their first triplets.
-    without_list = np.array(besides.pair_count, dtype=np.int64)[scenes.image_of_hoi[first]] == besides.NO_LIST
-    unlisted = np.flatnonzero(without_list)
+    unlisted = np.flatnonzero(~with_list[scenes.image_of_hoi[first]])
     unlisted = unlisted[np.argsort(first[unlisted])]
     derived = {
         "image": scenes.image_of_hoi[first[unlisted]],
@@ -279,7 +227,7 @@ def pair_batch(
         pairs,
         interacting=columns["interacting"],
         stated=columns["stated"],
-        box_scores=besides.box_scores(scenes),
+        box_scores=of_boxes,
     )
 
 

@@ -46,8 +46,7 @@ def pair_rows(
             for metric in METRICS
             if metric != "interactiveness_ap" or statistics.interacting is not None
             for result in results
-            if metric != "mAP"
-            and metric not in (("pair_precision_own_images",) if result.subset == "full" else _OF_FULL)
+            if metric != "mAP" and metric not in (_OF_GROUPS if result.subset == "full" else _OF_FULL)
         ]
         values += [("mAP", mean.subset, percent(mean.ap), mean.classes) for mean in means]
         for metric, subset, value, n in values:

@@ -33,17 +33,15 @@ from hoicli.vocabulary.labels import Vocabulary
 
 STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
+RELEASED_STEPS = 110
+"""In the released code they go on to 1.09, where precision is 0, so a perfect ranking scores 101/110 (voc_ap)."""
 
 
 def not_released() -> UsageError:
-    """What is raised where the released code is asked for and cannot run."""
+    """What is raised where the released code is asked for and cannot run: neu-vi/Diag-HOI pair_localization.py calls
+    `get_overlap` with single boxes where it needs lists of boxes."""
     problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
     return UsageError(f"{arg('as_released')}: {problem}")
-
-
-"""neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes."""
-RELEASED_STEPS = 110
-"""In the released code they go on to 1.09, where precision is 0, so a perfect ranking scores 101/110 (voc_ap)."""
 
 
 class PairStatistics:
@@ -116,11 +114,9 @@ class PairStatistics:
         """Add what was gathered of other images."""
         self._found.merge(found)
 
-    def add(self, batch: PairBatch, to: PairColumns | None = None, matched: Batch | None = None) -> None:
-        """Match a batch, and add it to these statistics or to columns that are to be merged with them; matched: the
-        same predictions, if they are matched already. Raises `DataError` for an image that the ground truth does not
-        have."""
-        found = self._found if to is None else to
+    def add(self, batch: PairBatch, found: PairColumns) -> None:
+        """Match a batch, and add it to columns that are to be merged with these statistics. Raises `DataError` for an
+        image that the ground truth does not have."""
         pairs, scenes = batch.pairs, batch.scenes
         image = self._truth.truth.rows_of(pairs.image_ids)
         found.lines.add(image=image, pairs=np.diff(pairs.hoi_start))
@@ -143,7 +139,7 @@ class PairStatistics:
         found.unscored += unscored
         found.scored += len(of_verbs) - unscored
 
-        matched = matched or Batch(scenes, self._truth.truth)
+        matched = Batch(scenes, self._truth.truth)
         localised = None if found.unscored else Localised(batch, matched, self._truth)
         kept, codes = {}, {}
         for number, setting in enumerate(self._settings):
@@ -152,7 +148,7 @@ class PairStatistics:
             settled = matched if left.all() else matched.of(left)
             code = settled.match(self.protocol, Filters()).code
             if localised is not None:
-                found.interactions[number].add(localised.classified(code))
+                found.interactions[number].add(localised, code)
             kept[str(number)], codes[str(number)] = keep, code
         found.kept.add(**kept)
         found.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
@@ -334,26 +330,11 @@ class PairStatistics:
 
 
 def pair_statistics(
-    predictions: Stream,
-    truth: GroundTruth,
-    settings: Sequence[Sweep],
-    policy: ErrorPolicy,
-    *,
-    one_to_one: bool = False,
-    as_released: bool = False,
-    triplet_scores: bool = False,
-    interactiveness: bool = False,
+    predictions: Stream, truth: GroundTruth, settings: Sequence[Sweep], policy: ErrorPolicy, **options: bool
 ) -> PairStatistics:
-    """One model's pair statistics from its predictions; `gathered` splits the work. Raises `DataError` as
+    """One model's pair statistics from its predictions; options: as of `PairStatistics`. Raises `DataError` as
     `read_pair_batches` does."""
-    statistics = PairStatistics(
-        truth,
-        settings,
-        one_to_one=one_to_one,
-        as_released=as_released,
-        triplet_scores=triplet_scores,
-        interactiveness=interactiveness,
-    )
+    statistics = PairStatistics(truth, settings, **options)
 
     def gather(lines: Iterable[Line], shared: ErrorPolicy) -> PairColumns:
         batches = read_pair_batches(
@@ -362,7 +343,7 @@ def pair_statistics(
             policy=shared,
             known=truth.position,
             box_scores=any(setting.det_threshold is not None for setting in settings),
-            triplet_scores=triplet_scores,
+            triplet_scores=statistics.triplet_scores,
         )
         found = statistics.nothing()
         with no_garbage_collection():
