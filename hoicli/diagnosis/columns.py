@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.diagnosis.beside import OWN, truth_beside
-from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located, counted_truth
-from hoicli.diagnosis.repairs import ErrorTypes
+from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, counted_truth
+from hoicli.diagnosis.gather import Placed
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.slicing import triplet_parts
@@ -122,8 +121,9 @@ class TypedPredictions:
         self._coordinates: list[Floats] = []
         self._by = Growing(truth=np.int64, row=np.int64)
 
-    def add(self, batch: Batch, found: Located, types: ErrorTypes) -> None:
+    def add(self, placed: Placed) -> None:
         """Add a batch."""
+        batch, found, types = placed.batch, placed.found, placed.types
         scenes = batch.predictions
         rows = np.flatnonzero(types.error != NOT_COUNTED)
         shown = truth_beside(batch, found, types, self._protocol, rows)

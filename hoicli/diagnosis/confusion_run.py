@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hoicli.diagnosis.confusions import KINDS, NOTHING, ConfusionColumns
-from hoicli.diagnosis.errors import Located, actions, located
-from hoicli.diagnosis.gather import each_match
+from hoicli.diagnosis.errors import Located, actions
+from hoicli.diagnosis.gather import Placed, each_match, match_and_diagnose
 from hoicli.diagnosis.repaired import Cells, Repaired
-from hoicli.diagnosis.repairs import ErrorTypes
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.coverage import Coverage, check_counted, served
+from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.run import gathered, matched_batches
-from hoicli.evaluation.tally import Tally, subset_classes
-from hoicli.evaluation.views import ALONE, Views, with_part
+from hoicli.evaluation.tally import subset_classes
+from hoicli.evaluation.views import ALONE, Views
 from hoicli.figures.confusion import Panel
 from hoicli.figures.shown import label
 from hoicli.io.messages import note
-from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
 from hoicli.records.results import Row, percent, row_ends
@@ -110,9 +107,10 @@ class Confusing:
         self._truth, self._protocol = truth, protocol
         self._parts: list[ConfusionColumns] = []
 
-    def add(self, batch: Batch, found: Located, types: ErrorTypes | None = None) -> None:
+    def add(self, placed: Placed) -> None:
         """Add a batch."""
-        self._parts.append(ConfusionColumns.of(found, self._protocol, batch, self._truth.vocabulary))
+        columns = ConfusionColumns.of(placed.found, self._protocol, placed.batch, self._truth.vocabulary)
+        self._parts.append(columns)
 
     def merge(self, other: Confusing) -> None:
         """Add what was gathered from other images."""
@@ -165,50 +163,17 @@ def confused_models(
     wanted = views.diagnosed(protocol)
     if truth is not None:
         served(truth, [protocol])
-    found = []
+    found: list[Confused] = []
     for model in models:
-        of_model = (
-            _of_matches(model, truth, vocabulary, protocol, filters, policy, views)
-            if truth is None or model.matched
-            else _of_predictions(model, truth, vocabulary, wanted, filters, policy, whose=len(models) > 1)
-        )
-        found += list(of_model)
+        if truth is None or model.matched:
+            found += _of_matches(model, truth, vocabulary, protocol, filters, policy, views)
+            continue
+        collect = partial(Confusing, truth)
+        whole = match_and_diagnose(model, truth, [], wanted, filters, policy, collector=collect, diagnosed=False)
+        whole.coverage.report(truth, wanted, model.name, model=model.model if len(models) > 1 else None)
+        settings = filters.signature() | whole.tally.leave
+        found += [columns.confused(model.model, settings, tagged=model.tagged) for columns in whole.kept]
     return found
-
-
-def _of_predictions(
-    model: Predictions,
-    truth: GroundTruth,
-    vocabulary: Vocabulary,
-    wanted: Sequence[Protocol],
-    filters: Filters,
-    policy: ErrorPolicy,
-    *,
-    whose: bool,
-) -> Iterator[Confused]:
-    classes = len(vocabulary.interactions)
-
-    def gather(lines: Iterable[Line], shared: ErrorPolicy) -> tuple[Tally, Coverage, list[Confusing]]:
-        tally, coverage = Tally([], classes), Coverage()
-        parts = [Confusing(truth, view) for view in wanted]
-        for batch, outcomes in matched_batches(lines, truth, wanted, filters, shared):
-            coverage.add(batch)
-            tally.add_batch(batch, {})
-            for view, columns in zip(wanted, parts, strict=True):
-                columns.add(batch, located(batch, outcomes[view.key], view))
-        return tally, coverage, parts
-
-    gatherings = gathered(gather, model, policy, lambda parts: Tally.disjoint([part[0] for part in parts]))
-    tally, coverage, parts = gatherings[0]
-    for other, covered, more in gatherings[1:]:
-        tally.merge(other)
-        coverage.merge(covered)
-        for columns, further in zip(parts, more, strict=True):
-            columns.merge(further)
-    check_counted(tally, vocabulary, model.name, allowed=filters.allow_uncounted)
-    coverage.report(truth, wanted, model.name, model=model.model if whose else None)
-    for columns in parts:
-        yield columns.confused(model.model, filters.signature() | tally.leave, tagged=model.tagged)
 
 
 def _of_matches(
@@ -218,40 +183,26 @@ def _of_matches(
     protocol: Protocol,
     filters: Filters,
     policy: ErrorPolicy,
-    views: Views,
+    asked: Views,
 ) -> Iterator[Confused]:
-    if filters.removes:
-        raise UsageError(
-            f"{arg('top_k')}, {arg('nms')}: act before matching; give them to hoicli match, or predictions with --gt"
-        )
-    if views.thresholds.values or views.of_data:
-        raise UsageError(
-            f"{arg('iou')}, {arg('slice')}: act while matching; give them to hoicli match, or predictions with --gt"
-        )
     parts: dict[str, list[ConfusionColumns]] = {}
 
     def add(view: Protocol, found: Located) -> None:
         parts.setdefault(view.key, []).append(ConfusionColumns.of(found, view, None, vocabulary))
 
-    keys, stream = each_match(
-        model, vocabulary, policy, add, allow_uncounted=filters.allow_uncounted, protocol=protocol, truth=truth
-    )
+    of_views = each_match(model, vocabulary, protocol, filters, policy, add, truth=truth, asked=asked)
     if not protocol.person_first:
         note(
             "match records do not hold boxes of other labels: no confusions of objects; give predictions with "
             f"{arg('gt')}"
         )
-    for key in keys:
-        view, columns = stream.views[key], parts[key]
-        settings = {"data": vocabulary.signed}
-        if truth is None:
-            whole = ConfusionColumns.joined(columns)
-        else:
-            with_part(view)
-            whole = _with_unseen(columns, truth, view, vocabulary, KINDS[:1])
-            settings |= truth.settings(protocol)
-        settings |= stream.signed(key)
-        settings |= stream.truth_settings(key) if truth is None else {}
+    for view, settings in of_views:
+        columns = parts[view.key]
+        whole = (
+            ConfusionColumns.joined(columns)
+            if truth is None
+            else _with_unseen(columns, truth, view, vocabulary, KINDS[:1])
+        )
         yield Confused(model.model, model.tagged, view, vocabulary, whole, settings)
 
 

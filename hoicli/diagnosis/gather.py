@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 from typing import Protocol as Interface
@@ -13,7 +14,7 @@ import numpy as np
 from hoicli.diagnosis.errors import ERRORS, MISNAMED, NOT_COUNTED, Located, actions, located
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import ErrorTypes, Reading, types_of
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -24,14 +25,13 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import gathered, matched_batches
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally
-from hoicli.evaluation.views import check_diagnosed
+from hoicli.evaluation.views import ALONE, Views, check_diagnosed, with_part
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.columns import BATCH
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.parsing import Record, parse
-from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
 MOST_BOXES = 1_000_000
@@ -53,10 +53,24 @@ def typed_batches(
         yield batch, found, types_of(found, reading)
 
 
+@dataclass(frozen=True)
+class Placed:
+    """A matched batch and where its boxes lie; the types of its predictions are found when they are asked for."""
+
+    batch: Batch
+    found: Located
+    reading: Reading
+
+    @cached_property
+    def types(self) -> ErrorTypes:
+        """The type of each prediction."""
+        return types_of(self.found, self.reading)
+
+
 class Collector(Interface):
     """What is kept of the batches besides their diagnosis; in any order, and by several processes."""
 
-    def add(self, batch: Batch, found: Located, types: ErrorTypes) -> None:
+    def add(self, placed: Placed) -> None:
         """Add a batch."""
 
     def merge(self, other: Any) -> None:
@@ -65,62 +79,58 @@ class Collector(Interface):
 
 @dataclass
 class Gathered:
-    """One model's predictions matched with ground truth: their tally, their diagnosis by each protocol, the
-    coverage, and what a collector kept by the first."""
+    """One model's predictions matched with ground truth: their tally, their diagnosis by each view of a protocol, the
+    coverage, and what was collected by each view."""
 
     tally: Tally
     diagnoses: list[Diagnosis]
     coverage: Coverage
-    kept: Any = None
+    kept: list[Any]
 
     def merge(self, other: Gathered) -> None:
         """Add what was gathered from another part of the same stream."""
         self.tally.merge(other.tally)
         self.coverage.merge(other.coverage)
-        if self.kept is not None:
-            self.kept.merge(other.kept)
-        for diagnosis, theirs in zip(self.diagnoses, other.diagnoses, strict=True):
-            diagnosis.merge(theirs)
+        for mine, theirs in zip([*self.kept, *self.diagnoses], [*other.kept, *other.diagnoses], strict=True):
+            mine.merge(theirs)
 
 
 def match_and_diagnose(
     predictions: Predictions,
     truth: GroundTruth,
     protocols: Sequence[Protocol],
-    diagnosed: Sequence[Protocol],
+    views: Sequence[Protocol],
     filters: Filters,
     policy: ErrorPolicy,
     *,
     reading: Reading = "shared",
-    collector: Callable[[], Collector] | None = None,
-    reader: Callable[[Any, Iterable[Line], ErrorPolicy], Iterable[Scenes]] | None = None,
+    collector: Callable[[Protocol], Collector] | None = None,
+    diagnosed: bool = True,
 ) -> Gathered:
-    """A tally of `protocols` and a diagnosis by each of `diagnosed` in one pass over the predictions, and what a
-    `collector` keeps by the first; a large file is split among processors. reader: reads the lines for a
-    collector that keeps more of them.
+    """A tally of `protocols` and, by each of `views`, a diagnosis (if `diagnosed`) and what a `collector` keeps, in one
+    pass over the predictions; a large file is split among processors.
 
     The caller reports the coverage.
     """
     classes = len(truth.vocabulary.interactions)
     tallied = {row.key for row in protocols}
-    every = [*protocols, *(row for row in diagnosed if row.key not in tallied)]
+    every = [*protocols, *(row for row in views if row.key not in tallied)]
 
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
         tally = Tally(protocols, classes)
-        diagnoses = [Diagnosis(row, classes, reading, tally.listed) for row in diagnosed]
-        kept = collector() if collector else None
-        found = Gathered(tally, diagnoses, Coverage(), kept)
-        read = reader(kept, part, shared) if reader else None
-        for batch, outcomes in matched_batches(part, truth, every, filters, shared, read=read):
-            found.coverage.add(batch)
-            found.tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
-            for number, diagnosis in enumerate(diagnoses):
-                where = located(batch, outcomes[diagnosis.protocol.key], diagnosis.protocol)
-                types = types_of(where, reading)
-                diagnosis.add(where, types)
-                if kept is not None and number == 0:
-                    kept.add(batch, where, types)
-        return found
+        diagnoses = [Diagnosis(row, classes, reading, tally.listed) for row in views if diagnosed]
+        kept = [collector(row) for row in views] if collector else []
+        coverage = Coverage()
+        for batch, outcomes in matched_batches(part, truth, every, filters, shared):
+            coverage.add(batch)
+            tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
+            for number, view in enumerate(views):
+                placed = Placed(batch, located(batch, outcomes[view.key], view), reading)
+                if diagnosed:
+                    diagnoses[number].add(placed.found, placed.types)
+                if collector:
+                    kept[number].add(placed)
+        return Gathered(tally, diagnoses, coverage, kept)
 
     parts = gathered(gather, predictions, policy, lambda parts: Tally.disjoint([part.tally for part in parts]))
     whole = parts[0]
@@ -136,44 +146,55 @@ def match_and_diagnose(
 def diagnose_matches(
     predictions: Predictions,
     vocabulary: Vocabulary,
+    protocol: Protocol,
+    filters: Filters,
     policy: ErrorPolicy,
-    reading: Reading = "shared",
     *,
-    allow_uncounted: bool = False,
-    protocol: Protocol | None = None,
-    truth: GroundTruth | None = None,
-) -> tuple[list[Diagnosis], MatchStream]:
-    """One model's diagnoses from its match records, one for each view that these are of; see `each_match`."""
+    truth: GroundTruth | None,
+    asked: Views = ALONE,
+    reading: Reading = "shared",
+) -> Iterator[tuple[Diagnosis, dict[str, str]]]:
+    """One model's diagnoses from its match records, one for each view that these are of, with the settings of its
+    signature; parameters as of `each_match`."""
     classes = len(vocabulary.interactions)
     diagnoses: dict[str, Diagnosis] = {}
 
     def add(view: Protocol, found: Located) -> None:
         diagnoses.setdefault(view.key, Diagnosis(view, classes, reading)).add(found, types_of(found, reading))
 
-    chosen = protocol or protocol_of(vocabulary)
-    keys, stream = each_match(
-        predictions, vocabulary, policy, add, allow_uncounted=allow_uncounted, protocol=chosen, truth=truth
-    )
-    return [diagnoses[key] for key in keys], stream
+    for view, settings in each_match(predictions, vocabulary, protocol, filters, policy, add, truth=truth, asked=asked):
+        diagnosis = diagnoses[view.key]
+        if truth is not None:
+            diagnosis.add_unseen(truth)
+        yield diagnosis, settings
 
 
 def each_match(
     predictions: Predictions,
     vocabulary: Vocabulary,
+    protocol: Protocol,
+    filters: Filters,
     policy: ErrorPolicy,
     add: Callable[[Protocol, Located], None],
     *,
-    allow_uncounted: bool,
-    protocol: Protocol,
     truth: GroundTruth | None,
-) -> tuple[list[str], MatchStream]:
-    """Hand every batch of match records to `add`, with the view of the protocol that they are of; (the keys of the
-    views in their order, the stream). protocol: the one whose records are read; those of others are ignored. truth: the
-    ground truth that is given besides.
+    asked: Views = ALONE,
+) -> list[tuple[Protocol, dict[str, str]]]:
+    """Hand every batch of match records to `add`, with the view of the protocol that they are of; (each view, in their
+    order, with the settings of its signature). protocol: the one whose records are read; those of others are ignored.
+    truth: the ground truth that is given besides. asked: views, of which only those of classes are possible now.
 
     Raises `DataError` for a bad line, an image twice, a stream without a line of this protocol, or as
-    `MatchStream.check_whole`; `UsageError` for matches on parts of a slice of triplets.
+    `MatchStream.check_whole`; `UsageError` for what acts before matching, and for matches on parts of a slice of
+    triplets.
     """
+    for given, when, names in (
+        (filters.removes, "before matching", ("top_k", "nms")),
+        (asked.thresholds.values or asked.of_data, "while matching", ("iou", "slice")),
+    ):
+        if given:
+            options = ", ".join(map(arg, names))
+            raise UsageError(f"{options}: act {when}; give them to hoicli match, or predictions with {arg('gt')}")
     stream = MatchStream({protocol.name: protocol}, truth)
     lines = iter(predictions)
     with no_garbage_collection():
@@ -204,10 +225,16 @@ def each_match(
         raise DataError(problem, place=predictions.name)
     keys = [key for key in stream.of([protocol.name]) if key in stream.tallies]
     stream.check_whole(keys, predictions.name)
+    of_views = []
     for key in keys:
-        check_diagnosed(stream.views[key])
-        stream.check_counted(key, vocabulary, predictions.name, allowed=allow_uncounted)
-    return keys, stream
+        view = stream.views[key]
+        check_diagnosed(view)
+        stream.check_counted(key, vocabulary, predictions.name, allowed=filters.allow_uncounted)
+        if truth is not None:
+            with_part(view)
+        of_truth = stream.truth_settings(key) if truth is None else truth.settings(protocol)
+        of_views.append((view, {"data": vocabulary.signed, **of_truth, **stream.signed(key)}))
+    return of_views
 
 
 def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from hoicli.diagnosis.gather import (
@@ -28,7 +29,7 @@ from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.slices import Part, Slice
 from hoicli.evaluation.tally import Tally
-from hoicli.evaluation.views import ALONE, Views, check_diagnosed, with_part, within
+from hoicli.evaluation.views import ALONE, Views, check_diagnosed, within
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, is_number, parse
@@ -165,37 +166,22 @@ def diagnose_models(
         served(truth, [protocol])
     diagnosed = []
     for model in models:
-        settings = {"data": vocabulary.signed}
-        if gt is not None and truth is not None and not model.matched:
-            keep = partial(collector, truth, wanted[0]) if collector else None
+        made = partial(DiagnosedModel, model.model, model.tagged, vocabulary, slices=views.of_classes)
+        if truth is not None and not model.matched:
+            keep = partial(collector, truth) if collector else None
             whole = match_and_diagnose(model, truth, [], wanted, filters, policy, reading=reading, collector=keep)
-            told = model.model if len(models) > 1 else None
-            whole.coverage.report(truth, wanted, model.name, model=told)
-            settings |= filters.signature() | whole.tally.leave | truth.settings(protocol)
-            for diagnosis in whole.diagnoses:
-                signed = settings | diagnosis.protocol.settings()
-                made = DiagnosedModel(model.model, model.tagged, vocabulary, diagnosis, signed, whole.kept)
-                diagnosed.append(replace(made, slices=views.of_classes))
+            whole.coverage.report(truth, wanted, model.name, model=model.model if len(models) > 1 else None)
+            settings = {"data": vocabulary.signed, **filters.signature(), **whole.tally.leave}
+            settings |= truth.settings(protocol)
+            for diagnosis, kept in zip_longest(whole.diagnoses, whole.kept):
+                diagnosed.append(made(diagnosis, settings | diagnosis.protocol.settings(), kept=kept))
             continue
-        if filters.removes or collector:
-            raise UsageError(f"{arg('top_k')} and {arg('nms')} need predictions with {arg('gt')}, not match records")
-        if views.thresholds.values or views.of_data:
-            raise UsageError(
-                f"{arg('iou')}, {arg('slice')}: act while matching; give them to hoicli match, or predictions with --gt"
-            )
-        diagnoses, stream = diagnose_matches(
-            model, vocabulary, policy, reading, allow_uncounted=uncounted, protocol=protocol, truth=truth
+        if collector:
+            raise UsageError(f"a page shows predictions with {arg('gt')}, not match records")
+        of_matches = diagnose_matches(
+            model, vocabulary, protocol, filters, policy, truth=truth, asked=views, reading=reading
         )
-        for diagnosis in diagnoses:
-            key, signed = diagnosis.protocol.key, dict(settings)
-            if truth is not None:
-                with_part(diagnosis.protocol)
-                diagnosis.add_unseen(truth)
-                signed |= truth.settings(protocol)
-            signed |= stream.signed(key)
-            signed |= stream.truth_settings(key) if truth is None else {}
-            made = DiagnosedModel(model.model, model.tagged, vocabulary, diagnosis, signed)
-            diagnosed.append(replace(made, slices=views.of_classes))
+        diagnosed += [made(diagnosis, settings) for diagnosis, settings in of_matches]
     return diagnosed
 
 

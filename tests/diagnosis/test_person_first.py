@@ -728,10 +728,12 @@ def gathered(
 ) -> PairStatistics:
     whole = PairStatistics(annotated(truth), sweeps, triplet_scores=triplet_scores, **options)
     box_scores = any(sweep.det_threshold is not None for sweep in sweeps)
+    found = whole.nothing()
     for batch in read_pair_batches(
         lines(predictions), VCOCO, policy=ErrorPolicy(), box_scores=box_scores, triplet_scores=triplet_scores
     ):
-        whole.add(batch)
+        whole.add(batch, found)
+    whole.merge(found)
     return whole
 
 
