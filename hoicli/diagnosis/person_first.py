@@ -53,8 +53,7 @@ REPAIR_CANDIDATES = 100
 
 def person_first_types(found: Located) -> Typed:
     """The error types of a batch with `person`; each image is independent of the others."""
-    if found.person is None:
-        raise ValueError("found.person is None: matched by a protocol that does not look at the person first")
+    assert found.person is not None
     boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
     lies_on_truth = np.zeros(boxes + 1, dtype=bool)
     lies_on_truth[found.box_match] = True  # the last, for no object, stays false

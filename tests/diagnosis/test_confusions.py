@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from hoicli.diagnosis.confusion_run import confused_models
 from hoicli.diagnosis.gather import typed_batches
-from hoicli.diagnosis.repaired import Cells
 from hoicli.evaluation import pairing
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.filters import Filters
@@ -261,7 +260,7 @@ def mistaken(seed: int) -> tuple[list[Record], list[Record]]:
     return truth, predictions
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_twin_where_much_is_confused(seed: int) -> None:
     truth, predictions = mistaken(seed)
     same(confusions(truth, predictions), Twin(truth, predictions).cells())
@@ -362,23 +361,10 @@ def test_what_is_refused(hoicli: Hoicli) -> None:
         assert said in result.err
 
 
-@pytest.mark.parametrize("at_once", [1, 3])
 def test_a_gain_does_not_depend_on_how_many_are_computed_at_a_time(
-    at_once: int, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     truth, predictions = mistaken(1)
     whole = confusions(truth, predictions)
-    monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", 3)
     assert confusions(truth, predictions) == whole
-
-
-def test_no_cells_have_no_totals() -> None:
-    nothing = np.zeros(0, dtype=np.int64)
-    assert Cells(nothing, nothing, nothing, np.zeros(0), np.zeros(0)).totals().tolist() == []
-
-
-def test_the_total_of_a_cell_is_that_of_the_annotated_name_and_of_nothing_that_of_the_said() -> None:
-    true, said = np.array([-1, -1, 0, 0, 2]), np.array([1, 4, 0, 4, -1])
-    cells = Cells(true, said, np.array([1, 2, 4, 8, 16]), np.ones(5), np.zeros(5))
-    assert cells.totals().tolist() == [1, 2 + 8, 12, 12, 16]
-    assert cells.totals().dtype == np.int64

@@ -19,8 +19,6 @@ from hoicli.diagnosis.curve_rows import Asked, Curves
 from hoicli.evaluation.grids import GRIDS
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.rows import Evaluated, Wanted
-from hoicli.figures.curves import FEW, plot_curves
-from hoicli.io.messages import kept_notes
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, tally
 from tests.support.project import FIXTURES, Hoicli
@@ -175,25 +173,6 @@ def test_the_points_are_sampled_by_threshold_too() -> None:
     assert len(Curve(np.array([1.5e308, 0.0, -1.5e308]), hit[:3], 2).spread(100)) == 3
 
 
-def test_a_figure_says_where_few_predictions_are_left(hoicli: Hoicli, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    assert "Thin lines: " in hoicli("curves", *PAIR, "--plot", tmp_path / "few.svg").err
-    found = hoicli("curves", *PAIR, "--format", "jsonl").out
-    rows = [json.loads(line) for line in found.splitlines()]
-    many = [{**row, "rank": row["rank"] + FEW} if "rank" in row else row for row in rows]
-    with kept_notes() as notes:
-        plot_curves(many, str(tmp_path / "many.svg"))
-    assert not any("Thin" in text for text in notes)
-
-
-def test_points_inside_a_run_of_equal_scores_have_no_threshold() -> None:
-    curve = Curve(np.array([0.9, 0.5, 0.5, 0.5]), np.array([True, True, False, False]), 2)
-    assert curve.points(None).tolist() == [0, 1, 2, 3]
-    assert curve.reachable.tolist() == [True, False, False, True]
-    assert curve.best == 0  # F1 2/3 at both thresholds, and the higher one is first
-    assert curve.decisive((0.0, 1.0)).tolist() == [1]  # which AP reads, and no threshold reaches
-
-
 # The command
 
 
@@ -226,13 +205,6 @@ def test_groups_classes_and_thresholds_by_name(hoicli: Hoicli) -> None:
     assert {row["metric"]: row["value"] for row in high if "object" not in row} == {
         "precision_at": None, "recall_at": 0.0, "f1_at": 0.0,
     }  # fmt: skip
-
-
-def test_two_models_and_views(hoicli: Hoicli) -> None:
-    rows = read(hoicli("curves", "--iou", "0.5,0.75", "--slice", "people,verb", *PAIR, FIXTURES / "other.jsonl").out)
-    assert {row["tags"]["model"] for row in rows} == {"predictions", "other"}
-    assert {row["tags"]["iou"] for row in rows} == {"0.5", "0.75"}
-    assert {row["tags"].get("slice") for row in rows} == {None, "people", "verb"}
 
 
 @pytest.mark.parametrize(

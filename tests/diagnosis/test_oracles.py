@@ -13,18 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.diagnosis import oracles
 from hoicli.diagnosis.applied import ORACLES
 from hoicli.diagnosis.errors import ERRORS
 from hoicli.diagnosis.gather import typed_batches
-from hoicli.diagnosis.oracles import Diagnosis, OracleResult
+from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.intake import ErrorPolicy
 from tests.support.arrays import GT, PREDICTIONS, records
 from tests.support.diagnosis import DIAG, HICO, READINGS, Record, diagnosis, typed
-from tests.support.kernel import evaluate, ground_truth, lines
+from tests.support.kernel import ground_truth, lines
 from tests.support.project import Hoicli
 
 TRUTH, PREDICTED = records(GT), records(PREDICTIONS)[:-1]
@@ -91,17 +90,6 @@ def test_the_drawing_counts_each_type_of_error_in_each_part_of_the_ranked_list()
     assert sum(map(sum, found.values())) == min(len(ranked), edges[-1])
 
 
-@pytest.mark.parametrize("times", [1, 3, 4])
-def test_the_drawing_ends_at_a_few_times_the_ground_truth(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twenty wrong predictions of two ground truths: what is drawn of them is `PRECISION_DECIDED` times two."""
-    assert oracles.PRECISION_DECIDED == 3
-    monkeypatch.setattr(oracles, "PRECISION_DECIDED", times)
-    edges, found = diagnosis([image(1, 2)], [scored(*[2] * 20)]).composition()
-    assert edges == list(range(2 * times + 1))
-    assert found["true_positive"] == [1] + [0] * (2 * times - 1)
-    assert found["duplicate"] == [0] + [1] * (2 * times - 1)
-
-
 def test_without_ground_truth_the_drawing_has_the_whole_list() -> None:
     """`hico` counts predictions in images without ground truth."""
     hico, truth = PROTOCOLS["hico"], ground_truth([image(2) | {"hois": []}])
@@ -111,31 +99,6 @@ def test_without_ground_truth_the_drawing_has_the_whole_list() -> None:
     edges, parts = found.composition()
     assert edges == list(range(8))
     assert sum(map(sum, parts.values())) == 7
-
-
-def test_without_predictions_the_drawing_is_one_empty_part() -> None:
-    assert diagnosis([image(1)], [scored()]).composition() == ([0, 1], {name: [0] for name in ERRORS})
-
-
-@pytest.mark.parametrize(
-    ("end", "whole", "edges"),
-    [
-        (0, True, [0, 1]),
-        (1, False, [0, 1]),
-        (25, True, list(range(26))),
-        (26, True, list(range(0, 27, 2))),
-        (27, True, list(range(0, 29, 2))),
-        (27, False, list(range(0, 27, 2))),
-        (50, False, list(range(0, 51, 2))),
-        (51, False, list(range(0, 51, 5))),
-        (125, True, list(range(0, 126, 5))),
-        (126, True, list(range(0, 131, 10))),
-        (251, False, list(range(0, 241, 20))),
-        (25 * 10**18, True, [10**18 * place for place in range(26)]),
-    ],
-)
-def test_parts_of_a_list_are_round_and_at_most_25(end: int, whole: bool, edges: list[int]) -> None:
-    assert oracles._round_edges(end, whole=whole) == edges
 
 
 # Images
@@ -215,18 +178,6 @@ def test_the_ranked_lists_give_the_results_and_know_their_images(reading: Readin
 # Means
 
 
-def result(**columns: Any) -> OracleResult:
-    given = {"ap": [0.5, 1.0, 0.0], "max_recall": [0.6, 1.0, 0.3], "in_full": [True] * 3, "in_groups": [True] * 3}
-    return OracleResult("none", **{name: np.array(column) for name, column in (given | columns).items()})
-
-
-def test_the_mean_over_all_classes_and_those_over_groups_have_classes_of_their_own() -> None:
-    found = result(in_full=[True, True, False], in_groups=[True, False, True])
-    subsets = {"full": np.arange(3), "rare": np.arange(3), "none": np.array([1])}
-    means = [(mean.subset, mean.ap, mean.max_recall, mean.classes) for mean in found.means(subsets)]
-    assert means == [("full", 0.75, 0.8, 2), ("rare", 0.25, pytest.approx(0.45), 2), ("none", None, None, 0)]
-
-
 def test_the_released_code_leaves_out_classes_that_are_all_wrong_and_of_groups_silent_ones_too() -> None:
     """Class 2 is right, of class 3 all is wrong, of class 4 nothing is said, class 5 is not annotated."""
     truth, predicted = [image(2, 3, 4), image(3, name="other")], [scored(2), scored(3, name="other", far=True)]
@@ -252,13 +203,6 @@ def diagnosed_by_hico(truth: list[Record]) -> Diagnosis:
     return found
 
 
-def test_without_an_oracle_it_is_the_evaluation() -> None:
-    found = evaluate(TRUTH, PREDICTED)["diag"]
-    first = next(of_fixtures().results(HICO))
-    assert (first.ap.tolist(), first.max_recall.tolist()) == (found.ap.tolist(), found.max_recall.tolist())
-    assert of_fixtures().positives.tolist() == found.positives.tolist()
-
-
 # Oracles
 
 
@@ -281,13 +225,6 @@ def test_a_replaced_true_positive_is_found_in_every_part() -> None:
     found = {result.oracle: result for result in parts[0].results(HICO)}
     assert (found["none"].ap[2], found["interaction"].ap[2], found["interaction"].max_recall[2]) == (1.0, 1.0, 1.0)
     lists = {result.oracle: lists for result, lists in parts[0].ranked(HICO, ["a", "b"])}
-    assert lists["interaction"].hit.tolist() == [True, True]
-
-
-def test_a_repair_that_replaces_nothing_drops_nothing_of_the_part_before() -> None:
-    found = diagnosis([image(2, name="a")], [scored(2, name="a")])
-    found.merge(diagnosis([image(2, name="b")], [scored(3, name="b")]))
-    lists = {result.oracle: lists for result, lists in found.ranked(HICO, ["a", "b"])}
     assert lists["interaction"].hit.tolist() == [True, True]
 
 

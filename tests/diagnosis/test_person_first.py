@@ -6,7 +6,6 @@ import copy
 import gzip
 import json
 import random
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from hoicli.diagnosis.applied import IN_TURN, ORACLES
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
 from hoicli.diagnosis.gather import diagnosis_records, typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.person_first import REPAIR_CANDIDATES, person_first_types
+from hoicli.diagnosis.person_first import REPAIR_CANDIDATES
 from hoicli.diagnosis.repairs import REPAIRED, Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -31,7 +30,6 @@ from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import PairStatistics
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.reading import concatenate, read_scenes
-from hoicli.vocabulary.datasets import load
 from tests.support import reference, vcoco_reference
 from tests.support.project import FIXTURES, Hoicli
 from tests.support.vcoco import VCOCO, datasets, lines, records, rows
@@ -128,37 +126,6 @@ def test_the_type_of_one_statement(
     statement: tuple[list[float], str, str, list[float] | None], error: str | None
 ) -> None:
     assert [item["error"] for item in said(*statement)] == ([] if error is None else [error])
-
-
-def test_repairs_by_hand() -> None:
-    """In annotation order, by score: a better statement of the same person before one with only its object."""
-    hois = [
-        {"subject": 1, "object": 2, "verb": "hold", "role": "obj", "score": 0.9},
-        {"subject": 0, "object": 3, "verb": "hold", "role": "obj", "score": 0.8},
-        {"subject": 0, "object": 2, "verb": "hold", "role": "obj", "score": 0.7},
-        {"subject": 0, "object": 2, "verb": "drink", "role": "instr", "score": 0.6},
-    ]
-    prediction = {
-        "image_id": 1,
-        "boxes": [PERSON, FAR, CUP, FAR],
-        "labels": ["person", "person", None, None],
-        "hois": hois,
-    }
-    (record,) = typed([SCENE], [prediction])
-    assert [item["error"] for item in record["predictions"]] == [
-        "human_box",
-        "object_box",
-        "true_positive",
-        "interaction",
-    ]
-    assert [(item["prediction"], item["repair"], item["missed"]) for item in record["gt"]] == [
-        (2, 0, False),
-        (None, 1, False),
-        (None, None, True),
-    ]
-    assert [item["repairs"] for item in record["predictions"]] == [0, 1, None, None]
-    assert record["protocol"] == "vcoco-s1"
-    assert {"verb": "sit", "role": "instr"}.items() <= record["gt"][1].items()
 
 
 @pytest.mark.parametrize(
@@ -263,7 +230,7 @@ def truth_records(request: pytest.FixtureRequest) -> list[Record]:
     if request.param == "real":
         path: Path = request.getfixturevalue("golden")[0]
         return [record for record in records(path) if usable(record)]
-    return [record for record in generated(300) if usable(record)]
+    return [record for record in generated(200) if usable(record)]
 
 
 def inject(error: str, record: Record, predicted: Record, shuffle: random.Random) -> int:
@@ -324,16 +291,6 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
     injected = sum(inject(error, *pair, shuffle) for pair in zip(truth_records, predictions, strict=True))
     assert injected >= 50
     assert counts(truth_records, predictions) == {error: injected}
-
-
-def test_all_injected_errors_at_once(truth_records: list[Record]) -> None:
-    shuffle = random.Random(6)
-    predictions = [perfect(record) for record in truth_records]
-    expected: Counter[str] = Counter()
-    for number, pair in enumerate(zip(truth_records, predictions, strict=True)):
-        error = INJECTED[number % len(INJECTED)]
-        expected[error] += inject(error, *pair, shuffle)
-    assert counts(truth_records, predictions) == dict(expected)
 
 
 # Oracles carried out
@@ -610,65 +567,32 @@ def test_the_rows(hoicli: Hoicli) -> None:
     assert {row["subset"] for row in found} == {"24", "25"}
     assert {row["protocol"] for row in found} == {"vcoco-s1"}
     assert all(row["signature"].startswith("protocol:vcoco-s1|data:vcoco|") for row in found)
-    assert {row["error"] for row in found if row["metric"] == "count"} == {*ERRORS, "missed_gt"}
-    assert {row["oracle"] for row in found if row["metric"] == "delta_mAP"} == set(ORACLES)
     of_classes = [row for row in found if row["metric"] == "AP" and row["oracle"] == "none"]
     assert all((row["verb"], row["role"]) in VCOCO.interaction_ids and "object" not in row for row in of_classes)
     assert {row["subset"] for row in of_classes if row["verb"] == "point"} == {"25"}
     mean = sum(row["value"] for row in of_classes) / len(of_classes)
     base = next(row for row in found if (row["metric"], row["subset"], row.get("oracle")) == ("mAP", "25", "none"))
     assert (base["n"], base["value"]) == (len(of_classes), pytest.approx(mean))
-    assert [row for row in found if row["metric"] == "top_delta_AP"]
 
 
-@pytest.mark.parametrize("which", ["fixtures", "golden"])
-def test_match_then_diagnose(which: str, hoicli: Hoicli, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    pair = PAIR if which == "fixtures" else ("--dataset", "vcoco", "--gt", *request.getfixturevalue("golden"))
+def test_match_then_diagnose(hoicli: Hoicli, tmp_path: Path) -> None:
     matched = tmp_path / "matches.jsonl"
-    assert hoicli("match", "-o", matched, *pair).code == 0
-    expected = hoicli("diagnose", "--per-class", "--top", "5", *pair).out
+    assert hoicli("match", "-o", matched, *PAIR).code == 0
+    expected = hoicli("diagnose", "--per-class", "--top", "5", *PAIR).out
     assert hoicli("diagnose", "--per-class", "--top", "5", matched).out == expected
-    assert hoicli("diagnose", "--per-class", "--top", "5", "--gt", pair[3], matched).out == expected
-    assert hoicli("match", "--protocol", "vcoco-s2", "-o", matched, *pair).code == 0
-    result = hoicli("diagnose", matched)
-    assert result.code == 1
-    assert "no match records of protocol vcoco-s1 in it; write them with hoicli match --protocol vcoco-s1" in result.err
+    assert hoicli("diagnose", "--per-class", "--top", "5", "--gt", PAIR[3], matched).out == expected
 
 
-def test_a_large_file_is_shared_out(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = hoicli("diagnose", "--per-class", *PAIR).out
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 2048)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
-    assert hoicli("diagnose", "--per-class", *PAIR).out == expected
-
-
-def test_broken_match_records(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "m.jsonl"
+@pytest.mark.parametrize("key", ["person", "object"])
+@pytest.mark.parametrize("value", [-1, 10**9, True, "x"])
+def test_broken_match_records(key: str, value: Any, hoicli: Hoicli, tmp_path: Path) -> None:
     record = json.loads(hoicli("match", "--protocol", "vcoco-s1", *PAIR).out.splitlines()[0])
-    for key, value in (("person", -1), ("object", 99), ("object", True), ("gt", "x")):
-        broken = copy.deepcopy(record)
-        broken["predictions"][0][key] = value
-        path.write_text(json.dumps(broken) + "\n")
-        result = hoicli("diagnose", path)
-        assert result.code == 1
-        assert f"{path}:1: predictions[0].{key}: {value} is no index; match again" in result.err
-    for key in ("person", "object"):
-        broken = copy.deepcopy(record)
-        del broken["predictions"][0][key]
-        path.write_text(json.dumps(broken) + "\n")
-        assert f"predictions[0].{key}: None is no index; match again" in hoicli("diagnose", path).err
-
-
-def test_emit_the_figure_and_the_page(hoicli: Hoicli, tmp_path: Path) -> None:
-    emitted = rows(hoicli("diagnose", "--emit", "predictions", *PAIR).out)
-    assert all("role" in item and "label" not in item for record in emitted for item in record["predictions"])
-    figure, page = tmp_path / "errors.svg", tmp_path / "page"
-    assert hoicli("diagnose", "--plot", figure, *PAIR).code == 0
-    assert hoicli("explore", "-o", page, *PAIR).code == 0
-    assert "Association" in figure.read_text()
-    assert "kick" in (page / "data" / "facts.js").read_text()
-    named = rows(hoicli("diagnose", "--name", "a", *PAIR).out)
-    assert {row["tags"]["model"] for row in named} == {"a"}
+    record["predictions"][0][key] = value
+    path = tmp_path / "m.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    result = hoicli("diagnose", path)
+    assert result.code == 1
+    assert f"{path}:1: predictions[0].{key}: {value} is no index; match again" in result.err
 
 
 def test_images_without_people_and_empty_predictions(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -695,23 +619,13 @@ def test_images_without_people_and_empty_predictions(hoicli: Hoicli, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("command", "arguments", "message"),
-    [
-        ("diagnose", ("--as-released",), "--as-released: for HICO-DET only; the released code for vcoco ranks equal"),
-        ("pairstats", ("--as-released",), "--as-released: for HICO-DET only; the released pair statistics of vcoco"),
-    ],
+    ("command", "message"), [("diagnose", "the released code for vcoco ranks equal"), ("pairstats", "fail at their")]
 )
-def test_wrong_calls(hoicli: Hoicli, command: str, arguments: tuple[str, ...], message: str) -> None:
-    result = hoicli(command, *PAIR, *arguments)
-    assert result.code == 2
+def test_the_released_code_is_refused(hoicli: Hoicli, command: str, message: str) -> None:
+    result = hoicli(command, *PAIR, "--as-released")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert result.err.startswith("hoicli: --as-released: for HICO-DET only; ")
     assert message in result.err
-    assert result.err.count("\n") == 1
-
-
-def test_as_released_is_refused_for_matches_too(hoicli: Hoicli, tmp_path: Path) -> None:
-    matched = tmp_path / "matches.jsonl"
-    assert hoicli("match", "--protocol", "vcoco-s1", "-o", matched, *PAIR).code == 0
-    assert hoicli("diagnose", "--as-released", matched).code == 2
 
 
 # Pair statistics
@@ -780,12 +694,6 @@ def test_listed_pairs_and_interactiveness() -> None:
     assert (result.inter_map, result.verbs) == (None, 0)  # no triplet says what the found pair does
 
 
-def test_a_perfect_detector(truth_records: list[Record]) -> None:
-    result = pairs(truth_records, [perfect(record) for record in truth_records])
-    assert (result.recall, result.precision, result.negatives) == (1.0, 1.0, 0)
-    assert result.inter_map == pytest.approx(1.0)
-
-
 @settings(max_examples=100)
 @given(datasets())
 def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> None:
@@ -826,14 +734,6 @@ def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> Non
     assert (result.pairs, result.truth_pairs, result.images) == (detected, len(wanted), len(truth))
     assert result.recall == (len(found) / len(wanted) if wanted else None)
     assert result.precision == (len(finders) / detected if detected else None)
-
-
-def test_pairstats_rows(hoicli: Hoicli) -> None:
-    found = rows(hoicli("pairstats", "--nms-sweep", "0.5", *PAIR).out)
-    assert {row["subset"] for row in found if row["metric"] != "mAP"} == {"full"}
-    assert {row["protocol"] for row in found} == {"vcoco-s1"}
-    assert len(found) == 2 * 8  # six metrics, and the mAP of 24 and 25 action-roles
-    assert all("protocol:vcoco-s1|data:vcoco" in row["signature"] for row in found)
 
 
 def test_pairstats_map_is_that_of_eval(hoicli: Hoicli) -> None:
@@ -901,22 +801,3 @@ def test_pair_nms_leaves_statements_without_object() -> None:
     keep = surviving_pairs(batch, nms)
     assert keep.tolist() == [False, True]
     assert surviving_triplets(batch, keep, nms)[:3].tolist() == [False, True, True]
-
-
-@pytest.mark.parametrize(
-    ("thing", "error"), [(CUP, "true_positive"), (DOG, "association"), (FAR, "object_box"), (PERSON, "association")]
-)
-def test_the_first_box_may_be_the_object(thing: list[float], error: str) -> None:
-    hoi = {"subject": 1, "object": 0, "verb": "hold", "role": "obj", "score": 0.5}
-    predicted = {"image_id": 1, "boxes": [thing, PERSON], "labels": [None, "person"], "hois": [hoi]}
-    assert [item["error"] for item in typed([SCENE], [predicted])[0]["predictions"]] == [error]
-
-
-def test_without_people_there_are_no_types() -> None:
-    hico = load("hico")
-    record = {"image_id": "a", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}
-    batches = read_scenes(lines([record]), hico, scored=False, policy=ErrorPolicy())
-    truth = GroundTruth(concatenate(batches, hico), hico)
-    ((_, found, _),) = typed_batches(lines([record]), truth, Filters(), ErrorPolicy())
-    with pytest.raises(ValueError, match=r"^found.person is None: matched by a protocol that does not look at"):
-        person_first_types(found)
