@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,7 +21,7 @@ from hoicli.evaluation.tally import Mean, Tally, means
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.classification import Localised
-from hoicli.pairs.columns import PairColumns, Sure
+from hoicli.pairs.columns import PairColumns
 from hoicli.pairs.interactiveness import InteractingPairs
 from hoicli.pairs.outcome import PairResults
 from hoicli.pairs.reading import PairBatch, read_pair_batches
@@ -124,11 +125,11 @@ class PairStatistics:
         image_of_pair = image[pairs.image_of_hoi]
         person, ignored = self._people(pairs)
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
-        found.matches.add(row=row + found.pairs, mate=mate, overlap=overlap)
+        found.matches.add(row=row + found.numbers["pairs"], mate=mate, overlap=overlap)
         ranked = self._annotated[image_of_pair] & ~ignored
-        found.sure["neg_ap"].add(batch.interacting[ranked], batch.stated[ranked])
-        found.sure["interactiveness_ap"].add(batch.interacting, batch.stated)
-        if not found.sure["neg_ap"].unknown:
+        found.rank("neg_ap", batch.interacting[ranked], batch.stated[ranked])
+        found.rank("interactiveness_ap", batch.interacting, batch.stated)
+        if not found.numbers["neg_ap unknown"]:
             found.interacting.add(interacting=batch.interacting)
         columns = {"ignored": ignored, "score": pairs.score}
         if self.interacting is not None:
@@ -136,11 +137,10 @@ class PairStatistics:
         found.detected.add(**columns)
         of_verbs = batch.verb_score[(batch.pair >= 0) & self._annotated[image[scenes.image_of_hoi]]]
         unscored = int(np.isnan(of_verbs).sum())
-        found.unscored += unscored
-        found.scored += len(of_verbs) - unscored
+        found.numbers += Counter(unscored=unscored, scored=len(of_verbs) - unscored)
 
         matched = Batch(scenes, self._truth.truth)
-        localised = None if found.unscored else Localised(batch, matched, self._truth)
+        localised = None if found.numbers["unscored"] else Localised(batch, matched, self._truth)
         kept, codes = {}, {}
         for number, setting in enumerate(self._settings):
             keep = surviving_pairs(batch, setting)
@@ -152,8 +152,7 @@ class PairStatistics:
             kept[str(number)], codes[str(number)] = keep, code
         found.kept.add(**kept)
         found.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
-        found.pairs += len(pairs.score)
-        found.triplets += len(scenes.score)
+        found.numbers += Counter(pairs=len(pairs.score), triplets=len(scenes.score))
 
     def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
         """([P] the annotated person each pair belongs to, None unless the protocol is person-first; [P] whether that
@@ -238,7 +237,7 @@ class PairStatistics:
         """[detected pairs] whether the person that each belongs to has no annotated actions."""
         if self.protocol.person_first:
             return self._found.detected["ignored"]
-        return np.zeros(self._found.pairs, dtype=bool)
+        return np.zeros(self._found.numbers["pairs"], dtype=bool)
 
     def means(self) -> Iterator[list[Mean]]:
         """Each setting's mAP and mean maximal recall of the protocol's subsets, as `eval` computes them for the
@@ -253,28 +252,23 @@ class PairStatistics:
 
     def stated(self, metric: str) -> bool:
         """Whether neg_ap, or interactiveness_ap, ranks by interactiveness rather than by verb scores."""
-        return self._found.sure[metric].stated > 0
+        return self._found.numbers[f"{metric} stated"] > 0
 
     def reasons(self) -> dict[str, str]:
         """Metric -> why it has no value: not all records have the scores that it ranks by."""
-        found, columns = {}, self._found
-        if columns.unscored:
-            found["inter_map"] = f"{_of(columns.unscored, columns.scored, 'triplets')} no verb_score"
-        for metric, sure in columns.sure.items():
-            if (metric == "neg_ap" or self.interacting is not None) and (lacking := self._lacking(sure)):
-                found[metric] = lacking
-        if columns.pairs and not columns.triplets:
+        found, numbers = {}, self._found.numbers
+        if numbers["unscored"]:
+            found["inter_map"] = f"{_of(numbers['unscored'], numbers['scored'], 'triplets')} no verb_score"
+        for metric in ("neg_ap", "interactiveness_ap") if self.interacting is not None else ("neg_ap",):
+            ranked, stated, unknown = (numbers[f"{metric} {which}"] for which in ("ranked", "stated", "unknown"))
+            if unknown:
+                lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
+                found[metric] = f"{_of(unknown, ranked - unknown, 'pairs')} neither interactiveness nor a {lacking}"
+            elif 0 < stated < ranked:
+                found[metric] = f"{stated:,} of {ranked:,} pairs state interactiveness, the others have verb scores"
+        if numbers["pairs"] and not numbers["triplets"]:
             found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
         return found
-
-    def _lacking(self, sure: Sure) -> str:
-        """Why pairs cannot be ranked by how surely they interact; "" if they can."""
-        if sure.unknown:
-            lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
-            return f"{_of(sure.unknown, sure.pairs - sure.unknown, 'pairs')} neither interactiveness nor a {lacking}"
-        if 0 < sure.stated < sure.pairs:
-            return f"{sure.stated:,} of {sure.pairs:,} pairs state interactiveness, the others have verb scores"
-        return ""
 
     def _located(self, matches: Ints) -> tuple[int, int]:
         """(true pairs found, detected pairs that found one) by some of the matches."""
@@ -283,7 +277,7 @@ class PairStatistics:
         if not self.one_to_one:
             first = np.full(len(self._truth.image), -1, dtype=np.int64)
             first[mate[::-1]] = row[::-1]  # the last to be written, which is the first of its true pair, stays
-            finder = np.zeros(columns.pairs, dtype=bool)
+            finder = np.zeros(columns.numbers["pairs"], dtype=bool)
             finder[first[first >= 0]] = True
             return int((first >= 0).sum()), int(finder.sum())
         overlap, rank = columns.matches["overlap"][matches], self._of_pairs(self._truth.rank)[row]
