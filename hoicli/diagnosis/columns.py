@@ -8,14 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.diagnosis.beside import OWN, truth_beside
-from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, counted_truth
+from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located, beside, counted_truth
 from hoicli.diagnosis.gather import Placed
+from hoicli.diagnosis.repairs import ErrorTypes
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.slicing import triplet_parts
-from hoicli.records.kit import Floats, Growing, Ints, joined, rank_by_id, starts_of
+from hoicli.records.kit import Floats, Growing, Ints, joined, rank_by_id, run_starts, starts_of
+
+RELATIONS = ("own", "repair", "nearest", "none")
+OWN, REPAIR, NEAREST, NONE = range(len(RELATIONS))
+"""What the ground truth beside a prediction is to it, and their codes."""
 
 STATES = (*ERRORS, MISSED)
 """What became of a ground truth: found (true_positive), missed, or the type of the prediction that could repair it."""
@@ -126,7 +132,7 @@ class TypedPredictions:
         batch, found, types = placed.batch, placed.found, placed.types
         scenes = batch.predictions
         rows = np.flatnonzero(types.error != NOT_COUNTED)
-        shown = truth_beside(batch, found, types, self._protocol, rows)
+        truth, relation, iou_subject, iou_object = _beside(batch, found, types, self._protocol, rows)
         _, of_truth = counted_truth(batch, self._protocol)
         first = scenes.box_start[found.image[rows]]
         self._rows.add(
@@ -135,12 +141,12 @@ class TypedPredictions:
             interaction=found.interaction[rows],
             subject=found.subject[rows] - first,
             object=np.where(found.object[rows] < 0, -1, found.object[rows] - first),
-            truth=np.append(of_truth, -1)[shown.truth],
+            truth=np.append(of_truth, -1)[truth],
             score=found.score[rows],
-            iou_subject=shown.iou_subject,
-            iou_object=shown.iou_object,
+            iou_subject=iou_subject,
+            iou_object=iou_object,
             error=types.error[rows],
-            relation=shown.relation,
+            relation=relation,
         )
         for slice_, parts in zip(self._slices, self._parts, strict=True):
             parts.append(triplet_parts(slice_, scenes).argmax(axis=0)[rows])
@@ -192,6 +198,63 @@ class TypedPredictions:
             uncounted=self._uncounted,
             parts=parts,
         )
+
+
+def _beside(
+    batch: Batch, found: Located, types: ErrorTypes, protocol: Protocol, rows: Ints
+) -> tuple[Ints, NDArray[np.uint8], Floats, Floats]:
+    """The ground truth beside the predictions `rows` [M]: its own (a true positive's, a duplicate's); else what it
+    could repair; else the nearest of its image. (Rows of the ground truth of `Located`, -1 for none; [M] indexes
+    RELATIONS; the IoU of the subjects' boxes, and of the objects', by the protocol's convention, NaN where one of the
+    two has none.)
+
+    Nearest is a pair both of whose boxes it has; else one of its own class; of several the one with the largest
+    min(IoU_subject, IoU_object), of equals the largest sum of the two, of these the first annotated; none where no box
+    overlaps the ground truth's. A role without object, on both sides, is an IoU of 1, on one side 0.
+    """
+    relation = np.select([found.truth[rows] >= 0, types.repairs[rows] >= 0], [OWN, REPAIR], NONE).astype(np.uint8)
+    truth = np.where(relation == OWN, found.truth[rows], types.repairs[rows])
+    lone = np.flatnonzero(relation == NONE)
+    key = np.zeros(len(lone), dtype=np.int64)  # predictions of one class on one pair of boxes have one nearest
+    for column in (found.subject, found.object, found.interaction):
+        key = key * (int(column.max(initial=0)) + 2) + column[rows[lone]] + 1
+    _, first, group_of = np.unique(key, return_index=True, return_inverse=True)
+    truth[lone] = _nearest(batch, found, protocol, rows[lone[first]])[group_of]
+    relation[lone[truth[lone] >= 0]] = NEAREST
+    iou_subject, iou_object = np.full((2, len(rows)), np.nan)
+    shown = np.flatnonzero(truth >= 0)
+    iou_subject[shown], iou_object[shown] = _overlaps(batch, found, protocol, rows[shown], truth[shown])
+    return truth, relation, iou_subject, iou_object
+
+
+def _nearest(batch: Batch, found: Located, protocol: Protocol, row: Ints) -> Ints:
+    """[M] the nearest ground truth of the predictions `row`, -1 for none; few pairs at a time are in memory."""
+    nearest = np.full(len(row), -1, dtype=np.int64)
+    annotated = np.bincount(found.truth_image, minlength=len(found.image_ids))
+    for part in blocks_of(annotated[found.image[row]]):
+        group, near = beside(found.image[row[part]], found.truth_image)
+        predicted = row[part][group]
+        subject, object_ = _overlaps(batch, found, protocol, predicted, near)
+        neither = (found.object[predicted] < 0) & (found.truth_object[near] < 0)
+        object_ = np.nan_to_num(object_)
+        touches = (subject > 0) | (object_ > 0)
+        object_[neither] = 1.0
+        least, total = np.minimum(subject, object_), subject + object_
+        same_class = found.interaction[predicted] == found.truth_interaction[near]
+        order = np.lexsort((near, -total, -least, ~same_class, least < protocol.threshold, ~touches, group))
+        best = order[run_starts(group[order])]
+        best = best[touches[best]]
+        nearest[part.start + group[best]] = near[best]
+    return nearest
+
+
+def _overlaps(batch: Batch, found: Located, protocol: Protocol, row: Ints, truth: Ints) -> tuple[Floats, Floats]:
+    """(IoU of the subjects, of the objects) of predictions and ground truth; NaN where one has no object."""
+    subject = batch.iou_of(protocol, found.subject[row], found.truth_subject[truth])
+    object_ = np.full(len(row), np.nan)
+    both = np.flatnonzero((found.object[row] >= 0) & (found.truth_object[truth] >= 0))
+    object_[both] = batch.iou_of(protocol, found.object[row[both]], found.truth_object[truth[both]])
+    return subject, object_
 
 
 def by_image(image: Ints, images: int) -> tuple[Ints, Ints, Ints]:

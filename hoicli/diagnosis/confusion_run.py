@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hoicli.diagnosis.confusions import KINDS, NOTHING, ConfusionColumns
-from hoicli.diagnosis.errors import Located, actions
+from hoicli.diagnosis.errors import Located
 from hoicli.diagnosis.gather import Placed, each_match, match_and_diagnose
 from hoicli.diagnosis.repaired import Cells, Repaired
 from hoicli.errors import UsageError, arg
@@ -109,8 +109,8 @@ class Confusing:
 
     def add(self, placed: Placed) -> None:
         """Add a batch."""
-        columns = ConfusionColumns.of(placed.found, self._protocol, placed.batch, self._truth.vocabulary)
-        self._parts.append(columns)
+        meets = None if self._protocol.person_first else partial(placed.batch.meets, self._protocol)
+        self._parts.append(ConfusionColumns.of(placed.found, self._truth.vocabulary, meets))
 
     def merge(self, other: Confusing) -> None:
         """Add what was gathered from other images."""
@@ -125,7 +125,7 @@ class Confusing:
         truth, view = self._truth, self._protocol
         kinds = KINDS[:1] if view.person_first else KINDS
         signed = {"data": truth.vocabulary.signed, **settings, **truth.settings(view), **view.settings()}
-        whole = _with_unseen(self._parts, truth, view, truth.vocabulary, kinds)
+        whole = _with_unseen(self._parts, truth, view, kinds)
         return Confused(name, tagged, view, truth.vocabulary, whole, signed)
 
 
@@ -188,7 +188,7 @@ def _of_matches(
     parts: dict[str, list[ConfusionColumns]] = {}
 
     def add(view: Protocol, found: Located) -> None:
-        parts.setdefault(view.key, []).append(ConfusionColumns.of(found, view, None, vocabulary))
+        parts.setdefault(view.key, []).append(ConfusionColumns.of(found, vocabulary, None))
 
     of_views = each_match(model, vocabulary, protocol, filters, policy, add, truth=truth, asked=asked)
     if not protocol.person_first:
@@ -198,21 +198,13 @@ def _of_matches(
         )
     for view, settings in of_views:
         columns = parts[view.key]
-        whole = (
-            ConfusionColumns.joined(columns)
-            if truth is None
-            else _with_unseen(columns, truth, view, vocabulary, KINDS[:1])
-        )
+        whole = ConfusionColumns.joined(columns) if truth is None else _with_unseen(columns, truth, view, KINDS[:1])
         yield Confused(model.model, model.tagged, view, vocabulary, whole, settings)
 
 
 def _with_unseen(
-    columns: Sequence[ConfusionColumns],
-    truth: GroundTruth,
-    view: Protocol,
-    vocabulary: Vocabulary,
-    kinds: Sequence[str],
+    columns: Sequence[ConfusionColumns], truth: GroundTruth, view: Protocol, kinds: Sequence[str]
 ) -> ConfusionColumns:
     """The parts as one, with the ground truth of images that no part has."""
     seen = {image_id for part in columns for image_id in part.image_ids}
-    return ConfusionColumns.joined([*columns, ConfusionColumns.unseen(truth, view, seen, actions(vocabulary), kinds)])
+    return ConfusionColumns.joined([*columns, ConfusionColumns.unseen(truth, view, seen, kinds)])

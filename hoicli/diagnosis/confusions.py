@@ -23,7 +23,7 @@ protocols do not compare labels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -39,18 +39,20 @@ from hoicli.diagnosis.errors import (
     OBJECT_BOX,
     Located,
     Typed,
+    actions,
     error_types,
 )
 from hoicli.diagnosis.person_first import person_first_types
 from hoicli.diagnosis.repairs import candidates
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
 KINDS = ("verb", "object")
 NOTHING = -1
+Meets = Callable[[Ints, Ints], Bools]
+"""Whether predicted boxes overlap annotated ones enough, row by row, whatever their labels."""
 
 
 @dataclass(frozen=True)
@@ -127,13 +129,13 @@ class ConfusionColumns:
         )
 
     @classmethod
-    def of(cls, found: Located, protocol: Protocol, batch: Batch | None, vocabulary: Vocabulary) -> ConfusionColumns:
-        """The confusions of a batch; of match records (no `batch`, so no boxes) those of verbs alone."""
+    def of(cls, found: Located, vocabulary: Vocabulary, meets: Meets | None) -> ConfusionColumns:
+        """The confusions of a batch; without `meets` (match records have no boxes) those of verbs alone."""
         found = replace(found, misnamed=None)  # confusions are of what mAP counts
         typed = error_types(found) if found.person is None else person_first_types(found)
         kinds = {"verb": verbs_said(found, typed)}
-        if batch is not None and not protocol.person_first:
-            kinds["object"] = objects_said(found, typed, batch, protocol, objects_of(vocabulary))
+        if meets is not None:
+            kinds["object"] = objects_said(found, typed, meets, objects_of(vocabulary))
         taken = np.full(len(found.truth_image), -1, dtype=np.int64)
         taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
         return cls(
@@ -149,48 +151,36 @@ class ConfusionColumns:
         )
 
     @classmethod
-    def unseen(
-        cls, truth: GroundTruth, protocol: Protocol, seen: set[str], action_of: Ints, kinds: Sequence[str]
-    ) -> ConfusionColumns:
+    def unseen(cls, truth: GroundTruth, protocol: Protocol, seen: set[str], kinds: Sequence[str]) -> ConfusionColumns:
         """The ground truth of the images that no prediction is of: all of it is in the cells of nothing said."""
-        scenes, vocabulary = truth.scenes, truth.vocabulary
+        scenes = truth.scenes
         absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
         rows = np.flatnonzero(truth.counted(protocol) & absent[scenes.image_of_hoi])
-        classes = scenes.interaction[rows]
-        made = {"verb": _missed(action_of[classes], np.arange(len(rows)))}
-        if "object" in kinds:
-            pairs = np.stack([scenes.subject[rows], scenes.object[rows]])
-            _, first = np.unique(pairs, axis=1, return_index=True)
-            label = objects_of(vocabulary)[classes]
-            made["object"] = replace(_missed(label, np.arange(len(rows))), **_units(label[first]))
-        none = np.zeros(0, dtype=np.int64)
-        return cls(
+        none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+        found = Located(
             image_ids=[scenes.image_ids[row] for row in np.flatnonzero(absent).tolist()],
-            interaction=none.astype(np.int16),
+            image=none,
+            subject=none,
+            object=none,
+            interaction=none,
+            truth=none,
             score=np.zeros(0),
-            image=none.astype(np.int32),
-            counted=none.astype(bool),
-            hit=none.astype(bool),
-            truth_class=classes,
-            found=np.full(len(rows), -1, dtype=np.int64),
-            kinds={kind: made[kind] for kind in kinds},
+            counted=never,
+            hit=never,
+            truth_image=(np.cumsum(absent) - 1)[scenes.image_of_hoi[rows]],
+            truth_subject=scenes.subject[rows],
+            truth_object=scenes.object[rows],
+            truth_interaction=scenes.interaction[rows],
+            box_match=none,
+            truth_box_match=none,
+            action_of=actions(truth.vocabulary),
         )
+        return cls.of(found, truth.vocabulary, (lambda box, _: box < 0) if "object" in kinds else None)
 
 
 def objects_of(vocabulary: Vocabulary) -> Ints:
     """[C] the object of each class."""
     return np.array([vocabulary.object_ids[name] for _, name in vocabulary.interactions], dtype=np.int64)
-
-
-def _units(true: Ints) -> dict[str, Ints]:
-    return {"true": true, "said": np.full(len(true), NOTHING), "shared": np.ones(len(true), dtype=np.int64)}
-
-
-def _missed(true: Ints, rows: Ints) -> Said:
-    """Ground truth about which nothing is said."""
-    none = np.zeros(0, dtype=np.int64)
-    empty = dict.fromkeys(Said.__dataclass_fields__, none)
-    return Said(**{**empty, **_units(true), "missed": rows, "missed_true": true})
 
 
 def _firsts(unit: Ints, row: Ints, score: Floats, units: int) -> Ints:
@@ -251,7 +241,7 @@ def verbs_said(found: Located, typed: Typed) -> Said:
     )
 
 
-def objects_said(found: Located, typed: Typed, batch: Batch, protocol: Protocol, object_of: Ints) -> Said:
+def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) -> Said:
     """The confusions of objects in a batch; units are the annotated pairs of boxes."""
     groups = len(typed.type_of_group)
     counted = np.flatnonzero(typed.error != NOT_COUNTED)
@@ -267,7 +257,7 @@ def objects_said(found: Located, typed: Typed, batch: Batch, protocol: Protocol,
     astray = np.isin(typed.type_of_group, (OBJECT_BOX, BOTH_BOXES))
     near = np.flatnonzero(typed.same_human & some[typed.group] & astray[typed.group])
     box = found.object[best[typed.group[near]]]
-    wrong = near[batch.meets(protocol, box, found.truth_object[typed.truth[near]])]
+    wrong = near[meets(box, found.truth_object[typed.truth[near]])]
 
     edge = np.concatenate([right, wrong])
     unit, group = pair_of[typed.truth[edge]], typed.group[edge]

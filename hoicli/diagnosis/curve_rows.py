@@ -9,8 +9,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from hoicli.diagnosis.calibration import BINS, NO_PROBABILITIES, calibration
-from hoicli.diagnosis.curve import Curve, capped, curve_of, levels_of, mean_precision
+from hoicli.diagnosis.curve import (
+    BINS,
+    NO_PROBABILITIES,
+    Curve,
+    calibration,
+    capped,
+    curve_of,
+    levels_of,
+    mean_precision,
+)
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, class_subsets

@@ -194,8 +194,9 @@ class Diagnosis:
 
     def results(self, vocabulary: Vocabulary) -> Iterator[OracleResult]:
         """Without an oracle first ("none"), then under each of ORACLES."""
-        for oracle, left in self._each_oracle():
-            yield self._result(oracle, left, vocabulary)
+        corrections = self.corrections()
+        for oracle in ("none", *ORACLES):
+            yield self._result(oracle, corrections.after([oracle]), vocabulary)
 
     def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
         """Results under the first oracle of `order` (from IN_TURN), the first two, and so on, each named after the
@@ -218,8 +219,10 @@ class Diagnosis:
         """`results` with the ranked lists after each oracle; images are places in `image_ids`, which has all images of
         predictions and of ground truth. Oracles with the same lists (`applied.ASKING`) share their arrays."""
         image = self._places_in(image_ids)
+        corrections = corrections or self.corrections()
         lists: RankedLists | None = None
-        for oracle, left in self._each_oracle(oracles, corrections):
+        for oracle in oracles:
+            left = corrections.after([oracle])
             if lists is None or lists.hit is not left.hit:
                 lists = RankedLists(
                     hit=left.hit,
@@ -247,14 +250,6 @@ class Diagnosis:
     def _places_in(self, image_ids: Sequence[str]) -> Ints:
         """The place of each image in `image_ids`."""
         return places(self._errors().image_ids, {name: row for row, name in enumerate(image_ids)})
-
-    def _each_oracle(
-        self, oracles: Sequence[str] = ("none", *ORACLES), corrections: Corrections | None = None
-    ) -> Iterator[tuple[str, Applied]]:
-        """The lists without an oracle ("none"), and after each oracle alone."""
-        corrections = corrections or self.corrections()
-        for oracle in oracles:
-            yield oracle, corrections.after([oracle])
 
     def _result(self, oracle: str, left: Applied, vocabulary: Vocabulary) -> OracleResult:
         code = np.where(left.hit, TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)

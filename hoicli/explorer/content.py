@@ -12,8 +12,7 @@ import numpy as np
 import orjson
 
 from hoicli.diagnosis.applied import ORACLES
-from hoicli.diagnosis.beside import RELATIONS
-from hoicli.diagnosis.columns import STATES, ErrorTable, TruthTable
+from hoicli.diagnosis.columns import RELATIONS, STATES, ErrorTable, TruthTable
 from hoicli.diagnosis.run import DiagnosedModel
 from hoicli.errors import visible
 from hoicli.evaluation.slices import Slice

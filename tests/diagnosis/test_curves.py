@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.calibration import calibration
-from hoicli.diagnosis.curve import Curve, levels_of
+from hoicli.diagnosis.curve import Curve, calibration, levels_of
 from hoicli.diagnosis.curve_rows import Asked, Curves
 from hoicli.evaluation.grids import GRIDS
 from hoicli.evaluation.protocols import PROTOCOLS
