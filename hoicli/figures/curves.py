@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -16,23 +17,22 @@ from hoicli.records.results import Row
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Points = list[tuple[float, float]]
 FEW = 100
 """Predictions below which a share is only known to ten percent and more (`wilson`): lines are thin there."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Drawn:
     """One line in each panel, all but thresholds in percent. curve: (recall, precision); by_threshold: metric ->
     (threshold, value, of how many predictions); best: the threshold of the best F1 and it; bins: (mean score, share of
     right predictions, of how many); ece; ap: its metric and value."""
 
-    curve: Points = field(default_factory=list)
-    by_threshold: dict[str, list[tuple[float, float, int]]] = field(default_factory=dict)
-    best: tuple[float, float] | None = None
-    bins: list[tuple[float, float, int]] = field(default_factory=list)
-    ece: float | None = None
-    ap: tuple[str, float] | None = None
+    curve: Sequence[tuple[float, float]]
+    by_threshold: Mapping[str, Sequence[tuple[float, float, int]]]
+    best: tuple[float, float] | None
+    bins: Sequence[tuple[float, float, int]]
+    ece: float | None
+    ap: tuple[str, float] | None
 
 
 def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
@@ -43,50 +43,39 @@ def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
     rows = chosen or [row for row in rows if row.get("subset") in ALL_CLASSES]
     several = len({row["protocol"] for row in rows}) > 1
     tagged = len({_whose(row, protocol=several) for row in rows}) > 1
-    found: dict[str, Drawn] = {}
-    values: dict[tuple[str, str, int], dict[str, float]] = {}
+    found: dict[str, list[Row]] = {}
     for row in rows:
         name = ", ".join(filter(None, (_whose(row, protocol=several) if tagged else "", _what(row)))) or "all classes"
-        line, metric, value = found.setdefault(name, Drawn()), row["metric"], row["value"]
-        if value is None:
-            continue
-        if metric in ("mAP", "AP"):
-            line.ap = metric, value
-        elif metric == "mean_precision":
-            line.curve.append((row["recall"], value))
-        elif metric == "best_f1" and row["threshold"] is not None:
-            line.best = row["threshold"], value
-        elif metric in ("precision", "recall"):
-            values.setdefault((name, "point", row["rank"]), {"threshold": row["threshold"], "rank": row["rank"]})[
-                metric
-            ] = value
-        elif metric == "ece":
-            line.ece = value
-        elif metric in ("accuracy", "confidence") and "bin_low" in row:
-            values.setdefault((name, "bin", round(row["bin_low"] * 1e9)), {"n": row["n"]})[metric] = value
-    classes = {name for name, line in found.items() if not line.curve}
-    for (name, kind, _), point in values.items():
-        line = found[name]
-        if kind == "bin":
-            line.bins.append((point["confidence"], point["accuracy"], int(point["n"])))
-        elif {"precision", "recall"} <= point.keys():
-            _add_point(line, point, alone=name in classes)
+        found.setdefault(name, []).append(row)
     if not found:
         raise UsageError(f"{arg('plot')}: there is no row of hoicli curves to draw")
-    return found
+    return {name: _drawn(of_name) for name, of_name in found.items()}
 
 
-def _add_point(line: Drawn, point: Mapping[str, float], *, alone: bool) -> None:
-    """A point of a curve, to the lines by threshold and, of a single class, to its own curve."""
-    precision, recall = point["precision"], point["recall"]
-    if alone:
-        line.curve.append((recall, precision))
-    if point["threshold"] is not None:
-        total = precision + recall
-        for metric, value in (
-            ("precision", precision), ("recall", recall), ("F1", 2 * precision * recall / total if total else 0.0),
-        ):  # fmt: skip
-            line.by_threshold.setdefault(metric, []).append((point["threshold"], value, int(point["rank"])))
+def _drawn(rows: Iterable[Row]) -> Drawn:
+    """The lines of rows of one name. A single class has no mean curve, but its own."""
+    of: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["value"] is not None:
+            of[row["metric"]].append(row)
+    recalls = {row["rank"]: row["value"] for row in of["recall"]}
+    points = [(row, row["value"], recalls[row["rank"]]) for row in of["precision"] if row["rank"] in recalls]
+    by_threshold: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
+    for row, precision, recall in points:
+        f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        for metric, value in (("precision", precision), ("recall", recall), ("F1", f1)):
+            if row["threshold"] is not None:
+                by_threshold[metric].append((row["threshold"], value, row["rank"]))
+    right = {row["bin_low"]: row["value"] for row in of["accuracy"] if "bin_low" in row}
+    binned = [row for row in of["confidence"] if row.get("bin_low") in right]
+    return Drawn(
+        curve=[(row["recall"], row["value"]) for row in of["mean_precision"]] or [(r, p) for _, p, r in points],
+        by_threshold=by_threshold,
+        best=next(((row["threshold"], row["value"]) for row in of["best_f1"] if row["threshold"] is not None), None),
+        bins=[(row["value"], right[row["bin_low"]], row["n"]) for row in binned],
+        ece=next((row["value"] for row in of["ece"]), None),
+        ap=next(((row["metric"], row["value"]) for row in [*of["mAP"], *of["AP"]]), None),
+    )
 
 
 def _what(row: Row) -> str:
@@ -155,7 +144,7 @@ def _draw_curves(ax: Axes, shown: Mapping[str, Drawn]) -> None:
 def _draw_thresholds(ax: Axes, shown: Mapping[str, Drawn]) -> None:
     alone = len(shown) == 1
     for (colour, _, stroke), line in zip(LINES, shown.values(), strict=False):
-        drawn = line.by_threshold.items() if alone else [("F1", line.by_threshold.get("F1", []))]
+        drawn = line.by_threshold.items() if alone else [("F1", line.by_threshold.get("F1", ()))]
         for at, (metric, points) in enumerate(drawn):
             if alone:
                 colour, _, stroke = LINES[at]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -148,17 +147,6 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
     if len(truth_records) == 1000:
         assert injected >= 100
     assert counts(truth_records, predictions) == ({error: injected} if injected else {})
-
-
-def test_all_injected_errors_at_once(truth_records: list[Record]) -> None:
-    """Different errors in different images do not disturb one another."""
-    shuffle = random.Random(6)
-    predictions = [perfect(record) for record in truth_records]
-    expected: Counter[str] = Counter()
-    for number, pair in enumerate(zip(truth_records, predictions, strict=True)):
-        error = INJECTED[number % len(INJECTED)]
-        expected[error] += inject(error, *pair, shuffle)
-    assert counts(truth_records, predictions) == {name: count for name, count in expected.items() if count}
 
 
 # Laws

@@ -90,17 +90,6 @@ def test_the_drawing_counts_each_type_of_error_in_each_part_of_the_ranked_list()
     assert sum(map(sum, found.values())) == min(len(ranked), edges[-1])
 
 
-def test_without_ground_truth_the_drawing_has_the_whole_list() -> None:
-    """`hico` counts predictions in images without ground truth."""
-    hico, truth = PROTOCOLS["hico"], ground_truth([image(2) | {"hois": []}])
-    found = Diagnosis(hico, len(HICO.interactions))
-    for _, located, types in typed_batches(lines([scored(*[2] * 7)]), truth, Filters(), ErrorPolicy(), protocol=hico):
-        found.add(located, types)
-    edges, parts = found.composition()
-    assert edges == list(range(8))
-    assert sum(map(sum, parts.values())) == 7
-
-
 # Images
 
 
@@ -213,19 +202,6 @@ def test_a_diagnosis_gathered_in_parts_is_that_of_the_whole() -> None:
         for ours, theirs in zip(of_fixtures(reading).results(HICO), whole.results(HICO), strict=True):
             assert (ours.oracle, ours.ap.tolist()) == (theirs.oracle, theirs.ap.tolist())
             assert ours.max_recall.tolist() == theirs.max_recall.tolist()
-
-
-def test_a_replaced_true_positive_is_found_in_every_part() -> None:
-    """In both images a wrong verb stands above the right one, and replaces it: nothing but a true positive is left."""
-    parts = []
-    for name in ("a", "b"):
-        predicted = scored(3, 2, name=name)
-        parts.append(diagnosis([image(2, name=name)], [predicted]))
-    parts[0].merge(parts[1])
-    found = {result.oracle: result for result in parts[0].results(HICO)}
-    assert (found["none"].ap[2], found["interaction"].ap[2], found["interaction"].max_recall[2]) == (1.0, 1.0, 1.0)
-    lists = {result.oracle: lists for result, lists in parts[0].ranked(HICO, ["a", "b"])}
-    assert lists["interaction"].hit.tolist() == [True, True]
 
 
 def test_the_first_prediction_of_all_may_be_replaced() -> None:

@@ -148,34 +148,6 @@ def test_the_worst_class_and_its_curve(opened: Open, made: Path) -> None:
         "missed_gt"][worst]  # fmt: skip
 
 
-def test_nothing_is_not_blamed_on_filters_that_are_not_set(opened: Open) -> None:
-    page = opened("#view=compare")
-    assert page.evaluate("nothing().textContent") == "There are none."
-    pick(page, "verb", "hold")
-    assert page.evaluate("nothing().textContent") == "Nothing is left by these filters. Clear them"
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_columns_and_fields_stand_in_line(opened: Open, width: int) -> None:
-    page = opened(viewport={"width": width, "height": 900})
-    lefts = "nodes => nodes.map(node => Math.round(node.getBoundingClientRect().left))"
-    tiles = page.locator(".headlines > div").evaluate_all(lefts)
-    assert len(tiles) == 6
-    assert width > 640 or tiles[:3] == tiles[3:]  # B's means below A's
-    gain, fixing = (
-        page.locator("table")
-        .last.locator("thead th")
-        .evaluate_all(
-            "nodes => nodes.slice(-2).map(node => { const all = document.createRange(); all.selectNodeContents(node); "
-            "return all.getBoundingClientRect(); }).map(box => [box.left, box.right])"
-        )
-    )
-    assert fixing[0] - gain[1] > 12
-    if width > 640:
-        shown = page.locator("#filters label:not([hidden]) :is(input, select)")
-        assert len(set(shown.evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect().height)"))) == 1
-
-
 def test_every_association_error_of_a_verb(opened: Open, made: Path) -> None:
     page = opened("#view=errors")
     pick(page, "verb", "hold")
@@ -343,7 +315,3 @@ def test_hostile_names_are_text(opened: Open) -> None:
     assert "image not at hand" in page.inner_text("figure.large >> nth=0")
     assert page.locator("figure.large image").count() == 0
     assert opened("#view=image&image=image_010").locator("figure.large image").count() == 2
-
-
-def numbers(text: str) -> list[float]:
-    return [float(each) for each in re.findall(r"\d+(?:\.\d+)?", text)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair, drawn, encoded
+from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair, drawn
 from hoicli.figures.shown_files import names_of
 from tests.support.project import FIXTURES, Hoicli
 
@@ -79,11 +78,6 @@ def test_labels_do_not_cover_each_other() -> None:
     assert grounds.all(axis=2).sum() > 4 * 2 * 60 * 10  # four labels of two lines, each with its own ground
 
 
-def test_the_same_bytes_again() -> None:
-    overlay = Overlay("a", None, [Layer("m", INKS[1], [Pair([0, 0, 50, 50], None, ["sit"])])])
-    assert encoded(drawn(overlay, None, 500)) == encoded(drawn(overlay, None, 500))
-
-
 def test_a_folder_says_what_is_drawn(hoicli: Hoicli, tmp_path: Path) -> None:
     out = tmp_path / "drawn"
     result = hoicli("show", "--gt", GT, "--images", IMAGES, "--top", "1", "--first", "2", "-o", out, PREDICTIONS)
@@ -107,13 +101,6 @@ def test_a_folder_says_what_is_drawn(hoicli: Hoicli, tmp_path: Path) -> None:
     refused = hoicli("show", "--images", IMAGES, "-o", out, PREDICTIONS)
     assert refused.code == 2
     assert "there are other files in it" in refused.err
-
-
-def test_a_sheet(hoicli: Hoicli, tmp_path: Path) -> None:
-    sheet = tmp_path / "sheet.png"
-    assert hoicli("show", "--gt", GT, "--images", IMAGES, "-o", sheet).code == 0
-    picture = Image.open(io.BytesIO(sheet.read_bytes()))
-    assert min(picture.size) > 3 * 300
 
 
 def test_only_images_with_what_is_asked_for(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -203,8 +190,6 @@ def test_nothing_is_written_where_a_line_is_bad(hoicli: Hoicli, tmp_path: Path) 
         (("-o", "x.png", "--first", "all", PREDICTIONS), "--first all: too much for one sheet"),
         (("-o", "x.png", "--first", "0", PREDICTIONS), "--first 0: draws nothing"),
         (("-o", "x.png", "--score", "nan", PREDICTIONS), "--score nan: give a finite number"),
-        (("-o", "x.png", "--size", "9", PREDICTIONS), "--size 9: give a whole number from 64 to 8,192"),
-        (("-o", "x.png", "--name", "a,b", PREDICTIONS), "--name: 2 names for 1 streams"),
     ],
 )
 def test_a_wrong_call(
