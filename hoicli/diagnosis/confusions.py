@@ -153,8 +153,7 @@ class ConfusionColumns:
     @classmethod
     def unseen(cls, truth: GroundTruth, protocol: Protocol, seen: set[str], kinds: Sequence[str]) -> ConfusionColumns:
         """The ground truth of the images that no prediction is of: all of it is in the cells of nothing said."""
-        scenes = truth.scenes
-        absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
+        scenes, absent = truth.scenes, truth.absent(seen)
         rows = np.flatnonzero(truth.counted(protocol) & absent[scenes.image_of_hoi])
         none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
         found = Located(

@@ -1,4 +1,4 @@
-"""Which name is said in place of which, as a heat map whose neighbours are confused with each other.
+"""Which name is predicted in place of which, as a heat map whose neighbours are confused with each other.
 
 Names are ordered by average-linkage clustering of how often two are confused, either way, with the leaves in their best
 order (scipy's `optimal_ordering`): what the detector confuses stands together, in blocks along the diagonal, which is
@@ -116,8 +116,8 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
     margin = _margin(shown)
     sides = [_LINE * len(panel.names) for panel in shown]
     width = across * (margin + max(max(sides), 1.0) + _SCALE) if look.width is None else room
-    lows = np.cumsum([max(sides[at : at + across]) + margin + _TITLE for at in range(0, len(sides), across)])
-    height = float(lows[-1])
+    heights = [max(sides[at : at + across]) + margin + _TITLE for at in range(0, len(sides), across)]
+    height = sum(heights)
     with saved(path, look, " ".join(filter(None, remarks)), caveats) as figure:
         from matplotlib.ticker import MaxNLocator
 
@@ -125,7 +125,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
         figure.set_size_inches(width, height)
         for at, (panel, side) in enumerate(zip(shown, sides, strict=True)):
             left = at % across * width / across + margin
-            low = height - lows[at // across] + margin
+            low = height - sum(heights[: at // across]) - _TITLE - side
             inches = np.array([width, height, width, height])
             ax = figure.add_axes(tuple([left, low, side, side] / inches))
             names = [_label(name) for name in panel.names]
@@ -136,7 +136,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
             ax.spines[:].set_visible(True)
             ax.tick_params(axis="x", rotation=90)
             ax.set_ylabel("annotated")
-            ax.set_xlabel("said (% of annotated)")
+            ax.set_xlabel("predicted (% of annotated)")
             titled(ax, panel.title, width / across - margin)
             scale = figure.colorbar(mesh, cax=figure.add_axes(tuple([left + side + 0.12, low, 0.1, side] / inches)))
             scale.ax.yaxis.set_major_locator(MaxNLocator(nbins=max(int(side / 0.35), 1), steps=[1, 2, 5, 10]))

@@ -108,7 +108,7 @@ def plot_kappa(
     known = [kappa for kappa in kappas.values() if kappa is not None]
     low = min([0.0, *(kappa for row in rows for kappa in row if not math.isnan(kappa))])
     mean = f", mean {printed(sum(known) / len(known), 3)}" if known else ""
-    left_out = f" {first_of(number, len(raters), 'raters')[:-1]}; the mean is of all." if number < len(raters) else ""
+    left_out = f" The first {number} of {len(raters)} raters; the mean is of all." if number < len(raters) else ""
     with saved(path, look, f"Quadratic weighted kappa{mean}.{left_out}") as figure:
         width = look.room(COLUMN_WIDTH)
         cell = min(0.45, max(0.16, (width - 1.0) / number))
