@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage, stats
 
-from hoicli.corruption import cracks, environment, geometry, optical, sensor
+from hoicli.corruption import cracks, environment, geometry, optical
 from hoicli.corruption.catalogue import CORRUPTIONS, HOICLI_1, RECIPES, ROHOI, SEVERITIES, Effect, scale_of
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.pixels import filtered, gaussian_blur, resized
@@ -319,12 +319,6 @@ def test_exposure_is_light_times_a_power_of_two(severity: int) -> None:
 
 
 @LEVELS
-def test_exposure_leaves_geometry(severity: int) -> None:
-    result = corrupt(SCENE, "exposure", severity)
-    assert (corrupt(np.ascontiguousarray(SCENE[::-1, ::-1]), "exposure", severity)[::-1, ::-1] == result).all()
-
-
-@LEVELS
 def test_rainbow_blends_in_bands_and_shifts_red_and_blue(severity: int) -> None:
     strength, bands, shift = HOICLI_1.level("rainbow", severity)
     drawn = environment.Rainbow(0.0, 0.0)
@@ -579,8 +573,3 @@ def test_chance_does_not_decide_what_a_severity_costs(name: str) -> None:
     for milder, worse in pairwise(both):
         # whichever of the two, a severity is worse than the one before
         assert milder.mean(axis=0).min() > worse.mean(axis=0).max()
-
-
-def test_a_poisson_table_is_made_once_a_level() -> None:
-    assert sensor.poisson_table(3).shape == (256 << sensor.STEPS,)
-    assert sensor.poisson_table(3) is sensor.poisson_table(3)

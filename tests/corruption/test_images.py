@@ -113,10 +113,6 @@ def test_jpeg_is_written_as_jpeg_near_the_pixels() -> None:
         assert (shown(picture, picture.pixels, encoded).squeeze() == np.asarray(result)).all()
 
 
-def test_a_png_named_jpg_stays_a_png() -> None:
-    assert decode(file_of(scene(), "PNG")).kind == "PNG"  # names are not asked
-
-
 @pytest.mark.parametrize("name", EFFECTS)
 def test_alpha_moves_with_what_moves_and_stays_with_the_rest(name: str) -> None:
     alpha = np.zeros((*SCENE.shape[:2], 1), dtype=np.uint8)

@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.robustness.curriculum import EPSILON, Epoch, decisions, read_epochs
-from hoicli.robustness.mask_levels import LEVELS, RATIOS
+from hoicli.robustness.mask_levels import LEVELS
 from hoicli.robustness.masks import (
     Masking,
     black_out,
@@ -228,11 +227,6 @@ def test_a_mask_is_used_where_there_is_one() -> None:
     assert empty["masks"] == [[50, 20, 69, 39]]
 
 
-def test_clean_leaves_everything() -> None:
-    record = masked_record(RECORD, masking(RATIOS["clean"], dilate=5))
-    assert (record["masks"], record["visibility"]) == ([], [1.0, 1.0, 1.0])
-
-
 def test_chance_is_of_the_box_alone() -> None:
     draws = [chances(seed, image, box) for seed in range(2) for image in ("a", "b") for box in range(2)]
     assert len(set(draws)) == 8
@@ -250,14 +244,6 @@ def test_what_is_around_an_image_changes_nothing(shuffle: random.Random) -> None
     expected = {line: masked_record(orjson.loads(line), strong)["masks"] for line in lines}
     shuffle.shuffle(lines)
     assert {line: masked_record(orjson.loads(line), strong)["masks"] for line in lines} == expected
-
-
-def test_black_out() -> None:
-    pixels = np.full((4, 5, 3), 9, np.uint8)
-    painted = black_out(pixels, [[1, 2, 3, 3]])
-    assert painted.sum() == 9 * 3 * (20 - 6)
-    assert painted[2:4, 1:4].sum() == 0
-    assert pixels.min() == 9
 
 
 # The command
@@ -374,12 +360,6 @@ def test_what_vcoco_leaves_open(hoicli: Hoicli, tmp_path: Path) -> None:
     assert masked["masks"] == [[15, 30, 24, 49]]
     path.write_text(json.dumps({**record, "hois": [{"subject": None, "object": None, "verb": "walk"}]}))
     assert f"{path}:1: hois[0].subject: null is no index" in hoicli("mask", path).err
-
-
-def test_an_image_twice(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text(2 * (SCENES.read_text().splitlines()[0] + "\n"))
-    assert f"{path}:2: image_id: image 'scene_01' is at {path}:1 already" in hoicli("mask", path).err
 
 
 def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -550,12 +530,6 @@ def test_a_stand_still_unlocks_and_high_is_the_end() -> None:
     assert [decision.upgrade for decision in made] == [False, False, True, True, True, False, False]
 
 
-def test_a_wild_score_unlocks_nothing() -> None:
-    made = decisions(history((0, 10), (0, 20), (0, 10), (0, 20), (0, 9)))
-    assert {decision.unlocked for decision in made} == {0}
-    assert {decision.level for decision in made} == {0}
-
-
 def test_a_score_of_zero_says_nothing_about_the_next() -> None:
     made = decisions(history((0, 0.0), (0, 5.0), (0, 10.0), (0, 10.5)))
     assert [decision.change for decision in made] == [None, None, None, 1.0, pytest.approx(0.05)]
@@ -648,8 +622,3 @@ def test_a_bad_epoch_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, line: str
     result = hoicli("curriculum", path)
     assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
     assert result.err.startswith(f"{path}:2: {message.format(path=path)}")
-
-
-def test_reading_epochs_says_where() -> None:
-    with pytest.raises(DataError, match=r"^e:1: epoch: missing"):
-        read_epochs([Line("e", 1, b"{}")])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from hoicli.errors import visible
-from hoicli.tables.escaping import csv_cell, latex
+from hoicli.tables.escaping import csv_cell
 from hoicli.tables.notations import render
 
 ATTACKS = [
@@ -165,14 +165,3 @@ def test_html(text: str) -> None:
         for cell in (f"n{text}", "model", f"k{text}", "protocol", f"s{text}", f"m{text}", text, f"p{text}")
     ]
     assert "".join(page.texts).replace("\n", "") == "".join([*cells, "1.50"])
-
-
-@pytest.mark.parametrize("text", ["[1pt]", "*"])
-def test_latex_lines_begin_with_no_argument(text: str) -> None:
-    lines = render([{"check": "a", "other": "b"}, {"check": text, "other": text}], "latex").decode().split("\n")
-    assert lines[5] == f"{{}}{text} & {text} \\\\"
-
-
-def test_latex_of_heads() -> None:
-    assert latex("mean_max_recall full") == r"mean\_max\_recall full"
-    assert latex(r"\input{x}") == r"\textbackslash{}input\{x\}"

@@ -12,7 +12,7 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.image import result_problems
 from hoicli.records.results import settings_of
 from hoicli.tables import published_figures as figures
-from hoicli.tables.published import INCOMPARABLE, NOTES, SETS, SOURCES, rohoi_rows
+from hoicli.tables.published import INCOMPARABLE, NOTES, SETS, SOURCES
 from tests.support.project import ROOT, Hoicli
 
 PAPERS = ROOT.parent / "shared/papers"
@@ -80,12 +80,6 @@ def test_full_is_the_mean_of_its_parts() -> None:
                 if abs(mean - of["full"]["value"]) > 0.011:
                     odd.add(line)
     assert odd == AT_ODDS
-
-
-def test_robustness_is_that_of_robust() -> None:
-    for name, dataset in (("robust", "hico"), ("robust-vcoco", "vcoco")):
-        own = [{key: row[key] for key in row if key != "source"} for row in rows_of(name)]
-        assert own == rohoi_rows(dataset)
 
 
 @pytest.mark.skipif(not PAPERS.is_dir(), reason="needs the papers' texts")
