@@ -38,7 +38,7 @@ def mask(
         "--ratio LEVEL",
         "Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an instance's "
         "sides that is black.",
-        offer="robustness.mask_levels:RATIOS",
+        offer="robustness.curriculum:RATIOS",
     ),
     seed: int = option(
         0, "--seed N", "Places the masks, together with the image and the box; the number of the epoch, for example."

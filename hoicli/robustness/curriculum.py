@@ -25,7 +25,7 @@ end is lost, and if it is the clean level, where training begins, no epoch at cl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -33,8 +33,11 @@ from typing import Any
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.parsing import Record, is_number, parse
-from hoicli.robustness.mask_levels import LEVELS, RATIOS
 
+LEVELS = ("clean", "low", "middle", "high")
+"""The severities of SAMPL's masks, rising; clean is the original image."""
+RATIOS: Mapping[str, float] = {"clean": 0.0, "low": 0.4, "middle": 0.5, "high": 0.6}
+"""Level -> the side of a black rectangle as a share of its instance's (Table 3 of the paper, the best of its rows)."""
 THRESHOLD = 0.1
 """tau; ours, as the paper's words give no value."""
 EPSILON = 1e-8

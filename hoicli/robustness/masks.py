@@ -31,7 +31,7 @@ from hoicli.io.streams import Line
 from hoicli.records.boxes import iou
 from hoicli.records.image import problems
 from hoicli.records.parsing import Record, is_number, parse
-from hoicli.robustness.mask_levels import RATIOS
+from hoicli.robustness.curriculum import RATIOS
 from hoicli.robustness.segments import Edges, segment_edges
 
 DILATE = 5.0

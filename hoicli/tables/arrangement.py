@@ -244,27 +244,30 @@ def _assembled(
     values of a column are set apart; compared: whether those that were made otherwise are noted; shown, mark_at: as
     `annotated` has them; sort: the head of the column that orders the lines; n: with lines of what values are over.
     """
-    found: dict[tuple[Line, Head], list[Row]] = {}
     metrics: dict[Head, set[str]] = {}
-    for name, column, row in placed:
-        found.setdefault((name, column), []).append(row)
+    for _, column, row in placed:
         metrics.setdefault(column, set()).add(row["metric"])
     if not columns:
         order = {group: at for at, group in reversed([*enumerate(group for group, _ in metrics)])}
         columns = sorted(metrics, key=lambda column: order[column[0]])
-    names = list(dict.fromkeys(name for name, _ in found))
-    dense(len(names), len(heads) + len(columns), len(found))
-    values = {place: value(rows) for place, rows in found.items()}
+    column_of = {column: at for at, column in enumerate(columns)}
+    names: dict[Line, int] = {}
+    rows: dict[Place, list[Row]] = {}
+    for name, column, row in placed:
+        rows.setdefault((names.setdefault(name, len(names)), column_of[column]), []).append(row)
+    dense(len(names), len(heads) + len(columns), len(rows))
+    cells = {place: value(of_place) for place, of_place in rows.items()}
     senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
     if sort:
-        names = _sorted(names, values, columns, senses, sort)
-    line_of, column_of = ({key: at for at, key in enumerate(keys)} for keys in (names, columns))
-    rows = {(line_of[name], column_of[column]): of_place for (name, column), of_place in found.items()}
-    cells = {(line_of[name], column_of[column]): cell for (name, column), cell in values.items()}
+        best_first = _sorted(names, cells, columns, senses, sort)
+        line_of = {names[name]: at for at, name in enumerate(best_first)}
+        rows = {(line_of[line], column): of_place for (line, column), of_place in rows.items()}
+        cells = {(line_of[line], column): cell for (line, column), cell in cells.items()}
+        names = {name: at for at, name in enumerate(best_first)}
     apart = made_otherwise(rows, columns, shown) if compared else {}
     blank = Value("-")
     lines = []
-    for at, name in enumerate(names):
+    for name, at in names.items():
         of_line = [cells.get((at, number), blank) for number in range(len(columns))]
         lines.append([*name, *(cell.text + cell.behind for cell in of_line)])
     groups = [group for group, _ in columns]
@@ -319,8 +322,8 @@ def _counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
 
 
 def _sorted(
-    names: list[Line],
-    values: Mapping[tuple[Line, Head], Value],
+    names: Mapping[Line, int],
+    cells: Mapping[Place, Value],
     columns: Sequence[Head],
     senses: Sequence[int | None],
     sort: str,
@@ -336,7 +339,7 @@ def _sorted(
     sense = -1 if senses[at] == LOWER else 1
 
     def merit(name: Line) -> tuple[bool, float]:
-        cell = values.get((name, columns[at]))
+        cell = cells.get((names[name], at))
         text = cell.text if cell else "-"
         return text == "-", 0.0 if text == "-" else -sense * float(text.replace(",", ""))
 

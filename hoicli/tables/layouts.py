@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hoicli.records.results import Row, settings_of
@@ -103,13 +103,10 @@ def _hico(_: Sequence[Row]) -> list[Slot]:
 
 def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
     """Unseen, seen and full of each split that there is, HICO-DET's in the order of the papers."""
-    found = dict.fromkeys(
-        split for row in rows if row["subset"] == "unseen" for split in [settings_of(row).get("split", "")]
-    )
-    ordered = sorted(found, key=lambda split: [*_SPLITS, split].index(split))
+    found = dict.fromkeys(settings_of(row).get("split", "") for row in rows if row["subset"] == "unseen")
     return [
         Slot(_SPLITS.get(split, split), head, "mAP", subset, ("hico", *_STAND_INS), split=split)
-        for split in ordered
+        for split in sorted(found, key=lambda split: [*_SPLITS, split].index(split))
         for subset, head in (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full"))
     ]
 
@@ -123,10 +120,16 @@ def _swig(_: Sequence[Row]) -> list[Slot]:
     return [Slot("", head, "mAP", subset, ("swig",)) for subset, head in subsets]
 
 
-def _diagnose(rows: Sequence[Row]) -> list[Slot]:
-    protocols = tuple(dict.fromkeys(str(row.get("protocol", "")) for row in rows if row["metric"] == "delta_mAP"))
-    subsets = dict.fromkeys(str(row["subset"]) for row in rows if row["metric"] == "delta_mAP")
+def _own(rows: Iterable[Row]) -> tuple[str, tuple[str, ...]]:
+    """The subset that rows are of (full, where there are several), and their protocols."""
+    rows = list(rows)
+    subsets = dict.fromkeys(str(row["subset"]) for row in rows)
     subset = next((name for name in ("full", "24") if name in subsets), next(iter(subsets), "full"))
+    return subset, tuple(dict.fromkeys(str(row.get("protocol", "")) for row in rows))
+
+
+def _diagnose(rows: Sequence[Row]) -> list[Slot]:
+    subset, protocols = _own(row for row in rows if row["metric"] == "delta_mAP")
     protocols = protocols or ("diag",)
     gains = [
         Slot("mAP gained by repairing", head, "delta_mAP", subset, protocols, oracle)
@@ -135,21 +138,14 @@ def _diagnose(rows: Sequence[Row]) -> list[Slot]:
     return [Slot("", "mAP", "mAP", subset, protocols), *gains]
 
 
-def _flat(metrics: Mapping[str, str], protocols: Callable[[Row], bool]) -> Callable[[Sequence[Row]], list[Slot]]:
-    """Columns of metrics, of the rows' own subset (full, where there are several) and protocols."""
+def _flat(metrics: Mapping[str, str], of: Callable[[Row], bool]) -> Callable[[Sequence[Row]], list[Slot]]:
+    """Columns of metrics, of the rows' own subset and protocols."""
 
     def places(rows: Sequence[Row]) -> list[Slot]:
-        of_layout = [row for row in rows if row["metric"] in metrics and protocols(row)]
-        subsets = dict.fromkeys(str(row["subset"]) for row in of_layout)
-        subset = next((name for name in ("full", "24") if name in subsets), next(iter(subsets), "full"))
-        names = tuple(dict.fromkeys(str(row.get("protocol", "")) for row in of_layout))
-        return [Slot("", head, metric, subset, names) for metric, head in metrics.items()]
+        subset, protocols = _own(row for row in rows if row["metric"] in metrics and of(row))
+        return [Slot("", head, metric, subset, protocols) for metric, head in metrics.items()]
 
     return places
-
-
-def _is_robust(row: Row) -> bool:
-    return row["metric"] in _ROBUST
 
 
 def _of(*protocols: str) -> Callable[[Row], bool]:
@@ -159,41 +155,23 @@ def _of(*protocols: str) -> Callable[[Row], bool]:
 LAYOUTS: Mapping[str, Layout] = {
     layout.name: layout
     for layout in (
-        Layout(
-            "robust", "clean, MRI, CRI and what is lost", _flat(_ROBUST, _is_robust), lambda row: row["metric"] == "mri"
-        ),
-        Layout(
-            "shoe",
-            "SHOE's mAP, mF1 and miss rates, beside mAP",
-            _flat(_SHOE, lambda row: row.get("protocol") == "shoe"),
-            lambda row: row.get("protocol") == "shoe",
-        ),
-        Layout(
-            "pairs",
-            "pairs: how many, recall, precision, negative AP, interaction mAP",
-            _flat(_PAIRS, lambda row: row["metric"] in _PAIRS and "oracle" not in row),
-            lambda row: row["metric"] == "pair_recall",
-            ("nms", "det_threshold"),
-        ),
-        Layout(
-            "diagnose", "mAP, and what repairing each error gains", _diagnose, lambda row: row["metric"] == "delta_mAP"
-        ),
+        Layout("robust", "clean, MRI, CRI and what is lost",
+               _flat(_ROBUST, lambda _: True), lambda row: row["metric"] == "mri"),
+        Layout("shoe", "SHOE's mAP, mF1 and miss rates, beside mAP",
+               _flat(_SHOE, lambda row: row.get("protocol") == "shoe"), lambda row: row.get("protocol") == "shoe"),
+        Layout("pairs", "pairs: how many, recall, precision, negative AP, interaction mAP",
+               _flat(_PAIRS, lambda row: "oracle" not in row), lambda row: row["metric"] == "pair_recall",
+               ("nms", "det_threshold")),
+        Layout("diagnose", "mAP, and what repairing each error gains",
+               _diagnose, lambda row: row["metric"] == "delta_mAP"),
         Layout("vcoco", "AP role in scenario 1 and 2", _vcoco, _of("vcoco-s1", "vcoco-s2")),
         Layout("swig", "non-rare, rare, unseen, full", _swig, _of("swig")),
-        Layout(
-            "zero-shot",
-            "unseen, seen and full of each split",
-            _zero_shot,
-            lambda row: row["metric"] == "mAP" and row["subset"] == "unseen",
-        ),
-        Layout(
-            "hico",
-            "Default and Known Object: full, rare, non-rare",
-            _hico,
-            lambda row: row["subset"] in dict(_FREQUENCIES) and _of("hico", "hico-ko", *_STAND_INS)(row),
-        ),
+        Layout("zero-shot", "unseen, seen and full of each split",
+               _zero_shot, lambda row: row["metric"] == "mAP" and row["subset"] == "unseen"),
+        Layout("hico", "Default and Known Object: full, rare, non-rare",
+               _hico, lambda row: row["subset"] in dict(_FREQUENCIES) and _of("hico", "hico-ko", *_STAND_INS)(row)),
     )
-}
+}  # fmt: skip
 """The layouts by name, in the order in which rows choose one."""
 
 

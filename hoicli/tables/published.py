@@ -32,43 +32,28 @@ from hoicli.tables.published_figures import (
 )
 from hoicli.vocabulary.datasets import load
 
-
-@dataclass(frozen=True)
-class Printed:
-    """A row of SOURCES: where figures are printed. commit: of the repository that has the file, "" for a paper."""
-
-    where: str
-    commit: str = ""
-
-    @property
-    def text(self) -> str:
-        """As rows name it."""
-        return f"{self.where} ({self.commit})" if self.commit else self.where
-
-
-SOURCES: Mapping[str, Printed] = {
-    "ada-cm": Printed("ltttpku/ADA-CM Readme.md, Model Zoo", "9405627"),
-    "cdn": Printed("YueLiao/CDN README.md, Results", "71c5702"),
-    "cmd-se": Printed("ltttpku/CMD-SE-release README.md, Models", "bf85d64"),
-    "diag": Printed("Diagnosing Human-object Interaction Detectors (Diag-HOI), arXiv version, Tables 2 and 3"),
-    "diag-text": Printed(
-        "Diagnosing Human-object Interaction Detectors (Diag-HOI), arXiv version, Oddities of mAP improvement"
-    ),
-    "gen-vlkt": Printed("YueLiao/gen-vlkt README.md, Regular and Zero-shot HOI Detection Results", "191fc74"),
-    "hoiclip": Printed("Artanic30/HOICLIP README.md, Regular and Zero-shot HOI Detection Results", "ee4db06"),
-    "hotr": Printed("kakaobrain/HOTR README.md", "d3cb632"),
-    "inp-cc": Printed("ltttpku/INP-CC README.md", "3d78987"),
-    "ppdm": Printed("YueLiao/PPDM README.md, Results on HICO-DET and HOI-A", "6565a5d"),
-    "qpic": Printed("hitachi-rd-cv/qpic README.md, Results", "257f314"),
-    "rlip": Printed("JacobYuan7/RLIP README.md, Fully-finetuning", "700364d"),
-    "rlipv2": Printed("JacobYuan7/RLIPv2 README.md, Fully fine-tuning", "2adae60"),
-    "rohoi": Printed("RoHOI (arXiv 2507.09111), Table 1"),
-    "scg": Printed("fredzzhang/spatially-conditioned-graphs README.md, Testing", "a44093e"),
-    "shoe": Printed("SHOE, supplement, Table 2"),
-    "shoe-vcoco": Printed("SHOE, supplement, Table 4"),
-    "thid": Printed("scwangdyd/promting_hoi README.md", "29938cc"),
-    "upt": Printed("fredzzhang/upt README.md, Model Zoo", "1927430"),
+SOURCES: Mapping[str, str] = {
+    "ada-cm": "ltttpku/ADA-CM Readme.md, Model Zoo (9405627)",
+    "cdn": "YueLiao/CDN README.md, Results (71c5702)",
+    "cmd-se": "ltttpku/CMD-SE-release README.md, Models (bf85d64)",
+    "diag": "Diagnosing Human-object Interaction Detectors (Diag-HOI), arXiv version, Tables 2 and 3",
+    "diag-text": "Diagnosing Human-object Interaction Detectors (Diag-HOI), arXiv version, Oddities of mAP improvement",
+    "gen-vlkt": "YueLiao/gen-vlkt README.md, Regular and Zero-shot HOI Detection Results (191fc74)",
+    "hoiclip": "Artanic30/HOICLIP README.md, Regular and Zero-shot HOI Detection Results (ee4db06)",
+    "hotr": "kakaobrain/HOTR README.md (d3cb632)",
+    "inp-cc": "ltttpku/INP-CC README.md (3d78987)",
+    "ppdm": "YueLiao/PPDM README.md, Results on HICO-DET and HOI-A (6565a5d)",
+    "qpic": "hitachi-rd-cv/qpic README.md, Results (257f314)",
+    "rlip": "JacobYuan7/RLIP README.md, Fully-finetuning (700364d)",
+    "rlipv2": "JacobYuan7/RLIPv2 README.md, Fully fine-tuning (2adae60)",
+    "rohoi": "RoHOI (arXiv 2507.09111), Table 1",
+    "scg": "fredzzhang/spatially-conditioned-graphs README.md, Testing (a44093e)",
+    "shoe": "SHOE, supplement, Table 2",
+    "shoe-vcoco": "SHOE, supplement, Table 4",
+    "thid": "scwangdyd/promting_hoi README.md (29938cc)",
+    "upt": "fredzzhang/upt README.md, Model Zoo (1927430)",
 }
+"""Where figures are printed: a file of a repository, with its commit, or a paper."""
 
 HICO_TEST = {"data": "hico", "gt": "hico-test"}
 """What tables on HICO-DET are of, as signatures write it of one's own (`converters.named`); of the other datasets no
@@ -131,7 +116,7 @@ def _row(column: _Figure, value: str, model: str, source: str, settings: Mapping
         "tags": ends["tags"],
         "comparable": note not in INCOMPARABLE,
         "signature": ends["signature"],
-        "source": SOURCES[source].text,
+        "source": SOURCES[source],
     }
     return {**row, "note": note} if note else row
 

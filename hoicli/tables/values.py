@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, NamedTuple
 
 from hoicli.errors import DataError, arg
 from hoicli.records.results import Row, joined_settings, settings_of
@@ -60,8 +60,7 @@ def place_of(row: Row) -> str:
     return row.place if isinstance(row, PlacedRow) else ""
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """A value as printed, what stands behind it, what ranks it, and the notes it needs."""
 
     text: str

@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.io.streams import Line
-from hoicli.robustness.curriculum import EPSILON, Epoch, decisions, read_epochs
-from hoicli.robustness.mask_levels import LEVELS
+from hoicli.robustness.curriculum import EPSILON, LEVELS, Epoch, decisions, read_epochs
 from hoicli.robustness.masks import (
     Masking,
     black_out,
