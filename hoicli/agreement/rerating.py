@@ -7,30 +7,14 @@ whole number of ratings is 7.65 % (191 are 7.64), of four raters 153 are; were t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
-from hoicli.agreement.coefficients import Ends, estimate_of, share
 from hoicli.agreement.ratings import Ratings
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats
-from hoicli.resampling.draws import Resampling
-
-
-@dataclass(frozen=True)
-class Update:
-    """updated: the share of `ratings`, given twice, that are another one the second time; size: by how many levels
-    these `changed` are, on average, up or down. Each with its interval, None without a resampling."""
-
-    updated: float
-    updated_ends: Ends
-    size: float | None
-    size_ends: Ends
-    ratings: int
-    changed: int
 
 
 def given_twice(first: Ratings, second: Ratings, among: Sequence[str]) -> tuple[list[str], Floats]:
@@ -63,24 +47,12 @@ def given_twice(first: Ratings, second: Ratings, among: Sequence[str]) -> tuple[
     return [raters[at] for at in rated], change[:, rated]
 
 
-def update_of(change: Floats, levels: int, resampling: Resampling | None) -> Update:
-    """Of the differences [items, raters], NaN for none."""
+def updates_of(change: Floats) -> tuple[Floats, Floats]:
+    """Of the differences [items, raters], NaN for none: two times [items, 2], of which `share` is the share of ratings,
+    given twice, that are another one the second time, and by how many levels these are, on average, up or down."""
     given = (~np.isnan(change)).sum(axis=1)
     change, given = change[given > 0], given[given > 0]
-    moved = np.nansum(np.abs(change), axis=1)
     changed = ((change != 0) & ~np.isnan(change)).sum(axis=1)
-    (updated, updated_ends), (size, size_ends) = (
-        estimate_of(share, np.stack(columns, axis=1).astype(np.float64), resampling, lowest=0.0, highest=highest)
-        for columns, highest in (((changed, given), 1.0), ((moved, changed), levels - 1.0))
-    )
-    return Update(updated or 0.0, updated_ends, size, size_ends, int(given.sum()), int(changed.sum()))
-
-
-def updates(
-    first: Ratings, second: Ratings, among: Sequence[str], levels: int, resampling: Resampling | None
-) -> Iterator[tuple[list[str], Update]]:
-    """(raters, their update): of all, then of each."""
-    raters, change = given_twice(first, second, among)
-    yield raters, update_of(change, levels, resampling)
-    for at, rater in enumerate(raters):
-        yield [rater], update_of(change[:, [at]], levels, resampling)
+    moved = np.nansum(np.abs(change), axis=1)
+    updated, size = (np.stack(columns, axis=1).astype(np.float64) for columns in ((changed, given), (moved, changed)))
+    return updated, size

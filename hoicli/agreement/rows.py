@@ -21,15 +21,16 @@ from hoicli.agreement.coefficients import (
     gwet,
     kappa,
     mean_kappa,
+    share,
     value_of,
 )
 from hoicli.agreement.ratings import Ratings
-from hoicli.agreement.rerating import updates
+from hoicli.agreement.rerating import given_twice, updates_of
 from hoicli.agreement.settings import AgreementSettings, signed_name, signed_rule
 from hoicli.errors import arg
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats
-from hoicli.records.results import Row, interval_keys, percent, row_ends
+from hoicli.records.results import Row, percent, row_ends
 
 
 def agreement_rows(
@@ -105,11 +106,11 @@ class _Rows:
 
     def measured(
         self, metric: str, subset: str, n: int, unit: str, measure: Measure, ratings: Floats, *, rule: str = "",
-        least: int = 2, lowest: float = -1.0, **more: Any,
+        least: int = 2, lowest: float = -1.0, highest: float = 1.0, **more: Any,
     ) -> Row:  # fmt: skip
         """The row of a measure, with its interval where one is asked for."""
         resampling = self.settings.resampling
-        value, ends = estimate_of(measure, ratings, resampling, least=least, lowest=lowest)
+        value, ends = estimate_of(measure, ratings, resampling, least=least, lowest=lowest, highest=highest)
         low, high = ends or (None, None)
         if unit == "%":
             value, low, high = map(percent, (value, low, high))
@@ -166,9 +167,9 @@ class _Rows:
         for table in measures.subset_agreement(self.ratings.of(models), human, self.settings.levels, rule):
             # Single models have their rows already.
             each = zip(table.members, table.agreement, table.items, strict=True)
-            for chosen, share, items in each if table.size > 1 else ():
+            for chosen, value, items in each if table.size > 1 else ():
                 members = [models[at] for at in chosen]
-                yield self.row("agreement", "+".join(members), percent(share), items, "%", rule, raters=members)
+                yield self.row("agreement", "+".join(members), percent(value), items, "%", rule, raters=members)
             size = f"{table.size} of {len(models)}"
             for metric, value in (("agreement_mean", table.mean), ("agreement_sd", table.deviation)):
                 yield self.row(metric, size, percent(value), len(table.members), "%", rule)
@@ -186,15 +187,18 @@ class _Rows:
 
     def updates(self, again: Ratings) -> Iterator[Row]:
         """What a second study changed, of all raters and of each."""
-        settings = self.settings
-        for raters, found in updates(self.ratings, again, self.raters, settings.levels, settings.resampling):
-            subset = raters[0] if len(raters) == 1 else "all"
-            asked = settings.resampling is not None
-            ends = interval_keys(found.updated_ends) if asked else {}
-            yield self.row("updated", subset, percent(found.updated), found.ratings, "%", raters=raters, **ends)
-            low, high = found.size_ends or (None, None)
-            ends = {"ci_low": low, "ci_high": high} if asked else {}
-            yield self.row("update_size", subset, found.size, found.changed, "levels", raters=raters, **ends)
+        raters, change = given_twice(self.ratings, again, self.raters)
+        each = [([rater], change[:, [at]]) for at, rater in enumerate(raters)]
+        for names, part in ((raters, change), *each):
+            subset = names[0] if len(names) == 1 else "all"
+            updated, size = updates_of(part)
+            most = self.settings.levels - 1.0
+            for metric, unit, columns, highest in (
+                ("updated", "%", updated, 1.0),
+                ("update_size", "levels", size, most),
+            ):
+                n = int(columns[:, 1].sum())
+                yield self.measured(metric, subset, n, unit, share, columns, lowest=0.0, highest=highest, raters=names)
 
     def distribution(self) -> Iterator[Row]:
         """How often each rater gave each rating."""

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.agreement.coefficients import estimate_of, share, value_of
 from hoicli.agreement.measures import majority, votes_by_majority
-from hoicli.agreement.rerating import update_of
+from hoicli.agreement.rerating import updates_of
 from hoicli.resampling.draws import Resampling
 from tests.support.project import FIXTURES, Hoicli
 
@@ -128,12 +129,10 @@ def test_the_rows_of_votes(hoicli: Hoicli) -> None:
 
 
 def test_updates_by_hand() -> None:
-    found = update_of(np.array([[0, 1, NONE], [-2, 0, 0], [NONE] * 3]), 5, Resampling(200, 0))
-    assert (found.updated, found.ratings, found.size, found.changed) == (2 / 5, 5, 1.5, 2)
-    assert found.updated_ends is not None
-    assert found.updated_ends[0] <= 0.4 <= found.updated_ends[1]
-    kept = update_of(np.zeros((3, 2)), 5, None)
-    assert (kept.updated, kept.size, kept.updated_ends) == (0, None, None)
+    updated, size = updates_of(np.array([[0, 1, NONE], [-2, 0, 0], [NONE] * 3]))
+    assert (updated.tolist(), size.tolist()) == ([[1, 2], [1, 3]], [[1, 1], [2, 1]])
+    assert (value_of(share, updated), value_of(share, size)) == (2 / 5, 1.5)
+    assert [value_of(share, columns) for columns in updates_of(np.zeros((3, 2)))] == [0, None]
 
 
 def test_the_interval_of_updates_is_of_items() -> None:
@@ -149,10 +148,11 @@ def test_the_interval_of_updates_is_of_items() -> None:
     assert (round(7.65 - binomial, 2), round(7.65 + binomial, 2)) == (6.49, 8.81)
     widths = []
     for change in (apart, together):
-        found = update_of(change, 5, Resampling(2000, 0))
-        assert found.updated_ends is not None
-        assert round(100 * found.updated, 2) == 7.65
-        widths.append(50 * (found.updated_ends[1] - found.updated_ends[0]))
+        updated, ends = estimate_of(share, updates_of(change)[0], Resampling(2000, 0), lowest=0.0)
+        assert updated is not None
+        assert ends is not None
+        assert round(100 * updated, 2) == 7.65
+        widths.append(50 * (ends[1] - ends[0]))
         # with as many ratings in each item the share is the mean of the items' shares
         assert widths[-1] == pytest.approx(196 * change.mean(axis=1).std() / math.sqrt(500), rel=0.06)
     assert widths[0] == pytest.approx(binomial, rel=0.1)
