@@ -48,14 +48,11 @@ def column(*values: float) -> Any:
 # --- the supplement ------------------------------------------------------------------------------------------------
 
 
-def test_the_interval_of_the_supplement() -> None:
+def test_the_interval_and_the_standard_error_of_the_supplement() -> None:
     low, high = fisher_interval(0.799, 500)
     assert low is not None
     assert high is not None
     assert (round(low, 3), round(high, 3)) == (0.765, 0.829)
-
-
-def test_the_standard_error_of_the_supplement() -> None:
     assert round(standard_error(0.761, 5), 2) == 0.34
 
 
@@ -338,11 +335,6 @@ def test_a_bad_line(record: Row, message: str) -> None:
     assert ratings_of(first, record, skip=True).items == ["first"]
 
 
-def test_no_ratings() -> None:
-    with pytest.raises(DataError, match="no ratings in it"):
-        ratings_of()
-
-
 # --- the command ---------------------------------------------------------------------------------------------------
 
 
@@ -426,16 +418,6 @@ def test_people_alone(hoicli: Hoicli) -> None:
     assert "--subsets needs people and models" in result.err
 
 
-def test_shuffled_and_sharded_streams_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
-    given = ("agree", "--format", "jsonl", "--subsets", "--distribution")
-    lines = RATINGS.read_text().splitlines(keepends=True)
-    random.Random(3).shuffle(lines)
-    shards = [tmp_path / "0.jsonl", tmp_path / "1.jsonl"]
-    for number, shard in enumerate(shards):
-        shard.write_text("".join(lines[number::2]))
-    assert hoicli(*given, *shards).out == hoicli(*given, RATINGS).out
-
-
 def test_the_tables(hoicli: Hoicli) -> None:
     text = hoicli("agree", "--format", "table", RATINGS).out
     blocks = [block.splitlines() for block in text.split("\n\n")]
@@ -465,13 +447,6 @@ def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> Non
     result = hoicli("agree", *arguments, RATINGS)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(message)
-
-
-def test_a_rating_beyond_the_levels(hoicli: Hoicli) -> None:
-    result = hoicli("agree", "--levels", "3", RATINGS)
-    assert result.code == 1
-    assert result.err.startswith(f"{RATINGS}:1: ratings.")
-    assert "is not from 0 to 2; --levels says how many there are" in result.err
 
 
 def test_ratings_between_levels_are_in_no_count(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.agreement.coefficients import estimate_of, share, value_of
-from hoicli.agreement.measures import majority, votes_by_majority
+from hoicli.agreement.measures import votes_by_majority
 from hoicli.agreement.rerating import updates_of
 from hoicli.resampling.draws import Resampling
 from tests.support.project import FIXTURES, Hoicli
@@ -106,11 +106,6 @@ def test_votes_by_plain_loops(rows: list[list[float]]) -> None:
         assert items == found[level][0]
         cells = {(rating, at): int(number) for (rating, at), number in np.ndenumerate(numbers) if number}
         assert cells == dict(found[level][1])
-
-
-def test_majority_by_hand() -> None:
-    votes = np.array([[1, 1, 0, 4, 3], [2, 2, 3, 3, 0], [0, 0, 1, 1, 0], [NONE] * 5, [NONE, 2.5, NONE, 2.5, 1]])
-    np.testing.assert_array_equal(majority(votes), [1, NONE, 0, NONE, 2.5])
 
 
 def test_the_rows_of_votes(hoicli: Hoicli) -> None:
@@ -211,13 +206,14 @@ def test_levels_between_have_no_ac1(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_intervals_are_the_same_in_any_order(hoicli: Hoicli, tmp_path: Path) -> None:
-    given = ("agree", "--format", "jsonl", "--bootstrap", "70")
+    given = ("agree", "--format", "jsonl", "--bootstrap", "70", "--distribution")
     lines = RATINGS.read_text().splitlines(keepends=True)
     random.Random(3).shuffle(lines)
-    shuffled = tmp_path / "shuffled.jsonl"
-    shuffled.write_text("".join(lines))
+    shards = [tmp_path / "0.jsonl", tmp_path / "1.jsonl"]
+    for number, shard in enumerate(shards):
+        shard.write_text("".join(lines[number::2]))
     first = hoicli(*given, RATINGS).out
-    assert hoicli(*given, shuffled).out == first
+    assert hoicli(*given, *shards).out == first
     assert hoicli(*given, "--seed", "1", RATINGS).out != first
     rows, without = rows_of(first), rows_of(hoicli("agree", "--format", "jsonl", RATINGS).out)
     for key, row in without.items():

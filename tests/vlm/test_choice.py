@@ -18,7 +18,7 @@ from hoicli.errors import UsageError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.schemas import schema_text
 from hoicli.resampling.draws import Resampling
-from hoicli.vlm.answers import Answers, read_answers
+from hoicli.vlm.answers import read_answers
 from hoicli.vlm.bank import SETTINGS, Question, read_bank
 from hoicli.vlm.choice import METRICS, Tallied, tallied
 from hoicli.vlm.detectors import Selection
@@ -135,10 +135,8 @@ BOXES = {"human": [0, 0, 100, 100], "object": [200, 0, 300, 100]}
     [
         ("pair", {}, True),
         ("pair", {"human": [0, 0, 50, 100]}, False),  # one half is not more than one half
-        ("pair", {"human": [0, 0, 51, 100]}, True),
         ("pair", {"object": [200, 0, 240, 100]}, False),
         ("person", {"object": [200, 0, 240, 100]}, True),
-        ("person", {"human": [0, 0, 50, 100]}, False),
         ("scene", {"human": [0, 0, 50, 100]}, True),
         ("pair", {"name": "ride a/an dog"}, False),
         ("pair", {"name": "hold a/an dog"}, False),  # an option, but of another object
@@ -217,19 +215,10 @@ def test_order_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
     bank = made.questions("vcoco", "person")
     answers = made.answers(bank, "good")
     shuffled = [dict(random.sample(list(content.items()), len(content))) for content in (bank, answers)]
-    printed = [
-        hoicli(
-            "vlm-eval",
-            "--setting",
-            "person",
-            "--bootstrap",
-            40,
-            "--questions",
-            written(tmp_path / "q.json", one),
-            written(tmp_path / "a.json", other),
-        ).out
-        for one, other in ((bank, answers), shuffled)
-    ]
+    printed = []
+    for one, other in ((bank, answers), shuffled):
+        paths = written(tmp_path / "q.json", one), written(tmp_path / "a.json", other)
+        printed.append(hoicli("vlm-eval", "--setting", "person", "--bootstrap", 40, "--questions", *paths).out)
     assert printed[0] == printed[1] != ""
 
 
@@ -271,25 +260,14 @@ def test_bad_answers_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, 
     assert problem in result.err
 
 
-def test_answers_nobody_asked_for_are_counted(hoicli: Hoicli, tmp_path: Path) -> None:
+def test_answers_nobody_asked_for_and_those_given_twice(hoicli: Hoicli, tmp_path: Path) -> None:
     bank = written(tmp_path / "q.json", {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": []}})
-    answers = written(tmp_path / "a.json", {"a.jpg": {"QA_0": ["ride a/an horse"], "QA_1": []}, "b.jpg": {"QA_0": []}})
+    right = {"QA_0": ["ride a/an horse"]}
+    answers = written(tmp_path / "a.json", {"a.jpg": {**right, "QA_1": []}, "b.jpg": {"QA_0": []}})
     result = hoicli("vlm-eval", "--questions", bank, answers)
     assert result.code == 0
     assert "answers to questions that nobody asked, left out: 2" in result.err
-
-
-def test_files_that_answer_nothing_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
-    rows = [{"file_name": f"HICO_test2015_{n:08}.jpg", "options": {}, "response": "I cannot help."} for n in (1, 2)]
-    result = hoicli("vlm-eval", "--questions", CHOICE / "scene.json", written(tmp_path / "a.json", rows))
-    assert (result.code, result.out) == (1, "")
-    assert "no answer names an option" in result.err
-
-
-def test_an_answer_given_twice(hoicli: Hoicli, tmp_path: Path) -> None:
-    bank = written(tmp_path / "q.json", {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": []}})
-    paths = [written(tmp_path / f"{name}.json", {"a.jpg": {"QA_0": ["ride a/an horse"]}}) for name in "xy"]
-    result = hoicli("vlm-eval", "--questions", bank, *paths)
+    result = hoicli("vlm-eval", "--questions", bank, answers, written(tmp_path / "b.json", {"a.jpg": right}))
     assert result.code == 1
     assert "is answered already" in result.err
 
@@ -312,11 +290,6 @@ def test_the_missing_are_in_the_signature(hoicli: Hoicli, tmp_path: Path) -> Non
     found = rows(hoicli, "--questions", CHOICE / "pair.json", written(tmp_path / "a.json", content))
     assert "|missing:2|" in found["macro_f1"]["signature"]
     assert found["instance_f1"]["n"] == 5
-
-
-def test_the_digest_is_of_the_content() -> None:
-    first, second = (read_bank(str(CHOICE / name), ErrorPolicy()).digest for name in ("scene.json", "pair.json"))
-    assert first != second
 
 
 # Prompts
@@ -381,22 +354,10 @@ def test_the_id_of_a_prompt_is_of_its_letters() -> None:
     question = Question("a" * 60, "a.jpg", "QA_0", ("ride a/an horse",), ("hold a/an horse",))
     assert request_id("scene", question).startswith("choice-")  # longer ids are not taken
     short = replace(question, image_id="a")
-    ids = [
-        request_id("scene", short),
-        request_id("pair", short),
-        request_id("scene", replace(short, wrong=("feed a/an horse",))),
-    ]
+    other = replace(short, wrong=("feed a/an horse",))
+    ids = [request_id(*each) for each in (("scene", short), ("pair", short), ("scene", other))]
     assert all(each.startswith("a-QA_0-") and len(each) == 15 for each in ids)
     assert len(set(ids)) == 3
-
-
-def test_few_options_get_one_none(hoicli: Hoicli, tmp_path: Path) -> None:
-    bank = {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": ["hold a/an horse"]}}
-    asked = hoicli("prompts", "--task", "choice", written(tmp_path / "bank.json", bank))
-    line = json.loads(asked.out)
-    assert [*line["options"]] == ["A", "B", "C"]
-    assert line["options"]["C"] == "None"
-    assert "(D)" not in line["prompt"]
 
 
 def test_boxes_in_thousandths_need_the_size(hoicli: Hoicli) -> None:
@@ -404,7 +365,3 @@ def test_boxes_in_thousandths_need_the_size(hoicli: Hoicli) -> None:
     assert "--image-list" in hoicli(*asked).err
     told = hoicli(*asked, "--image-list", FIXTURES / "gt.jsonl")
     assert "the person is box [498, 117, 622, 815]" in json.loads(told.out.splitlines()[0])["prompt"]
-
-
-def test_answers_know_their_questions() -> None:
-    assert Answers(read_bank(str(CHOICE / "pair.json"), ErrorPolicy())).missing == 5

@@ -39,7 +39,7 @@ def chosen(choice: Choice) -> str:
         ('["A","C"]', "AC"), ('{"answer": ["A", "D"]}', "AD"), ('{"answer": "A, D"}', "AD"), ('{"answer": []}', ""),
         ('{"reasoning": "B is not shown.", "answer": "A"}', "A"),
         ('```json\n["B"]\n```', "B"), ('```\nA, B\n```', "AB"), ('<think>C</think>```json\n{"answer": "B"}\n```', "B"),
-        (["A", "D"], "AD"), (["ride a/an elephant"], "A"), ([], ""),
+        (["A", "D"], "AD"), ([OPTIONS[1], OPTIONS[0].upper(), OPTIONS[2].replace("_", " ")], "ABC"), ([], ""),
         ({"choices": ["B"]}, "B"), ({"answer": "None"}, ""),
         # the words of options
         ("ride an elephant, watch a/an elephant", "AB"), ("Feed the elephant", "D"), ("feed elephant", "D"),
@@ -99,11 +99,6 @@ def test_the_keys_of_an_answer(key: str) -> None:
     assert read_choice({key.upper(): "A"}, LABELS, OPTIONS).options == (OPTIONS[0],)
 
 
-def test_items_are_options_in_any_spelling() -> None:
-    assert read_choice([OPTIONS[1], OPTIONS[0].upper()], LABELS, OPTIONS).options == tuple(OPTIONS[:2])
-    assert read_choice([OPTIONS[0].replace("_", " "), "B"], LABELS, OPTIONS).options == tuple(OPTIONS[:2])
-
-
 def test_letters_that_nobody_explained() -> None:
     assert read_choice("ride an elephant", {}, OPTIONS).options == (OPTIONS[0],)
     with pytest.raises(DataError, match="nothing says what they stand for"):
@@ -118,18 +113,8 @@ def test_none_as_an_option() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
-    [
-        ("A, c.", "AC"),
-        ("A and C", ""),
-        ("(A)", ""),
-        ("A, A, E", "AA"),
-        ("<answer>A, b</answer>", "AB"),
-        ("<think>C</think> B", "B"),
-    ],
-)
+    [("A, c.", "AC"), ("A and C", ""), ("(A)", ""), ("A, A, E", "AA"), ("<answer>A, b</answer>", "AB"),
+     ("<think>C</think> B", "B"), ("<answer> A B, C </answer>", "C")],
+)  # fmt: skip
 def test_as_the_released_scripts_read(answer: str, expected: str) -> None:
     assert released_choice(answer, LABELS) == [LABELS[letter] for letter in expected]
-
-
-def test_the_released_scripts_take_all_spaces_out_of_a_tagged_answer() -> None:
-    assert released_choice("<answer> A B, C </answer>", {**LABELS, "AB": "hug"}) == ["hug", LABELS["C"]]

@@ -86,11 +86,6 @@ def test_senses_of_a_dataset() -> None:
     assert Phrases.of(toasting, "hico").needed() != Phrases.of(toasting, None).needed()
 
 
-def test_intervals_and_images(hoicli: Hoicli) -> None:
-    for row in values(hoicli, "--bootstrap", 50, ROWS).values():
-        assert row["ci_low"] < row["value"] < row["ci_high"]
-
-
 def test_no_rows_are_no_mean() -> None:
     assert referred([Referring("a", "x", "", failed=True)], None, released=True).scores() == {
         ("exact_match", "full"): Score(None, 0)
@@ -120,12 +115,3 @@ def test_what_failed_matches_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
         assert (found["value"], found["n"]) == (50.0, 2)
         assert "|failed:1|" in found["signature"]
     assert values(hoicli, "--as-released", "hoi-benchmarks", path)["exact_match"]["n"] == 1
-    refused = hoicli("vlm-eval", path, path)
-    assert (refused.code, refused.out) == (1, "")
-    assert "give each file once" in refused.err
-
-
-def test_models_are_asked_elsewhere(hoicli: Hoicli) -> None:
-    result = hoicli("vlm-eval", "--sim", "llm", ROWS)
-    assert result.code == 2
-    assert "shoe-sim" in result.err

@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-import hoicli as api
 from hoicli.converters.vlm.forms import FORMS, Question, read_answer
 from hoicli.converters.vlm.logprobs import Tokens, scored
-from hoicli.errors import UsageError
 from tests.support.project import Hoicli
 
 ANSWER = (
@@ -133,12 +131,3 @@ def test_every_number_says_that_its_scores_are_of_tokens(
         refused = hoicli(*command, "--gt", truth, predicted)
         assert (refused.code, refused.out) == (1, "")
         assert f'{predicted}:1: caveats[0]: "nothing" is none of' in refused.err
-
-
-def test_tokens_from_python(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "answers.jsonl"
-    path.write_text(json.dumps(rows(ANSWER, tokens_of(ANSWER))["row"]) + "\n")
-    printed = hoicli("convert", "--coords", "pixels", "--scores", "tokens", path)
-    assert api.read(path, coords="pixels", scores="tokens") == [json.loads(line) for line in printed.out.splitlines()]
-    with pytest.raises(UsageError, match="scores='loud': choose from said, tokens"):
-        api.read(path, coords="pixels", scores="loud")

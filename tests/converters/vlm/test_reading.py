@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hoicli.converters.vlm.forms import Question, read_answer
 from hoicli.converters.vlm.frames import QWEN_PIXELS, parse_frame, resized_by_qwen
 from hoicli.converters.vlm.keys import numbers_of
-from hoicli.converters.vlm.names import Spelling, label_of, split_phrase, verbs_of
+from hoicli.converters.vlm.names import Spelling, split_phrase, verbs_of
 from hoicli.converters.vlm.text import LONGEST, final_part, values_in
 from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.datasets import load
@@ -63,7 +63,6 @@ def values(text: str) -> tuple[list[Any], bool]:
     [
         ('[{"a": 1}]', [[{"a": 1}]]),
         ('Sure! ```json\n[{"a": 1}]\n``` Hope it helps [1].', [[{"a": 1}]]),
-        ('```json\n[{"a": 1}]', [[{"a": 1}]]),
         ('{"a": 1}\n{"a": 2}', [{"a": 1}, {"a": 2}]),
         ('<think>[{"a": 0}]</think>[{"a": 1}]', [[{"a": 1}]]),
         ('[{"a": 0}] no</think> [{"a": 1}]', [[{"a": 1}]]),
@@ -73,11 +72,8 @@ def values(text: str) -> tuple[list[Any], bool]:
         ("[{'a': True, 'b': None, c: (1, 2.5)}]", [[{"a": True, "b": None, "c": [1, 2.5]}]]),
         ('[{"a": 1} {"a": 2}]', [[{"a": 1}, {"a": 2}]]),
         (r'["\"x\" \u00e9 \q \ud83d\ude00"]', [['"x" é q 😀']]),
-        ("[]", [[]]),
         ('I see [{"a": 1}].', []),
         ('[{"a": NaN}]', []),
-        ("There is nobody.", []),
-        ("[see figure 3]", []),
         ("", []),
     ],
 )
@@ -142,26 +138,17 @@ def test_hostile_texts_take_no_time(piece: str) -> None:
 @pytest.mark.parametrize(
     ("said", "label", "verbs"),
     [
-        ("ride", None, ["ride"]),
-        ("Riding", None, ["riding"]),
-        ("ride, sit on", None, ["ride", "sit_on"]),
-        ("ride and sit_on", None, ["ride", "sit_on"]),
+        ("ride and sit_on, Riding", None, ["ride", "sit_on", "riding"]),
         (["ride", "sit on", "ride"], None, ["ride", "sit_on"]),
-        ("riding a bicycle", "bicycle", ["riding"]),
         ("sit on the dining table", "dining_table", ["sit_on"]),
         ("sit at a/an dining_table", "dining table", ["sit_at"]),
         ("**washing** the train", "train", ["washing"]),
         ("no_interaction with a/an dog", "dog", ["no_interaction"]),
         ("no interaction", "dog", ["no_interaction"]),
-        ("I cannot make out what this person is doing here", "dog", []),
-        ("not riding", None, []),
         ("hold/carry", None, []),
-        ("ride or hold", None, []),
-        ("riding: no", None, []),
         ("about to start riding", None, []),
         ("bicycle", "bicycle", ["bicycle"]),
         (7, None, []),
-        ("", None, []),
     ],
 )
 def test_verbs(said: object, label: str | None, verbs: list[str]) -> None:
@@ -171,9 +158,7 @@ def test_verbs(said: object, label: str | None, verbs: list[str]) -> None:
 @pytest.mark.parametrize(
     ("said", "verbs", "label"),
     [
-        ("hold cup", ["hold"], "cup"),
         ("riding a bicycle", ["riding"], "bicycle"),
-        ("sitting on dining table", ["sitting_on"], "dining_table"),
         ("talking on the cell phone", ["talking_on"], "cell_phone"),
         ("hold and ride bicycle", ["hold", "ride"], "bicycle"),
         ("ride a/an horse", ["ride"], "horse"),
@@ -186,18 +171,11 @@ def test_phrases(said: str, verbs: list[str], label: str | None) -> None:
     assert split_phrase(said) == (verbs, label)
 
 
-def test_labels() -> None:
-    assert [label_of(text) for text in ("Dining  Table", "a/an horse", "the cell_phone.", "**Cup**", "an  apple ")] == [
-        "dining_table", "horse", "cell_phone", "cup", "apple",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("said", "verb"),
     [
-        ("ride", "ride"), ("riding", "ride"), ("sitting_on", "sit_on"), ("Sit On", "sit_on"), ("lying_on", "lie_on"),
-        ("hopping_on", "hop_on"), ("swinging", "swing"), ("swing", "swing"), ("typing_on", "type_on"),
-        ("no_interaction", "no_interaction"), ("text on", "text_on"), ("fondle", None), ("ing", None),
+        ("sitting_on", "sit_on"), ("Sit On", "sit_on"), ("swing", "swing"), ("no_interaction", "no_interaction"),
+        ("fondle", None), ("ing", None),
     ],
 )  # fmt: skip
 def test_the_vocabularys_spelling(said: str, verb: str | None) -> None:
@@ -223,7 +201,6 @@ def test_every_gerund_of_hico_finds_its_verb() -> None:
 @pytest.mark.parametrize(
     ("value", "numbers"),
     [
-        ([1, 2, 3, 4], [1, 2, 3, 4]),
         ([[1, 2, 3, 4]], [1, 2, 3, 4]),
         ([[1, 2], [3, 4]], [1, 2, 3, 4]),
         (["1", " 2.5", "3", "4"], [1, 2.5, 3, 4]),
@@ -233,16 +210,10 @@ def test_every_gerund_of_hico_finds_its_verb() -> None:
         ({"xmin": 1, "ymin": 2, "xmax": 3, "ymax": 4}, [1, 2, 3, 4]),
         ({"x": 1, "y": 2, "width": 3, "height": 4}, [1, 2, 4, 6]),
         ([1, 2, 3], None),
-        ([1, 2, 3, 4, 5], None),
-        ([1, 2, 3, "x"], None),
-        ([1, 2, 3, None], None),
         ([1, 2, 3, True], None),
         ([1, 2, 3, float("inf")], None),
         ([1, 2, 3, 10**400], None),
-        ({"x": 1}, None),
         ("left", None),
-        ([], None),
-        (None, None),
     ],
 )
 def test_the_numbers_of_a_box(value: object, numbers: list[float] | None) -> None:
@@ -297,10 +268,8 @@ def test_unknown_frames_are_refused(name: str) -> None:
     "answer",
     [
         json.dumps([RIDE]),
-        json.dumps({"interactions": [RIDE]}),
         json.dumps({"image": "x", "reasoning": "He sits on it.", "pairs": [RIDE]}),
         json.dumps(RIDE),
-        [RIDE],
         {"interactions": [RIDE]},
         json.dumps([{"human": PERSON, "object": THING, "object class": "bicycle", "verb class": "ride"}]),
         json.dumps([{"human_bbox": PERSON, "object_bbox": THING, "interaction": "ride bicycle"}]),
@@ -312,7 +281,6 @@ def test_unknown_frames_are_refused(name: str) -> None:
                      {"bbox_2d": THING, "label": "bicycle", "action": "ride"}]]),
         json.dumps({"boxes": [PERSON, THING], "labels": ["person", "bicycle"],
                     "hois": [{"subject": 0, "object": 1, "verb": "ride"}]}),
-        "<think>The man rides.</think><answer>" + json.dumps([RIDE]) + "</answer>",
         str([RIDE]),
         "Sure:\n```json\n" + json.dumps(RIDE)[:-1] + ", // done\n},\n```",
         json.dumps([RIDE, RIDE, RIDE]),
@@ -332,15 +300,14 @@ def test_one_triplet_in_many_words(convert: Any, answer: object) -> None:
         ({"person_bbox": [1, 2, 3]}, "a triplet without a person or an object, or with a box that is not four numbers"),
         ({"object_bbox": None}, "a triplet without boxes (--boxes FILE gives a detector's)"),
         ({"object_bbox": None, "object": None, "verb": "walk"}, "a triplet without a person or an object, or"),
-        ({"person_bbox": [300, 200, 100, 400]}, "a box whose second corner lies before its first"),
         ({"object": None, "verb": "ride"}, "a triplet whose object has no name"),
-        ({"verb": "I am afraid that I cannot tell you"}, "a pair without a verb that can be read"),
         ({"verb": None}, "a pair without a verb that can be read"),
     ],
 )
 def test_what_cannot_be_read_is_left_out_and_said(convert: Any, item: dict[str, object], reason: str) -> None:
     records, result = convert(row("[]"), row(json.dumps([{**RIDE, **item}, RIDE])))
     assert [triplets(record) for record in records] == [RIDES]
+    assert records[0]["boxes"] == [PERSON, THING]  # what is left out leaves no box behind
     assert f"left out: {reason}" in result.err
     assert "1 (the first: " in result.err
     assert "answers.jsonl:2)" in result.err
@@ -367,11 +334,6 @@ def test_an_empty_list_is_an_answer_and_nonsense_is_none(convert: Any) -> None:
         ("a", [], []),
         ("c", [], []),
     ]
-
-
-def test_a_left_out_triplet_leaves_no_box_behind(convert: Any) -> None:
-    records, _ = convert(row(json.dumps([{**RIDE, "person_bbox": [1]}])))
-    assert records[0]["boxes"] == []
 
 
 def test_scores_are_kept_where_they_are_given(convert: Any) -> None:
@@ -414,16 +376,6 @@ def test_two_persons_are_a_pair(convert: Any) -> None:
     assert triplets(records[0]) == [(PERSON, "hug", "person", THING)]
 
 
-def test_sentences_with_boxes(convert: Any) -> None:
-    text = (
-        "<ref>man</ref><box>[[100,200,300,400]]</box> is sitting on the <ref>bench</ref><box>[[250,300,500,450]]</box>."
-    )
-    records, result = convert(row(text), options=())
-    person, thing = [100, 100, 300, 200], [250, 150, 500, 225]
-    assert triplets(records[0]) == [(person, "sitting_on", "bench", thing)]
-    assert "boxes in <box> or <|box_start|> tokens: taken as 1000; --coords says otherwise" in result.err
-
-
 # Coordinates
 
 
@@ -460,13 +412,6 @@ def test_sizes_come_from_the_ground_truth(convert: Any, tmp_path: Path) -> None:
     records, _ = convert(bare, options=("--coords", "1000", "--image-list", truth))
     assert records[0]["boxes"][0] == [100, 100, 300, 200]
     assert records[0]["file_name"] == "a.jpg"
-
-
-def test_boxes_far_outside_are_kept_and_said(convert: Any) -> None:
-    records, result = convert(row([{**RIDE, "object_bbox": [0, 0, 1000, 1000]}]))
-    assert records[0]["boxes"][1] == [0, 0, 1000, 1000]
-    assert "1 of 2 boxes reach over a tenth of a side out of their image" in result.err
-    assert "is it another --coords?" in result.err
 
 
 def test_options_of_answers_are_refused_elsewhere(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -684,14 +629,6 @@ def test_from_answers_to_explanations(hoicli: Hoicli, tmp_path: Path) -> None:
         ("motorcycle", "sit_on", "missed"): (None, None, 0),
         ("toilet", "flush", "matched"): ("touching", "touch.v.01", 0.25),
     }
-
-
-def test_records_pass_validate(convert: Any, hoicli: Hoicli, tmp_path: Path) -> None:
-    records, _ = convert(row([RIDE]), row([RIDE], file_name="b.jpg"))
-    path = tmp_path / "records.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    result = hoicli("validate", "--open-vocabulary", path)
-    assert (result.code, result.out) == (0, "")
 
 
 @pytest.mark.parametrize(
