@@ -9,7 +9,6 @@ was chosen, else 0.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.weighted import Weights
 from hoicli.vlm.answers import Answers
 from hoicli.vlm.bank import Class, Question, class_of
-from hoicli.vlm.measured import Key, Measured, Score, share
+from hoicli.vlm.measured import Key, Measured, share
 
 METRICS = ("macro_f1", "instance_f1", "micro_f1", "exact_match", "precision", "recall")
 """In the order of the rows. The last two are micro F1's."""
@@ -45,26 +44,16 @@ class Tallied(Measured):
     outside: tuple[str, ...] = ()
     per_image: bool = False
 
-    def scores(self) -> dict[Key, Score]:
-        """Each of METRICS."""
+    def counts(self) -> dict[Key, int]:
+        """Interactions, questions, right options, questions or images, chosen and right options."""
         questions = int(self.counted.sum())
         tp, fp, right = (int((column * self.counted).sum()) for column in (self.tp, self.fp, self.right))
-        precision, recall = tp / (tp + fp) if tp + fp else None, tp / right if right else None
-        classes = _f1(*self.cell.sum(axis=2))
-        known = classes[~np.isnan(classes)].tolist()
+        classes = int(self.cell.sum(axis=2).any(axis=0).sum())
         every = self.images if self.per_image else len(self.image)
-        f1 = self.f1[self.counted > 0].tolist()
-        return {
-            MACRO: Score(math.fsum(known) / len(known) if known else None, len(known)),
-            INSTANCE: Score(math.fsum(f1) / len(f1) if f1 else None, questions),
-            MICRO: Score(_harmonic(precision, recall), right),
-            EXACT: Score(int(self.exact.sum()) / every if every else None, every),
-            PRECISION: Score(precision, tp + fp),
-            RECALL: Score(recall, right),
-        }
+        return {MACRO: classes, INSTANCE: questions, MICRO: right, EXACT: every, PRECISION: tp + fp, RECALL: right}
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
-        """[R] each of METRICS on resampled images; weights [images, R]: how often each is drawn."""
+        """[R] each of METRICS, by how often each image counts."""
         drawn = weights[self.image].astype(np.float64)  # [Q, R]
         counted = self.counted @ drawn
         tp, fp, right = ((column * self.counted) @ drawn for column in (self.tp, self.fp, self.right))
@@ -88,13 +77,6 @@ def _f1(tp: Floats, fp: Floats, right: Floats) -> Floats:
         both = 2 * (precision * recall) / (precision + recall)
     found: Floats = np.where(tp > 0, both, np.where(fp + right > 0, 0.0, np.nan))
     return found
-
-
-def _harmonic(precision: float | None, recall: float | None) -> float | None:
-    """Micro F1; 0 where nothing was chosen, None where there is nothing to choose either."""
-    if precision is None or recall is None:
-        return None if precision is None and recall is None else 0.0
-    return 2 * (precision * recall) / (precision + recall) if precision + recall else 0.0
 
 
 def tallied(answers: Answers, *, released: bool = False) -> Tallied:

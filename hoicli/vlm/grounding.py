@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts, runs_of, starts_of
 from hoicli.resampling.weighted import Weights
-from hoicli.vlm.measured import Key, Measured, Score, share
+from hoicli.vlm.measured import Key, Measured, share
 from hoicli.vlm.results import NOWHERE, Grounding
 
 MATCHES = {
@@ -63,25 +63,13 @@ class Grounded(Measured):
         mine: Bools = (self.area >= least) & (self.area < most)
         return mine | (self.area < 0) if size == "small" else mine
 
-    def scores(self) -> dict[Key, Score]:
+    def counts(self) -> dict[Key, int]:
         """By (metric, subset): AR, AR@0.5 and AR@0.75 are means over questions; AR of a size is over its pairs."""
-        asked = len(self.image)
-        means = [math.fsum(column) / asked if asked else None for column in self._shares.T.tolist()]
-        every = [mean for mean in means[2:] if mean is not None]
-        scores = {
-            ("AR", "full"): Score(float(np.mean(every)) if every else None, asked),
-            ("AR@0.5", "full"): Score(means[0], asked),
-            ("AR@0.75", "full"): Score(means[1], asked),
-        }
-        for size in SIZES:
-            mine = self._of_size(size)
-            count = int(mine.sum())
-            shares = self.hits[mine, 2:].sum(axis=0) / count if count else []
-            scores["AR", size] = Score(float(np.mean(shares)) if count else None, count)
-        return scores
+        asked = {(metric, "full"): len(self.image) for metric in ("AR", "AR@0.5", "AR@0.75")}
+        return asked | {("AR", size): int(self._of_size(size).sum()) for size in SIZES}
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
-        """[R] each recall on resampled images; weights [images, R]."""
+        """[R] each recall, by how often each image counts."""
         drawn = weights[self.image].astype(np.float64)
         asked = drawn.sum(axis=0)
         columns = {("AR", "full"): self._shares[:, 2:].mean(axis=1)}

@@ -31,12 +31,19 @@ class Measured(ABC):
     images: int
 
     @abstractmethod
-    def scores(self) -> Mapping[Key, Score]:
-        """Each value, in the order of the rows."""
+    def counts(self) -> Mapping[Key, int]:
+        """How many each value is over, in the order of the rows."""
 
     @abstractmethod
     def rounds(self, weights: Weights) -> Mapping[Key, Floats]:
-        """[R] each value on resampled images; weights [images, R]: how often each is drawn."""
+        """[R] each value in [0, 1], NaN where there is nothing to measure; weights [images, R]: how often an image
+        counts in a round."""
+
+    def scores(self) -> dict[Key, Score]:
+        """Each value, in the order of the rows."""
+        values = self.rounds(np.ones((self.images, 1), dtype=np.int32))
+        known = {key: float(value[0]) for key, value in values.items()}
+        return {key: Score(None if np.isnan(known[key]) else known[key], n) for key, n in self.counts().items()}
 
     def intervals(self, resampling: Resampling) -> dict[Key, tuple[float, float] | None]:
         """The 95 % interval of each value; None with fewer than FEWEST_IMAGES images."""

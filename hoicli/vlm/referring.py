@@ -8,7 +8,6 @@ not part of it: its box was given.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from hoicli.records.parsing import Record
 from hoicli.resampling.weighted import Weights
 from hoicli.shoe.backends import Backend
 from hoicli.shoe.pairs import Pair, pair_of
-from hoicli.vlm.measured import Key, Measured, Score, share
+from hoicli.vlm.measured import Key, Measured, share
 from hoicli.vlm.results import Referring
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
@@ -45,15 +44,12 @@ class Referred(Measured):
     image: Ints
     images: int
 
-    def scores(self) -> dict[Key, Score]:
-        """The mean of each metric over the rows."""
-        return {
-            (name, "full"): Score(math.fsum(values.tolist()) / len(values) if len(values) else None, len(values))
-            for name, values in self.values.items()
-        }
+    def counts(self) -> dict[Key, int]:
+        """The rows, for each metric."""
+        return {(name, "full"): len(values) for name, values in self.values.items()}
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
-        """[R] the same on resampled images; weights [images, R]."""
+        """[R] the mean of each metric over the rows, by how often each image counts."""
         drawn = weights[self.image].astype(np.float64)
         asked = drawn.sum(axis=0)
         return {
