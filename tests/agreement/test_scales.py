@@ -30,21 +30,11 @@ def ratings_of(*rows: dict[str, float], scales: tuple[str, ...] = (), levels: in
 
 
 def test_a_scale_is_brought_to_the_levels() -> None:
-    table = ratings_of({"A": 4, "m": 0.55, "mcos": -1}, {"A": 0, "m": 1, "mcos": 0}, scales=("0,1", "mcos=-1,1"))
-    assert table.raters == ["A", "m", "mcos"]
-    assert table.values.tolist() == [[4, pytest.approx(2.2), 0], [0, 4, 2]]
-    assert table.scales == "0,1+mcos=-1,1"
-
-
-def test_scales_of_several_names() -> None:
-    row = {"A": 4.0, "m1": 1.0, "m2": 2.0, "m3": 1.0}
-    table = ratings_of(row, scales=("m1=0,1", "m2=0,2", "0,5"))
-    assert table.values.tolist() == [[4, 4, 4, pytest.approx(0.8)]]
-
-
-def test_a_scale_of_the_levels_changes_nothing() -> None:
-    rows = ({"A": 4.0, "m": 1.1}, {"A": 0.0, "m": 3.3})
-    np.testing.assert_array_equal(ratings_of(*rows).values, ratings_of(*rows, scales=("0,4",)).values)
+    rows = {"A": 4, "m": 0.55, "m4": 1.1, "mcos": -1}, {"A": 0, "m": 1, "m4": 3.3, "mcos": 0}
+    table = ratings_of(*rows, scales=("0,1", "m4=0,4", "mcos=-1,1"))
+    assert table.raters == ["A", "m", "m4", "mcos"]
+    assert table.values.tolist() == [[4, pytest.approx(2.2), 1.1, 0], [0, 4, 3.3, 2]]
+    assert table.scales == "0,1+m4=0,4+mcos=-1,1"
 
 
 def test_a_metric_tells_the_same_in_any_unit(hoicli: Hoicli, tmp_path: Path) -> None:

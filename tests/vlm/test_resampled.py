@@ -98,16 +98,6 @@ def test_an_interval_needs_two_images() -> None:
         assert any(choices.intervals(RESAMPLING).values()) == (number == 2)
 
 
-def test_a_value_of_0_has_its_interval_there() -> None:
-    image = np.arange(3)
-    ends = Grounded(np.zeros((3, 12), bool), image, np.zeros(3), image, 3).intervals(RESAMPLING)
-    assert ends["AR", "full"] == ends["AR@0.5", "full"] == ends["AR", "small"] == (0.0, 0.0)
-    assert ends["AR", "large"] is None
-    assert Referred({"exact_match": np.zeros(3)}, image, 3).intervals(RESAMPLING) == {
-        ("exact_match", "full"): (0.0, 0.0)
-    }
-
-
 def test_nothing_asked_is_no_value() -> None:
     none = np.zeros(0, np.int64)
     scores = Tallied(none, 0, none, none, none, np.zeros(0), none, none, np.zeros((3, 2, 0))).scores()
