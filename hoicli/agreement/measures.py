@@ -8,11 +8,11 @@ nor on that of raters but for the ties of a vote. A value that is not defined (n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from statistics import NormalDist
+from statistics import NormalDist, fmean, stdev
 
 import numpy as np
 
@@ -45,16 +45,21 @@ def merged_rating(ratings: Floats, rule: str) -> Floats:
     """
     if rule == "mean":
         return mean_rating(ratings)
-    rated = ~np.isnan(ratings)
     if rule == "median":
-        count = rated.sum(axis=1)
-        ordered = np.append(np.sort(ratings, axis=1), np.full((len(ratings), 1), np.nan), axis=1)  # NaN comes last
-        rows = np.arange(len(ratings))
-        median: Floats = (ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2
+        rated = ~np.isnan(ratings).all(axis=1)
+        median = np.full(len(ratings), np.nan)
+        median[rated] = np.nanmedian(ratings[rated], axis=1)
         return median
-    votes = np.stack([(ratings == column[:, np.newaxis]).sum(axis=1) for column in ratings.T], axis=1)
-    winner: Floats = ratings[np.arange(len(ratings)), votes.argmax(axis=1)]  # argmax takes the first of equals
+    winner: Floats = ratings[
+        np.arange(len(ratings)), _votes(ratings).argmax(axis=1)
+    ]  # argmax takes the first of equals
     return winner
+
+
+def _votes(ratings: Floats) -> Ints:
+    """[items, raters] how many gave an item the rating that each rater gave it."""
+    votes: Ints = np.stack([(ratings == column[:, np.newaxis]).sum(axis=1) for column in ratings.T], axis=1)
+    return votes
 
 
 @dataclass(frozen=True)
@@ -93,10 +98,8 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
         found = [value_of(partial(agreement, levels=levels), pair) for pair in pairs]
         items = [int((~np.isnan(pair).any(axis=1)).sum()) for pair in pairs]
         known = [value for value in found if value is not None]
-        mean, spread = mean_of(known), None
-        if mean is not None and len(known) > 1:
-            spread = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1))
-        yield Subsets(size, members, found, items, mean, spread)
+        deviation = stdev(known) if len(known) > 1 else None
+        yield Subsets(size, members, found, items, fmean(known) if known else None, deviation)
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,7 @@ def variability(ratings: Floats) -> Variability:
     if freedom == 0:
         return Variability(None, None, raters, 0)
     squares = np.nansum((ratings - mean_rating(ratings)[:, np.newaxis]) ** 2, axis=1)[several]
-    deviation = math.sqrt(_sum(squares) / freedom)
+    deviation = math.sqrt(math.fsum(squares.tolist()) / freedom)
     return Variability(deviation, standard_error(deviation, raters), raters, int(several.sum()))
 
 
@@ -204,13 +207,9 @@ def majority(ratings: Floats) -> Floats:
 
     The supplement does not say where it puts an item whose most frequent ratings are several; here it has no majority.
     """
-    found = np.full(len(ratings), np.nan)
-    most = np.zeros(len(ratings), dtype=np.int64)
-    for value in np.unique(ratings[~np.isnan(ratings)]):
-        votes = (ratings == value).sum(axis=1)
-        found = np.where(votes > most, value, np.where((votes == most) & (votes > 0), np.nan, found))
-        most = np.maximum(most, votes)
-    return found
+    votes, winner = _votes(ratings), merged_rating(ratings, "majority")
+    rivals = (votes == votes.max(axis=1, keepdims=True)) & (ratings != winner[:, np.newaxis])
+    return np.where(rivals.any(axis=1), np.nan, winner)
 
 
 def votes_by_majority(ratings: Floats, levels: int) -> Iterator[tuple[int | None, int, Ints]]:
@@ -231,13 +230,3 @@ def between_levels(ratings: Floats) -> Bools:
     """[items, raters] the ratings that are no level, such as 2.5."""
     between: Bools = ~np.isnan(ratings) & (ratings != np.floor(ratings))
     return between
-
-
-def mean_of(values: Sequence[float | None]) -> float | None:
-    """The mean of those that are defined."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
-
-
-def _sum(values: Floats) -> float:
-    return math.fsum(values.tolist())

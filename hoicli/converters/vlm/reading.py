@@ -34,7 +34,7 @@ from hoicli.converters.vlm.keys import Named, numbers_of
 from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
 from hoicli.converters.vlm.names import verbs_of
 from hoicli.converters.vlm.placing import AnsweredImage, Placer
-from hoicli.converters.vlm.rows import answer_in, benchmark_of, failure_in, image_named_in, is_answers, rows, task_of
+from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, is_answers, rows, task_of
 from hoicli.errors import DataError, arg
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems
@@ -86,8 +86,8 @@ class _AnswerReader:
             return
         if task := task_of(row):
             if task[0] == "choice":
-                raise DataError(f"no detections, but {benchmark_of(row)}")
-            self._announce_once(f"{benchmark_of(row)}, too, as they are")
+                raise DataError(f"no detections, but {task[1]}")
+            self._announce_once(f"{task[1]}, too, as they are")
         image = self._image(row)
         key, answer = answer_in(row)
         person, other = (numbers_of(row.get(name)) for name in ("person_bbox", "object_bbox"))

@@ -33,13 +33,11 @@ ID_KEYS = ("image_id", "img_id", "custom_id", "id")
 
 def is_answers(source: Source) -> bool:
     """HOI-R1's three lists, or rows with an answer; lines with boxes of their own are records."""
-    if source.kind == "json-lines":
-        return is_row(first_line(source))
-    if source.kind == "json-object":
-        return {"outputs", "gt_paths"} <= source.mapping.keys() or is_row(first_line(source))
-    if source.kind != "json-list":
-        return False
-    return is_row(source.first_item)
+    if source.kind == "json-list":
+        return is_row(source.first_item)
+    if source.kind == "json-object" and {"outputs", "gt_paths"} <= source.mapping.keys():
+        return True
+    return source.kind in ("json-lines", "json-object") and is_row(first_line(source))
 
 
 def first_line(source: Source) -> Any:
@@ -52,10 +50,8 @@ def first_line(source: Source) -> Any:
 
 def is_row(item: Any) -> bool:
     """Whether an item is a row with an answer, not a record or an image of another format."""
-    if (
-        not isinstance(item, dict)
-        or {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"} & item.keys()
-    ):
+    of_others = {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"}
+    if not isinstance(item, dict) or of_others & item.keys():
         return False
     return any(key in item for key in ANSWER_KEYS) and any(key in item for key in (*FILE_KEYS, *ID_KEYS))
 
@@ -129,8 +125,8 @@ def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
     elif {"outputs", "gt_paths"} <= source.mapping.keys():
         yield from _hoi_r1(source, context)
     elif source.mapping:
-        if said := benchmark_of(next(iter(source.mapping.values()))):
-            raise DataError(f"holds {said}", place=source.name)
+        if found := task_of(next(iter(source.mapping.values()))):
+            raise DataError(f"holds {found[1]}", place=source.name)
         for name, value in source.mapping.items():
             yield f"{source.name}: {name[:80]}", {"file_name": name, "response": value, "of_map": True}
     else:
@@ -140,26 +136,22 @@ def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
 def task_of(item: Any) -> tuple[str, str] | None:
     """The task of `hoicli vlm-eval` that a row, or the value of a file name, is saved for, and what it is to its
     benchmark; None for anything else."""
-    for task, what, keys in _BENCHMARKS:
-        if isinstance(item, dict) and any(each <= item.keys() for each in keys):
-            return task, what
-    return None
+    found = (
+        (task, f"{what}: hoicli vlm-eval reads them")
+        for task, what, keys in _BENCHMARKS
+        if isinstance(item, dict) and any(each <= item.keys() for each in keys)
+    )
+    return next(found, None)
 
 
 def task_in(source: Source) -> str | None:
-    """The same of a file, by its first line, value, or row of a list in it: the task alone."""
+    """The task that a file is saved for, by its first line, value, or row of a list in it."""
     return next((found[0] for found in map(task_of, _first_values(source)) if found), None)
 
 
-def benchmark_of(item: Any) -> str:
-    """What an item of another benchmark is, and the command that reads it; "" for anything else."""
-    found = task_of(item)
-    return f"{found[1]}: hoicli vlm-eval reads them" if found else ""
-
-
 def benchmark_in(source: Source) -> str:
-    """The same of a file in no format that `convert` reads."""
-    return next(filter(None, map(benchmark_of, _first_values(source))), "")
+    """What a file in no format that `convert` reads is to its benchmark; "" for none."""
+    return next((found[1] for found in map(task_of, _first_values(source)) if found), "")
 
 
 def _first_values(source: Source) -> Iterator[Any]:
@@ -213,14 +205,14 @@ def _content(answer: Any) -> Any:
     """The text of an answer in a chat completion or a batch's response; anything else unchanged."""
     for _ in range(6):
         if isinstance(answer, dict):
-            key = next((key for key in ("body", "choices", "message", "content") if key in answer), None)
-            if key is None:
-                return answer
-            answer = answer[key]
+            keys: tuple[str, ...] = ("body", "choices", "message", "content")
+            holder = answer
         elif isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], dict):
-            if not {"message", "text", "generated_text"} & answer[0].keys():
-                return answer
-            answer = answer[0].get("message", answer[0].get("text", answer[0].get("generated_text")))
+            keys, holder = ("message", "text", "generated_text"), answer[0]
         else:
             return answer
+        key = next((key for key in keys if key in holder), None)
+        if key is None:
+            return answer
+        answer = holder[key]
     return answer
