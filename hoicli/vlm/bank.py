@@ -190,15 +190,21 @@ def _texts(body: Mapping[str, Any], key: str, name: str) -> tuple[str, ...]:
     return tuple(value)
 
 
+def box_of(value: Any, field: str) -> tuple[float, ...]:
+    """The numbers of a box; raises `DataError` for anything else."""
+    if not isinstance(value, list) or len(value) != 4 or not all(map(is_number, value)):
+        raise DataError(f"{short(value)} is no box; a box is [x1, y1, x2, y2] in pixels", field=field)
+    return tuple(map(float, value))
+
+
 def _box(boxes: Mapping[str, Any], key: str, field: str) -> tuple[float, ...] | None:
-    box = boxes.get(key)
-    if box is None:
+    if boxes.get(key) is None:
         return None
-    if not isinstance(box, list) or len(box) != 4 or not all(map(is_number, box)):
-        raise DataError(f"{short(box)} is no box; a box is [x1, y1, x2, y2] in pixels", field=field)
+    box = box_of(boxes[key], field)
     if box[2] < box[0] or box[3] < box[1]:
-        raise DataError(f"{short(box)}: x2 or y2 is before x1 or y1; a box is [x1, y1, x2, y2]", field=field)
-    return tuple(map(float, box))
+        problem = f"{short(boxes[key])}: x2 or y2 is before x1 or y1"
+        raise DataError(f"{problem}; a box is [x1, y1, x2, y2]", field=field)
+    return box
 
 
 def _setting(questions: Sequence[Question], name: str, said: str | None) -> str:

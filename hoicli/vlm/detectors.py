@@ -20,7 +20,7 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools
 from hoicli.records.parsing import Record, is_number, json_type, short
-from hoicli.vlm.bank import BETWEEN, FIRST, Bank, Class, Question, class_of
+from hoicli.vlm.bank import BETWEEN, FIRST, Bank, Class, Question, box_of, class_of
 
 LEAST_IOU = 0.5
 """A box has to overlap by more."""
@@ -100,8 +100,7 @@ def of_dump(entry: Any) -> Detected:
         lists.append(value)
     for key in DUMP_KEYS[:2]:
         for at, box in enumerate(entry[key]):
-            if not isinstance(box, list) or len(box) != 4 or not all(map(is_number, box)):
-                raise DataError(f"{short(box)} is no box; a box is [x1, y1, x2, y2]", field=f"{key}[{at}]")
+            box_of(box, f"{key}[{at}]")
     for at, score in enumerate(entry["ho_scores"]):
         if not is_number(score):
             raise DataError(f"{short(score)} is no finite number", field=f"ho_scores[{at}]")

@@ -23,6 +23,7 @@ from hoicli.records.boxes import iou
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats
 from hoicli.records.parsing import is_number, short
+from hoicli.vlm.bank import box_of
 
 TRUTH_KEYS = ("gt_pairs", "ground_truth_pairs")
 FOUND_KEYS = ("predicted_pairs", "pred_pairs", "pairs")
@@ -232,9 +233,7 @@ def _pair(pair: Any, field: str) -> Pair | None:
         box = pair.get(name)
         if box is None or box == []:
             return None
-        if not isinstance(box, list) or len(box) != 4 or not all(map(is_number, box)):
-            raise DataError(f"{short(box)} is no box; a box is [x1, y1, x2, y2]", field=f"{field}.{name}")
-        boxes.append(tuple(map(float, box)))
+        boxes.append(box_of(box, f"{field}.{name}"))
     return boxes[0], boxes[1]
 
 
