@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -259,15 +260,23 @@ def _detections(
     source: Source, form: str, opening: Opening, policy: ErrorPolicy
 ) -> Iterator[tuple[str, str, Detected]]:
     """(place, image, predictions) of every image of a detector's output."""
+    unread: Iterable[tuple[str, Callable[[], tuple[str, Detected]]]]
     if form == "dump":
-        for file_name, entry in source.mapping.items():
-            place = f"{source.name}: {str(file_name)[:80]}"
-            yield from _sound(lambda: (image_id_of(str(file_name)), of_dump(entry)), place, policy)  # noqa: B023
-        return
-    foreign = form == "foreign"
-    lines = Stream([source.path], "predictions", opening.predictions) if foreign else lines_of(source)
-    for line in lines:
-        yield from _sound(lambda: _of_line(line), line.place, policy)  # noqa: B023
+        images = source.mapping.items()
+        unread = ((f"{source.name}: {str(name)[:80]}", partial(_of_entry, name, entry)) for name, entry in images)
+    else:
+        foreign = form == "foreign"
+        lines = Stream([source.path], "predictions", opening.predictions) if foreign else lines_of(source)
+        unread = ((line.place, partial(_of_line, line)) for line in lines)
+    for place, read in unread:
+        try:
+            yield place, *read()
+        except DataError as error:
+            policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
+
+
+def _of_entry(file_name: Any, entry: Any) -> tuple[str, Detected]:
+    return image_id_of(str(file_name)), of_dump(entry)
 
 
 def _of_line(line: Line) -> tuple[str, Detected]:
@@ -278,12 +287,3 @@ def _of_line(line: Line) -> tuple[str, Detected]:
     for problem in problems(record, None, scored=True):
         raise problem.error(line.place)
     return str(record["image_id"]), of_record(record)
-
-
-def _sound(
-    read: Callable[[], tuple[str, Detected]], place: str, policy: ErrorPolicy
-) -> Iterator[tuple[str, str, Detected]]:
-    try:
-        yield place, *read()
-    except DataError as error:
-        policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))

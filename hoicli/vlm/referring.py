@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -89,9 +89,10 @@ class Phrases:
 
     def _compared(self, truth: str, found: str) -> tuple[str, list[str]] | None:
         """(sense of the true verb, senses the predicted one may have); None where spelling decides."""
-        sense, pool = self._sense()(truth), candidates(found, "v") if found.strip() and not _denies(found) else []
+        sense, pool = self._sense(truth), candidates(found, "v") if found.strip() and not _denies(found) else []
         return (sense, pool) if sense is not None and pool and _plain(truth) != _plain(found) else None
 
+    @cached_property
     def _sense(self) -> Callable[[str], str | None]:
         return _first_sense if self.dataset is None else _sense_in(self.dataset)
 
@@ -117,7 +118,7 @@ class Phrases:
             if compared is None:
                 similar[truth, found] = float(_plain(truth) == _plain(found))
                 if not similar[truth, found] and found.strip():
-                    senseless.append(truth if self._sense()(truth) is None else found)
+                    senseless.append(truth if self._sense(truth) is None else found)
                 continue
             sense, pool = compared
             values = [1.0 if other == sense else rated[pair_of("v", sense, other)] or 0.0 for other in pool]
@@ -133,7 +134,7 @@ class Phrases:
 
 def _denies(phrase: str) -> bool:
     """Whether a phrase says what a pair does not do: `never riding` is no riding."""
-    return normalise(phrase) != "no_interaction" and denies(re.findall(r"[\w'\u2019]+", phrase.lower()))
+    return normalise(phrase) != "no_interaction" and denies(re.findall(r"\w+(?:['\u2019]\w+)*", phrase.lower()))
 
 
 @cache
