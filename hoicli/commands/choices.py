@@ -96,12 +96,16 @@ def vocabularies() -> list[Any]:
 
 def readable_formats() -> list[tuple[str, str]]:
     """What `convert --from` takes."""
-    return [(row.name, row.description) for row in table("converters.formats:FORMATS").values() if row.reads]
+    from hoicli.converters.formats import offered
+
+    return offered(written=False)
 
 
 def writable_formats() -> list[tuple[str, str]]:
     """What `convert --to` takes."""
-    return [(row.name, row.description) for row in table("converters.formats:FORMATS").values() if row.writes]
+    from hoicli.converters.formats import offered
+
+    return offered(written=True)
 
 
 def coords() -> list[str]:

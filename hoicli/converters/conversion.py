@@ -12,7 +12,7 @@ from operator import itemgetter
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, check_format_options, guarded
 from hoicli.converters.evidence import SAMPLE, doubt
-from hoicli.converters.formats import FORMATS, Format, converter, detect
+from hoicli.converters.formats import FORMATS, Format, detect
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.inputs import parts_of
 from hoicli.io.messages import note
@@ -36,7 +36,12 @@ class Conversion:
         `fixed`: the records are for work in the context's vocabulary, so that a format of another dataset is refused.
         """
         self._context = context
-        self._format = source_format
+        self._row = None if source_format is None else FORMATS[source_format]
+        self._target = FORMATS[context.target] if context.target else None
+        if self._row and not self._row.reads:
+            raise UsageError(f"{arg('from_', source_format)}: it is only written")
+        if self._target and not self._target.writes:
+            raise UsageError(f"{arg('to', context.target)}: it is only read")
         self._dataset = dataset
         self._fixed = fixed
         self._read: list[str] = []
@@ -137,107 +142,104 @@ class Conversion:
         sources = [Source(part) for path in paths for part in parts_of(path)]
         while sources:
             source = sources.pop(0)
-            name = self._format or guarded(partial(detect, source), source)
-            self._context.format = name
-            self._settle_kind(name, source)
-            self._settle_dataset(name, source)
-            self._context.open_names = self._dataset is None and self._names_stated(name)
-            self._check_numbering(name)
-            if name != "vlm":
-                check_format_options(name, of_answers=self._context.of_answers, of_logits={None})
-            if FORMATS[name].joint:
+            row = self._row or FORMATS[guarded(partial(detect, source), source)]
+            self._context.format = row.name
+            self._settle_kind(row, source)
+            self._settle_dataset(row, source)
+            self._context.open_names = self._dataset is None and self._names_stated(row)
+            self._check_numbering(row)
+            if row.name != "vlm":
+                check_format_options(row.name, of_answers=self._context.of_answers, of_logits={None})
+            if row.joint:
                 source.companions, sources = sources, []
-            self._read.append(f"{source.name} as {name} ({FORMATS[name].holds})")
-            records = self._shown(name, source, converter(name).read(source, self._context))
+            owner = f" of {row.owner}" if row.owner else ""
+            self._read.append(f"{source.name} as {row.name}{owner} ({row.holds})")
+            records = self._shown(row, source, row.converter.read(source, self._context))
             while (record := guarded(partial(next, records, None), source)) is not None:
                 yield source.name, record
 
-    def _settle_kind(self, name: str, source: Source) -> None:
+    def _settle_kind(self, row: Format, source: Source) -> None:
         """Raises `DataError` for predictions after ground truth, or the other way round: one file cannot hold both."""
-        holds = FORMATS[name].holds
-        if self._holds and holds != self._holds:
-            problem = f"holds {holds} ({name}), and the path before it {self._holds}; convert them one at a time"
+        if self._holds and row.holds != self._holds:
+            problem = (
+                f"holds {row.holds} ({row.name}), and the path before it {self._holds}; convert them one at a time"
+            )
             raise DataError(problem, place=source.name)
-        self._holds = holds
+        self._holds = row.holds
 
-    def _settle_dataset(self, name: str, source: Source) -> None:
+    def _settle_dataset(self, row: Format, source: Source) -> None:
         """Set the dataset if the format, read or written, belongs to one dataset only. Raises `DataError` if --dataset
         names another, or if the written format cannot hold this dataset."""
-        context, target = self._context, FORMATS.get(self._context.target)
+        context, target = self._context, self._target
         written = target.dataset if target else ""
-        dataset = FORMATS[name].dataset or ("" if self._dataset else written)
-        takes_any = context.vocabulary.own and not context.vocabulary.roles and bool(FORMATS[name].numbers)
-        takes_any = takes_any or _fits(FORMATS[name], context.vocabulary)
-        if dataset and dataset != context.vocabulary.name and not takes_any:
+        dataset = row.dataset or ("" if self._dataset else written)
+        if dataset not in ("", context.vocabulary.name) and not _takes(row, context.vocabulary):
+            of = f"is of {dataset} ({row.name}), not"
             if self._fixed:
-                problem = f"is of {dataset} ({name}), not of {context.vocabulary.name}: {arg('dataset', dataset)}"
-                raise DataError(problem, place=source.name)
+                raise DataError(f"{of} of {context.vocabulary.name}: {arg('dataset', dataset)}", place=source.name)
             if self._dataset is not None:
-                problem = (
-                    f"is of {dataset} ({name}), not {self._dataset}; leave {arg('dataset')} out, or choose with "
-                    f"{arg('from_')}"
-                )
-                raise DataError(problem, place=source.name)
+                advice = f"leave {arg('dataset')} out, or choose with {arg('from_')}"
+                raise DataError(f"{of} {self._dataset}; {advice}", place=source.name)
             context.vocabulary = load(dataset)
-        if target and written != context.vocabulary.name and (written or context.vocabulary.roles):
-            own = {context.vocabulary.name} if context.vocabulary.roles else {context.vocabulary.name, ""}
-            fitting = [row.name for row in FORMATS.values() if row.writes and row.dataset in own]
-            hint = f"choose {', '.join(fitting)}"
-            problem = f"is of {context.vocabulary.name}, which {arg('to', target.name)} cannot hold; {hint}"
+        known = context.vocabulary
+        if target and written != known.name and (written or known.roles):
+            own = {known.name} if known.roles else {known.name, ""}
+            fitting = ", ".join(each.name for each in FORMATS.values() if each.writes and each.dataset in own)
+            problem = f"is of {known.name}, which {arg('to', target.name)} cannot hold; choose {fitting}"
             raise DataError(problem, place=source.name)
 
-    def _names_stated(self, name: str) -> bool:
+    def _names_stated(self, row: Format) -> bool:
         """Whether the format that is read or written states names, and the other does so or is records."""
-        stated = {FORMATS[each].named for each in (name, self._context.target) if each not in ("", "records")}
-        return stated == {True}
+        return {each.named for each in (row, self._target) if each and each.name != "records"} == {True}
 
-    def _unproven(self, name: str) -> bool:
+    def _unproven(self, row: Format) -> bool:
         """Whether only the records can show that the file's numbers are the dataset's: without --dataset, or with a
         dataset of the user's that does not say what its numbers mean."""
-        vocabulary, kinds = self._context.vocabulary, FORMATS[name].numbers
-        if self._dataset is None:
-            return True
-        said = {"verbs": self._context.verb_base, "objects": self._context.object_order}
-        told = {*vocabulary.numbering, *(kind for kind, value in said.items() if value is not None)}
-        return vocabulary.own and "verbs" in kinds and not kinds <= told
+        context, vocabulary = self._context, self._context.vocabulary
+        if vocabulary.roles or row.numbers.isdisjoint({"verbs", "interactions"}):
+            return False
+        told = {*vocabulary.numbering}
+        told |= {"verbs"} if context.verb_base is not None else set()
+        told |= {"objects"} if context.object_order is not None else set()
+        return self._dataset is None or (vocabulary.own and "verbs" in row.numbers and not row.numbers <= told)
 
-    def _shown(self, name: str, source: Source, records: Iterator[Record]) -> Iterator[Record]:
+    def _shown(self, row: Format, source: Source, records: Iterator[Record]) -> Iterator[Record]:
         """The records, after a check of the first ones that the file's numbers are the dataset's, if that is
         `_unproven`. Raises `DataError` if they are not."""
-        row, vocabulary = FORMATS[name], self._context.vocabulary
-        if self._unproven(name) and not vocabulary.roles and not row.numbers.isdisjoint({"verbs", "interactions"}):
-            first: list[Record] = []
-            broken: DataError | None = None
-            try:
-                for record in islice(records, SAMPLE):
-                    first.append(record)  # noqa: PERF402 (keep the records before a broken one)
-            except DataError as error:
-                broken = error
-            found = doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair="verbs" in row.numbers)
-            if found:
-                options = (
-                    f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})"
-                    if "verbs" in row.numbers
-                    else ""
-                )
-                doubts = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')}){options}"
-                fix = f"{arg('dataset', vocabulary.name)} takes them as they are"
-                if vocabulary.own:
-                    fix = f"say what a number means in {vocabulary.path} (numbering)"
-                raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
-            yield from first
-            if broken is not None:
-                raise broken
+        vocabulary = self._context.vocabulary
+        if not self._unproven(row):
+            yield from records
+            return
+        first: list[Record] = []
+        broken: DataError | None = None
+        try:
+            for record in islice(records, SAMPLE):
+                first.append(record)  # noqa: PERF402 (keep the records before a broken one)
+        except DataError as error:
+            broken = error
+        by_pair = "verbs" in row.numbers
+        if found := doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair):
+            counted = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""
+            doubts = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')}){counted}"
+            fix = f"{arg('dataset', vocabulary.name)} takes them as they are"
+            if vocabulary.own:
+                fix = f"say what a number means in {vocabulary.path} (numbering)"
+            raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
+        yield from first
+        if broken is not None:
+            raise broken
         yield from records
 
-    def _check_numbering(self, name: str) -> None:
+    def _check_numbering(self, row: Format) -> None:
         """Raises `UsageError` for an option about numbers if the format has names, or numbers of another kind."""
-        said = {"verb_base": self._context.verb_base, "object_order": self._context.object_order}
-        for (option, value), kind in zip(said.items(), ("verbs", "objects"), strict=True):
-            if value is not None and kind not in FORMATS[name].numbers:
-                numbered = ", ".join(row.name for row in FORMATS.values() if kind in row.numbers)
-                why = "holds names: convert the file it was made from" if name == "records" else f"numbers no {kind} so"
-                raise UsageError(f"{arg(option, value)}: {name} {why}; it is for {numbered}")
+        context = self._context
+        said = (("verb_base", context.verb_base, "verbs"), ("object_order", context.object_order, "objects"))
+        for option, value, kind in said:
+            if value is not None and kind not in row.numbers:
+                numbered = ", ".join(each.name for each in FORMATS.values() if kind in each.numbers)
+                own = row.name == "records"
+                why = "holds names: convert the file it was made from" if own else f"numbers no {kind} so"
+                raise UsageError(f"{arg(option, value)}: {row.name} {why}; it is for {numbered}")
 
     def _check(self, record: Record, place: str) -> None:
         if _plainly_sound(record):
@@ -248,10 +250,14 @@ class Conversion:
             raise found.error(place)
 
 
-def _fits(row: Format, vocabulary: Vocabulary) -> bool:
+def _takes(row: Format, vocabulary: Vocabulary) -> bool:
     """Whether a format of one dataset can hold another: the file numbers verbs and objects, and the other dataset says
     what the numbers mean, or has the same verbs, objects and interactions."""
-    if not row.dataset or not row.reads or vocabulary.roles:
+    if vocabulary.roles:
+        return False
+    if vocabulary.own and row.numbers:
+        return True
+    if not row.dataset or not row.reads:
         return False
     own = load(row.dataset)
     if (own.verbs, own.objects, own.interactions) == (vocabulary.verbs, vocabulary.objects, vocabulary.interactions):

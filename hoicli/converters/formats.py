@@ -50,6 +50,11 @@ class Format:
     named: bool = False
     owner: str = ""
 
+    @property
+    def converter(self) -> Converter:
+        """Its module."""
+        return cast("Converter", import_module(self.module))
+
 
 def _format(name: str, module: str, holds: str, dataset: str, traits: str, signs: str, description: str) -> Format:
     """A row of the table. Trait "writes": the format is read and written; "write-only": it is only written."""
@@ -178,7 +183,7 @@ class Converter(Protocol):
 
 def converter(name: str) -> Converter:
     """The module of a format."""
-    return cast("Converter", import_module(FORMATS[name].module))
+    return FORMATS[name].converter
 
 
 def detect(source: Source) -> str:

@@ -2,5 +2,6 @@
 
 `python -m tests.foreign` writes fixtures/foreign/ anew from fixtures/gt.jsonl and fixtures/predictions.jsonl; the
 tests convert each file back and compare. A module has FILE, the name it writes below fixtures/foreign/, and
-make(truth, predictions, path).
+make(truth, predictions, path). With FORMAT, its name, and KIND, a key of tests.hostile.mutations.STRUCTURE, the format
+is also attacked.
 """

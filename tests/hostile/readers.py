@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
+import tests.foreign
 from tests.support.project import FIXTURES
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -684,5 +687,11 @@ READERS: list[Reader] = [
         _both(f"compare --bootstrap 10 --name a,b --gt IN {PREDICTIONS} {PREDICTIONS_B} -o OUT"),
     ),
 ]
+
+# A format whose fixture has a maker with FORMAT and KIND is attacked without a row here.
+for _module in iter_modules(tests.foreign.__path__):
+    _maker = import_module(f"tests.foreign.{_module.name}")
+    if getattr(_maker, "FORMAT", None):
+        READERS.append(_convert(_maker.FORMAT, FOREIGN / _maker.FILE, _maker.KIND))
 
 BY_NAME = {reader.name: reader for reader in READERS}

@@ -1,0 +1,87 @@
+"""Formats of other packages: an entry point in hoicli.formats, imported where it is named."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.support.project import FIXTURES, Hoicli
+
+MODULE = """
+from hoicli.converters.formats import Format
+
+ROW = Format("triplets", __name__, "predictions", "verb and object, a line", dataset="hico", writes=True)
+
+def read(source, context):
+    def build(line):
+        verb, label, score = line.split()
+        hoi = {"subject": 0, "object": 1, "verb": verb, "score": float(score)}
+        image = {"image_id": "HICO_test2015_00000001", "boxes": [[0, 0, 1, 1]] * 2}
+        return {**image, "labels": ["person", label], "hois": [hoi]}
+
+    lines = source.data.decode().splitlines()
+    yield from context.each(((f"line {number}", line) for number, line in enumerate(lines, start=1)), build, source)
+
+def write(records, path, context):
+    with open(path, "w") as file:
+        for record in records:
+            for hoi in record["hois"]:
+                print(hoi["verb"], record["labels"][hoi["object"]], hoi["score"], file=file)
+"""
+
+
+@pytest.fixture
+def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A package with the format `triplets`; the name of its module."""
+    name = f"hoi_{abs(hash(str(tmp_path)))}"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = []
+    for what in ("ROW", "read"):
+        entry = EntryPoint("triplets" if what == "ROW" else "no-row", f"{name}:{what}", "hoicli.formats")
+        vars(entry)["dist"] = SimpleNamespace(name="hoi-triplets", version="1.2")
+        entries.append(entry)
+
+    def entry_points(*, group: str, name: str | None = None) -> list[Any]:
+        return [entry for entry in entries if entry.group == group and name in (None, entry.name)]
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    return name
+
+
+def test_it_is_read_and_written_by_its_name(added: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    dump = tmp_path / "dump.txt"
+    dump.write_text("sit_on bench 0.5\n")
+    result = hoicli("convert", "--from", "triplets", dump)
+    assert result.code == 0, result.err
+    assert orjson.loads(result.out)["labels"] == ["person", "bench"]
+    assert "as triplets of hoi-triplets@1.2 (predictions): 1 images" in result.err
+    assert hoicli("eval", "--gt", FIXTURES / "gt.jsonl", "--from", "triplets", dump).code == 0
+    assert hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "triplets", "-o", tmp_path / "back.txt").code == 0
+    assert len((tmp_path / "back.txt").read_text().split()) > 3
+
+
+def test_nothing_of_it_is_imported_where_it_is_not_named(added: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    (tmp_path / "dump.txt").write_text("sit_on bench 0.5\n")
+    assert hoicli("convert", tmp_path / "dump.txt").code == 1
+    assert hoicli("convert", "--from", "ppdm", FIXTURES / "foreign/predictions_ppdm.json").code == 0
+    refused = hoicli("convert", "--from", "unknown", tmp_path / "dump.txt")
+    assert (refused.code, "triplets" in refused.err) == (2, True)
+    assert added not in sys.modules
+
+
+def test_what_is_refused(added: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    (tmp_path / "dump.txt").write_text("sit_on bench much\n")
+    broken = hoicli("convert", "--from", "triplets", tmp_path / "dump.txt")
+    assert (broken.code, "dump.txt: line 1: is not shaped as expected" in broken.err) == (1, True)
+    other = hoicli("convert", "--from", "triplets", "--dataset", "vcoco", tmp_path / "dump.txt")
+    assert (other.code, "is of hico (triplets), not vcoco" in other.err) == (1, True)
+    no_row = hoicli("convert", "--from", "no-row", tmp_path / "dump.txt")
+    assert (no_row.code, "not a hoicli.converters.formats.Format" in no_row.err) == (2, True)
