@@ -127,7 +127,7 @@ def convert(
         None,
         "--activation NAME",
         "The function that makes scores of logits: sigmoid (default) or softmax.",
-        offer="converters.names:ACTIVATIONS",
+        offer="converters.numbers:ACTIVATIONS",
         panel=LOGITS,
     ),
     power: float | None = option(
@@ -138,7 +138,7 @@ def convert(
         None,
         "--box-scores NAME",
         "What box_scores are: logits or probabilities (default: their range tells).",
-        offer="converters.names:BOX_SCORES",
+        offer="converters.numbers:BOX_SCORES",
         panel=LOGITS,
     ),
     box_nms: float | None = option(

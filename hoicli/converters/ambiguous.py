@@ -18,12 +18,9 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, image_record
-from hoicli.converters.numbers import finite, shown
+from hoicli.converters.numbers import shown, table
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
-
-SIDES = 8
-"""Numbers of a pair: the human's box and the object's."""
 
 
 def sniff(source: Source) -> bool:
@@ -52,8 +49,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         )
 
     def build(name: str) -> Record:
-        table, hois = tables[name]
-        return image_record(name, table.boxes, table.labels, hois)
+        boxes, hois = tables[name]
+        return image_record(name, boxes.boxes, boxes.labels, hois)
 
     yield from context.each(((f": {name}", name) for name in tables), build, source)
 
@@ -67,10 +64,5 @@ def _gather(item: Any, where: str, context: Context, tables: dict[str, tuple[Box
         field = f"{where}.data[{shown(name)}]"
         if type(name) is not str:
             raise DataError("is no file name", field=field)
-        listed = rows.tolist() if hasattr(rows, "tolist") else rows
-        if not isinstance(listed, list) or not all(isinstance(row, list) and len(row) == SIDES for row in listed):
-            raise DataError("are no rows of 8 numbers, the human's box and the object's", field=field)
-        table, hois = tables.setdefault(name, (BoxTable(context.subject), []))
-        for index, row in enumerate(listed):
-            numbers = [finite(side, f"{field}[{index}]") for side in row]
-            hois.append({**table.pair(numbers[:4], numbers[4:], label), "verb": verb})
+        boxes, hois = tables.setdefault(name, (BoxTable(context.subject), []))
+        hois += [{**boxes.pair(row[:4], row[4:], label), "verb": verb} for row in table(rows, (), field)]

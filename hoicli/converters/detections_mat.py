@@ -16,12 +16,16 @@ come in HOI order, then in the order of their cell; equal boxes of one label are
 that is not K x 9 or holds a NaN stops the run, or is left out and counted (`--on-error skip`); a problem of the files
 themselves always stops it. Single and double precision are read exactly. Only one file is open at a time.
 
-Written by fredzzhang/upt and fredzzhang/pvic (utils.py), here by `detections_writing`; read by ywchao/ho-rcnn
-(evaluation/).
+Writing (`--to mat -o DIR`) gives the folder whole or not at all, and the same records always give the same bytes.
+Columns are in the order of `--image-list`, else of the HICO-DET test list if it has all images. The format cannot hold
+these, which are left out and counted: verb scores, boxes that no triplet uses, triplets beyond the 600 interactions and
+those whose subject is no person. Read by ywchao/ho-rcnn (evaluation/).
 """
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,21 +35,27 @@ from numpy.typing import NDArray
 
 from hoicli.converters.containers.matfile import Numbers, load, variables
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.detections_writing import AS_THEY_ARE, VARIABLE, file_name
-from hoicli.converters.detections_writing import write as write
-from hoicli.errors import DataError, arg
+from hoicli.converters.context import VERB_SCORES, BoxTable, Context, require_scores
+from hoicli.converters.imagelist import images_by_position
+from hoicli.errors import DataError, UsageError, arg
+from hoicli.io.destinations import check_new_folder
 from hoicli.io.inputs import open_input
+from hoicli.io.outputs import atomic_folder
 from hoicli.io.progress import Progress
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
+VARIABLE = "all_boxes"
 WIDTH = 9
 """Numbers in a row: two boxes and a score."""
 
 FLAT_WIDTH = 5
 """Columns of the flat rows that GEN-VLKT's and PPDM's scripts save under the same names: boxes, image, row, score."""
+
+OUTSIDE = "triplets outside the 600 interactions"
+NOT_PERSON = "triplets whose subject is no person"
+UNUSED = "boxes that no triplet uses"
 
 
 class _Rows(NamedTuple):
@@ -54,6 +64,11 @@ class _Rows(NamedTuple):
     rows: NDArray[Any]
     interactions: NDArray[np.int16]
     start: list[int]
+
+
+def file_name(index: int) -> str:
+    """The file of an object, by its 0-based place in COCO's order."""
+    return f"detections_{index + 1:02d}.mat"
 
 
 def sniff(source: Source) -> bool:
@@ -70,7 +85,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     vocabulary = context.vocabulary
     paths = _paths(source, vocabulary)
     columns = _columns(paths, vocabulary)
-    images = _image_order(columns, source, context)
+    images = images_by_position(columns, "columns", source, context)
     rows_of = [vocabulary.interactions_of(name) for name in vocabulary.objects]
     tables = []
     with Progress(source.name, total=len(paths), unit="file") as progress:
@@ -167,24 +182,6 @@ def _shape(path: Path) -> tuple[int, int]:
     return rows, columns
 
 
-def _image_order(columns: int, source: Source, context: Context) -> Sequence[str]:
-    """The image of each column; a note says where the list comes from. Raises `DataError` if the counts disagree."""
-    given = context.images
-    images = context.vocabulary.test_images if given is None else given
-    if columns != len(images):
-        known = "the HICO-DET test list" if given is None else arg("image_list")
-        fix = (
-            f"say which images these are with {arg('image_list')} (ground truth in the same order, or a list of names)"
-            if given is None
-            else "columns are images by position, so give the list the files were made from"
-        )
-        raise DataError(f"{columns:,} columns, but {known} has {len(images):,}; {fix}", place=source.name)
-    joined = f"HICO-DET test images by position ({arg('image_list')} for others)"
-    joined = joined if given is None else f"images of {arg('image_list')} by position"
-    context.announce(f"{source.name}: columns joined with the {columns:,} {joined}")
-    return images
-
-
 def _read_file(path: Path, interactions: list[int], images: Sequence[str], context: Context) -> _Rows:
     """The detections of one object. Errors of bad cells and rows go to the policy, with MATLAB's name of the cell."""
     cells: list[Any] = load(Source(str(path)), VARIABLE).items
@@ -237,3 +234,114 @@ def _record(image_id: str, rows: Iterable[tuple[int, list[float]]], vocabulary: 
         verb, label = vocabulary.interactions[interaction]
         hois.append({**table.pair(row[:4], row[4:8], label), "verb": verb, "score": row[8]})
     return {"image_id": image_id, "boxes": table.boxes, "labels": table.labels, "hois": hois}
+
+
+# Writing
+
+
+def write(records: Iterable[Record], path: str, context: Context) -> None:
+    """Write the folder `path`, which is new or empty. Raises `UsageError` for another `path` and if the column order is
+    unknown, `DataError` for an image that is not in `--image-list`, a triplet without a score, and if only some records
+    have the caveat `last_pixels`."""
+    vocabulary = context.vocabulary
+    known = None if context.images is None else set(context.images)
+    cells: list[dict[str, bytes]] = [{} for _ in vocabulary.interactions]
+    found = set()
+    last_pixels: dict[bool, str] = {}
+    check_new_folder(path, "-o")
+    with atomic_folder(path) as folder:
+        for record in records:
+            image_id = str(record["image_id"])
+            if known is not None and image_id not in known:
+                problem = f"is not among the images of {arg('image_list')}; give the ground truth of all images"
+                raise DataError(problem, place=f"image {image_id}", field="image_id")
+            found.add(image_id)
+            if record["hois"]:
+                last_pixels.setdefault(LAST_PIXELS in (record.get("caveats") or ()), image_id)
+            for interaction, rows in _held(record, context).items():
+                cells[interaction][image_id] = _cell(np.array(rows, dtype="<f8"))
+        if len(last_pixels) > 1:
+            problem = f"has the caveat {LAST_PIXELS}, which image {last_pixels[False]} has not; write them as two sets"
+            raise DataError(problem, place=f"image {last_pixels[True]}", field="caveats")
+        text = OF_LAST_PIXELS if True in last_pixels else AS_THEY_ARE
+        columns = _column_order(found, context)
+        with Progress(path, total=len(vocabulary.objects), unit="file") as progress:
+            for index, name in enumerate(vocabulary.objects):
+                rows_of = [cells[interaction] for interaction in vocabulary.interactions_of(name)]
+                (folder / file_name(index)).write_bytes(_matlab_file(rows_of, columns, text))
+                progress.advance()
+
+
+def _held(record: Record, context: Context) -> dict[int, list[list[float]]]:
+    """Interaction id -> rows of a record; what the format cannot hold is counted."""
+    require_scores(record, "mat")
+    boxes, labels, ids = record["boxes"], record["labels"], context.vocabulary.interaction_ids
+    held: dict[int, list[list[float]]] = {}
+    unused = set(range(len(boxes)))
+    for index, hoi in enumerate(record["hois"]):
+        place = f"image {record['image_id']}: hois[{index}]"
+        subject, object_ = hoi["subject"], hoi["object"]
+        unused -= {subject, object_}
+        interaction = ids.get((hoi["verb"], labels[object_]))
+        if interaction is None:
+            context.drop(OUTSIDE, place)
+        elif labels[subject] != SUBJECT:
+            context.drop(NOT_PERSON, place)
+        else:
+            held.setdefault(interaction, []).append([*boxes[subject], *boxes[object_], hoi["score"]])
+            if "verb_score" in hoi:
+                context.drop(VERB_SCORES, place)
+    if unused:
+        context.drop(UNUSED, f"image {record['image_id']}: boxes[{min(unused)}]", len(unused))
+    return held
+
+
+def _column_order(found: set[str], context: Context) -> dict[str, int]:
+    """Image id -> column."""
+    if context.images is not None:
+        columns = {image_id: column for column, image_id in enumerate(context.images)}
+        if len(columns) != len(context.images):
+            raise DataError("names an image twice; a column is one image", place=arg("image_list"))
+        return columns
+    images = context.vocabulary.test_images
+    others = found.difference(images)
+    if others:
+        raise UsageError(
+            f"{arg('to', 'mat')}: columns are images by position, and {min(others)} is no HICO-DET test image; "
+            f"give all images in order with {arg('image_list')}"
+        )
+    context.announce(
+        f"columns are the {len(images):,} HICO-DET test images in their order ({arg('image_list')} for others)"
+    )
+    return {image_id: column for column, image_id in enumerate(images)}
+
+
+# MATLAB 5 files. SciPy's writer takes ten times as long for six million mostly empty cells, and writes the time into
+# the file; tests compare these bytes with SciPy's.
+
+MATRIX, COMPRESSED, UINT32, INT32, INT8, DOUBLE = 14, 15, 6, 5, 1, 9
+CELL_CLASS, DOUBLE_CLASS = 1, 6
+WRITER = b"MATLAB 5.0 MAT-file, written by hoicli"
+AS_THEY_ARE, OF_LAST_PIXELS = (text.ljust(116) for text in (WRITER, WRITER + b"; x2, y2 are last pixels"))
+"""The headers of hoicli's files: without or with the caveat `last_pixels` in the records."""
+VERSION = b" " * 8 + b"\x00\x01IM"
+
+
+def _cell(rows: NDArray[np.float64]) -> bytes:
+    """A matrix of doubles without a name, as an element of a file."""
+    data = rows.tobytes("F")
+    head = (UINT32, 8, DOUBLE_CLASS, 0, INT32, 8, *rows.shape, INT8, 0, DOUBLE, len(data))
+    return struct.pack("<14I", MATRIX, 48 + len(data), *head) + data
+
+
+def _matlab_file(rows_of: Sequence[dict[str, bytes]], columns: dict[str, int], text: bytes) -> bytes:
+    """A file whose header begins with `text`: all_boxes with a row for each of `rows_of` (image id -> cell) and the
+    given columns, column by column."""
+    cells = [_cell(np.empty((0, 0)))] * (len(rows_of) * len(columns))
+    for row, found in enumerate(rows_of):
+        for image_id, cell in found.items():
+            cells[columns[image_id] * len(rows_of) + row] = cell
+    head = (UINT32, 8, CELL_CLASS, 0, INT32, 8, len(rows_of), len(columns), INT8, len(VARIABLE))
+    content = struct.pack("<10I", *head) + VARIABLE.encode().ljust(16, b"\0") + b"".join(cells)
+    packed = zlib.compress(struct.pack("<2I", MATRIX, len(content)) + content)
+    return text + VERSION + struct.pack("<2I", COMPRESSED, len(packed)) + packed

@@ -16,11 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, image_record
-from hoicli.converters.numbers import corners, finite
+from hoicli.converters.numbers import corners, finite, plain
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 
@@ -52,12 +50,9 @@ KEYS = ("h_box", "o_box", "o_label", "hoi_score_inter")
 def _inner(value: Any) -> Any:
     """Arrays as lists, and the item of a list of one item, up to four levels (a pickled list can contain itself)."""
     for _ in range(4):
-        if isinstance(value, np.ndarray):
-            value = value.tolist()
-        elif isinstance(value, list | tuple) and len(value) == 1:
+        value = plain(value)
+        if isinstance(value, list | tuple) and len(value) == 1:
             value = value[0]
-        else:
-            break
     return value
 
 

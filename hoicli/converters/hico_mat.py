@@ -23,8 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, guarded, image_record
@@ -257,12 +255,7 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labe
     files = _loaded(homes, names[1], lambda value: _file_names(value, names[1]))
     shape = (len(context.vocabulary.interactions), len(files))
 
-    def understood(value: Any) -> dict[str, _Labels]:
-        labels = _labels(value, files, shape, names[2])
-        _note_missing(value.array(), files, context)
-        return labels
-
-    return _loaded(homes, names[2], understood)
+    return _loaded(homes, names[2], lambda value: _labels(value, files, shape, names[2]))
 
 
 def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
@@ -300,23 +293,6 @@ def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -
         for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
             labels[files[column]][place].append(row)
     return labels
-
-
-def _note_missing(stated: Any, files: list[str], context: Context) -> None:
-    """Say where labels are missing otherwise than in the published file's test part: there it is where no label of the
-    object is positive, from which Known Object is computed."""
-    objects = np.array([context.vocabulary.object_ids[name] for _, name in context.vocabulary.interactions])
-    known = np.zeros((len(context.vocabulary.objects), stated.shape[1]), dtype=bool)
-    np.logical_or.at(known, objects, stated == 1)
-    known = known[objects]
-    other = np.where(known, ~np.isin(stated, (-1, 0, 1)), stated == -1)
-    if count := int(other.sum()):
-        row, column = np.argwhere(other)[0].tolist()
-        first = f"{' '.join(context.vocabulary.interactions[row])} of {files[column]}"
-        context.announce(
-            f"labels are missing elsewhere than where no label of the object is positive: {count:,} "
-            f"(the first: {first}); hico-image-ko goes by the positive labels, the released code by the missing ones"
-        )
 
 
 def _loaded(homes: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:

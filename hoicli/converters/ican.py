@@ -20,7 +20,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry
 from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
-from hoicli.converters.numbers import finite, shown
+from hoicli.converters.numbers import corners, finite, finite_list, shown
 from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record
 
@@ -38,11 +38,11 @@ def sniff(source: Source) -> bool:
 
 
 def _length(value: Any) -> int:
-    plain = _plain(value)
-    return len(plain) if isinstance(plain, list) else 0
+    flat = _flat(value)
+    return len(flat) if isinstance(flat, list) else 0
 
 
-def _plain(value: Any) -> Any:
+def _flat(value: Any) -> Any:
     """A NumPy array as a flat list, anything else as it is."""
     return value.ravel().tolist() if hasattr(value, "ravel") else value
 
@@ -64,7 +64,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         table, hois = BoxTable(context.subject), []
         for index, row in enumerate(item[1]):
             field = f"[{index}]"
-            human, object_, number, scores, *strengths = (_plain(part) for part in row)
+            row = [_flat(part) for part in row]
+            _, _, number, scores, *strengths = row
             label = entry(vocabulary.objects, number, f"{field}[2]", base=1)
             if not isinstance(scores, list) or len(scores) != len(vocabulary.interactions):
                 problem = f"{_length(scores)} scores, but {vocabulary.name} has {len(vocabulary.interactions)} classes"
@@ -73,7 +74,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             if min(both) <= 0:
                 context.drop(UNDETECTED, context.place + field)
                 continue
-            pair = table.pair(_box(human, f"{field}[0]"), _box(object_, f"{field}[1]"), label)
+            human, other = (corners(finite_list(row[at], f"{field}[{at}]"), f"{field}[{at}]") for at in (0, 1))
+            pair = table.pair(human, other, label)
             for interaction in rows_of[label]:
                 score = finite(scores[interaction], f"{field}[3][{interaction}]") * both[0] * both[1]
                 hois.append({**pair, "verb": vocabulary.interactions[interaction][0], "score": score})
@@ -81,9 +83,3 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
     images = ((f"[{shown(image)}]", (number_or_name(image), rows)) for image, rows in source.mapping.items())
     yield from context.each(images, build, source)
-
-
-def _box(value: Any, field: str) -> list[float]:
-    if not isinstance(value, list) or len(value) != 4:
-        raise DataError("is no box; a row has the human's box and the object's", field=field)
-    return [finite(side, field) for side in value]

@@ -14,7 +14,7 @@ the caveat `whole_image` says. Protocols that look at boxes refuse it; `hico-ima
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ from hoicli.converters.containers.matfile import load, variables
 from hoicli.converters.containers.npz import Archive, npy
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.errors import DataError, arg
+from hoicli.converters.imagelist import images_by_position
+from hoicli.errors import DataError
 from hoicli.records.caveats import WHOLE_IMAGE
 from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record
@@ -52,7 +53,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image."""
     names, scores = _scores(source)
     if names is None:
-        names = _image_order(len(scores), source, context)
+        names = images_by_position(len(scores), "rows", source, context)
     vocabulary = context.vocabulary
     if scores.shape[1] != len(vocabulary.interactions):
         problem = f"{scores.shape[1]} classes, but {vocabulary.name} has {len(vocabulary.interactions)}; HICO has 600"
@@ -74,7 +75,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(((f"[{row}]", row) for row in range(len(scores))), build, source)
 
 
-def _scores(source: Source) -> tuple[list[str] | None, Floats]:
+def _scores(source: Source) -> tuple[Sequence[str] | None, Floats]:
     """(the images, if the file names them; [N, classes] scores)."""
     if source.kind == "mat":
         name = _matrix_of(source)
@@ -101,7 +102,7 @@ def _matrix_of(source: Source) -> str | None:
     return fitting[0] if len(fitting) == 1 and "list_action" not in found else None
 
 
-def _lines(source: Source) -> tuple[list[str] | None, Floats]:
+def _lines(source: Source) -> tuple[Sequence[str] | None, Floats]:
     """The same from lines of comma-separated numbers."""
     from hoicli.records.names import image_id_of
 
@@ -119,16 +120,3 @@ def _lines(source: Source) -> tuple[list[str] | None, Floats]:
         except ValueError as error:
             raise DataError(f"{error}; give 600 numbers", place=f"{source.name}:{number}") from None
     return names or None, np.array(rows, dtype=np.float64).reshape(-1, CLASSES)
-
-
-def _image_order(count: int, source: Source, context: Context) -> list[str]:
-    """The images of the rows: --image-list's, or the test list's."""
-    given = list(context.images or context.vocabulary.test_images)
-    if context.images is None:
-        context.announce(
-            f"{source.name}: rows taken as HICO's {len(given):,} test images, by position; {arg('image_list')}"
-        )
-    if count != len(given):
-        problem = f"{count:,} images, but the list has {len(given):,}; give theirs, in order, with {arg('image_list')}"
-        raise DataError(problem, place=source.name)
-    return given

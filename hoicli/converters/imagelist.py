@@ -65,6 +65,26 @@ def read_image_list(path: str, context: Context) -> ImageList:
     return ImageList(names, numbers, sizes)
 
 
+def images_by_position(count: int, what: str, source: Source, context: Context) -> Sequence[str]:
+    """The images of so many rows or columns (`what`): those of `--image-list`, else HICO-DET's test images; a note says
+    which. Raises `DataError` if the counts disagree."""
+    given, known = context.images, context.vocabulary.test_images
+    images, whose = (known, "the HICO-DET test list") if given is None else (given, arg("image_list"))
+    if count != len(images):
+        fix = f"{what} are images by position, so give the list the files were made from"
+        if given is None:
+            fix = (
+                f"say which images these are with {arg('image_list')} (ground truth in the same order, or a list of "
+                "names)"
+            )
+        raise DataError(f"{count:,} {what}, but {whose} has {len(images):,}; {fix}", place=source.name)
+    joined = f"images of {whose} by position"
+    if given is None:
+        joined = f"HICO-DET test images by position ({arg('image_list')} for others)"
+    context.announce(f"{source.name}: {what} joined with the {count:,} {joined}")
+    return images
+
+
 def numbered_images(context: Context, source: Source) -> dict[int, str]:
     """Image number -> image id, for sources that name images by number: from `--image-list`, else HICO-DET's test set.
     The number is the `img_id`, if images have one, else the number at the end of the name. Raises `DataError` if two

@@ -21,24 +21,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from itertools import chain
 from typing import Any
 
-import numpy as np
 import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import write_items
 from hoicli.converters.context import BoxTable, Context, require_scores
 from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
-from hoicli.converters.numbers import LARGEST, finite, shown
+from hoicli.converters.numbers import finite_list, listed, plain, shown, table
 from hoicli.errors import DataError, arg
 from hoicli.records.names import image_number
 from hoicli.records.parsing import Record
 
 COLUMNS = ("scores", "boxes", "keys")
-ROW, BOXES = 10, 8
-"""Numbers in a row [hoi, score, person, object], and in a row of boxes alone."""
+BEFORE = ("HOI id", "score")
+"""The numbers of a row before its boxes, where it is by itself."""
 
 _Rows = list[list[Any]]
 
@@ -49,10 +47,10 @@ def sniff(source: Source) -> bool:
         return False
     if _has_columns(source):
         return True
-    tables = [_plain(value) for value in source.mapping.values()]
+    tables = [plain(value) for value in source.mapping.values()]
     if not all(isinstance(table, list | tuple) for table in tables):
         return False
-    row = next((_plain(table[0]) for table in tables if table), None)
+    row = next((plain(table[0]) for table in tables if table), None)
     if row is None:  # no predictions: only the keys are evidence
         return all(type(number_or_name(image)) is int for image in source.mapping)
     return isinstance(row, list | tuple) and len(row) > 1 and {*map(type, row)} <= {int, float}
@@ -83,17 +81,17 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: tuple[Any, Any]) -> Record:
         record = named_image(item[0], numbers, context)
-        table = BoxTable(context.subject)
+        boxes = BoxTable(context.subject)
         hois = []
-        for index, row in enumerate(_table(item[1], ROW)):
+        for index, row in enumerate(table(item[1], BEFORE)):
             interaction = interactions.get(row[0])  # 17.0, from an array, equals 17
             if interaction is None:
                 ids = f"{min(interactions)} to {max(interactions)}"
                 problem = f"HOI id {shown(row[0])}, but ids run from {ids}{_hint(context)}"
                 raise DataError(problem, field=f"[{index}]")
             verb, label = interaction
-            hois.append({**table.pair(row[2:6], row[6:], label), "verb": verb, "score": row[1]})
-        return {**record, "boxes": table.boxes, "labels": table.labels, "hois": hois}
+            hois.append({**boxes.pair(row[2:6], row[6:], label), "verb": verb, "score": row[1]})
+        return {**record, "boxes": boxes.boxes, "labels": boxes.labels, "hois": hois}
 
     yield from context.each(((where, (image, rows)) for where, image, rows in images), build, source)
 
@@ -119,12 +117,12 @@ def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
 
     def build(hoi: int) -> Record:
         scores, boxes, keys = (
-            _listed(column.get(hoi, []), f".{name}[{hoi}]") for name, column in zip(COLUMNS, columns, strict=True)
+            listed(column.get(hoi, []), f".{name}[{hoi}]") for name, column in zip(COLUMNS, columns, strict=True)
         )
         if not len(scores) == len(boxes) == len(keys):
             counts = f"{len(boxes):,} boxes, {len(scores):,} scores and {len(keys):,} keys"
             raise DataError(f"{counts}; they must agree: write the file again", field=f".boxes[{hoi}]")
-        scored = zip(_numbers(scores, f".scores[{hoi}]"), _table(boxes, BOXES, f".boxes[{hoi}]"), strict=True)
+        scored = zip(finite_list(scores, f".scores[{hoi}]"), table(boxes, (), f".boxes[{hoi}]"), strict=True)
         rows = [[hoi, score, *box] for score, box in scored]
         return {"hoi": hoi, "images": _images(keys, f".keys[{hoi}]"), "rows": rows}
 
@@ -152,61 +150,11 @@ def _images(keys: list[Any], where: str) -> list[Any]:
     """The images of one interaction's rows: integers, or file names."""
     if {*map(type, keys)} <= {int}:
         return keys
-    images = [number_or_name(_plain(key)) for key in keys]
+    images = [number_or_name(plain(key)) for key in keys]
     for index, image in enumerate(images):
         if type(image) not in (int, str):
             raise DataError(f"{shown(image)} is no image; give a number or a file name", field=f"{where}[{index}]")
     return images
-
-
-# Values
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy array as lists (or as the number it is); anything else as it is."""
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def _listed(value: Any, where: str) -> list[Any]:
-    """A list, tuple or array as a list."""
-    value = _plain(value)
-    if not isinstance(value, list | tuple):
-        raise DataError(f"{shown(value)} is no list; {arg('from_', like='NAME')} chooses another format", field=where)
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _numbers(value: Any, where: str) -> list[Any]:
-    """A list of finite numbers. Raises `DataError` with the place of any other value."""
-    numbers = _listed(value, where)
-    if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
-        return numbers
-    return [finite(_plain(number), f"{where}[{index}]") for index, number in enumerate(numbers)]
-
-
-def _table(value: Any, width: int, where: str = "") -> _Rows:
-    """A list of rows of `width` finite numbers. Raises `DataError` with the place of any other value."""
-    rows = _listed(value, where)
-    if _is_table(rows, width):
-        return rows
-    table = []
-    for index, row in enumerate(rows):
-        numbers = _numbers(row, f"{where}[{index}]")
-        if len(numbers) != width:
-            start = "" if width == BOXES else "HOI id, score, "
-            problem = f"{len(numbers)} numbers; a row has {width}: {start}person x1 y1 x2 y2, object x1 y1 x2 y2"
-            raise DataError(problem, field=f"{where}[{index}]")
-        table.append(numbers)
-    return table
-
-
-def _is_table(rows: list[Any], width: int) -> bool:
-    """Whether all rows are good, checked together (the common case, and ten times as fast)."""
-    return (
-        {*map(type, rows)} <= {list}
-        and {*map(len, rows)} <= {width}
-        and {*map(type, chain.from_iterable(rows))} <= {int, float}
-        and -LARGEST < sum(map(sum, rows)) < LARGEST
-    )
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:

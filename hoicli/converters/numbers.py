@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from hoicli.errors import DataError, arg
@@ -64,6 +65,51 @@ def finite(value: Any, field: str) -> int | float:
     return number
 
 
+def plain(value: Any) -> Any:
+    """A NumPy array as lists, or as the number it is; anything else as it is."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def listed(value: Any, field: str) -> list[Any]:
+    """A list, tuple or array as a list. Raises `DataError` naming the field for anything else."""
+    value = plain(value)
+    if not isinstance(value, list | tuple):
+        raise DataError(f"{shown(value)} is no list; {arg('from_', like='NAME')} chooses another format", field=field)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def finite_list(value: Any, field: str) -> list[Any]:
+    """A list of finite numbers. Raises `DataError` with the place of any other value."""
+    numbers = listed(value, field)
+    if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
+        return numbers
+    return [finite(plain(number), f"{field}[{index}]") for index, number in enumerate(numbers)]
+
+
+PAIR = "person x1 y1 x2 y2, object x1 y1 x2 y2"
+"""The eight numbers of a pair of boxes."""
+
+
+def table(value: Any, columns: tuple[str, ...], field: str = "") -> list[list[Any]]:
+    """A list of rows of finite numbers; columns: what comes before the PAIR in a row. Raises `DataError` with the place
+    of any other value."""
+    rows, width = listed(value, field), len(columns) + 8
+    if (  # the common case, ten times as fast
+        {*map(type, rows)} <= {list}
+        and {*map(len, rows)} <= {width}
+        and {*map(type, chain.from_iterable(rows))} <= {int, float}
+        and -LARGEST < sum(map(sum, rows)) < LARGEST
+    ):
+        return rows
+    found = []
+    for index, row in enumerate(rows):
+        found.append(finite_list(row, f"{field}[{index}]"))
+        if len(found[-1]) != width:
+            problem = f"{len(found[-1])} numbers; a row has {width}: {', '.join((*columns, PAIR))}"
+            raise DataError(problem, field=f"{field}[{index}]")
+    return found
+
+
 ONE_BASED, FAR_EDGES = (1, 1, 1, 1), (0, 0, 1, 1)
 """Shifts to subtract from a file's boxes: 1 from all numbers that count from 1; 1 from x2 = x + w and y2 = y + h."""
 BOX_SHIFTS: Mapping[str, Sequence[int] | None] = {"inclusive": None, "inclusive-1": ONE_BASED, "edges": FAR_EDGES}
@@ -91,6 +137,12 @@ OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] 
 }
 """`--object-order`: the numberings of the 80 objects of HICO-DET and V-COCO, each with the message about a wrong number
 and the names by number."""
+
+
+ACTIVATIONS = ("sigmoid", "softmax")
+"""`--activation`: the functions from logits to scores."""
+BOX_SCORES = ("logits", "probabilities")
+"""`--box-scores`: the kinds of box_scores."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.converters.names import ACTIVATIONS, BOX_SCORES
+from hoicli.converters.numbers import ACTIVATIONS, BOX_SCORES
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, run_starts

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.io import loadmat, savemat
+from scipy.io import savemat
 
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, Hoicli
@@ -90,7 +90,10 @@ def test_a_csv_may_name_its_images(hoicli: Hoicli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("array", "problem"),
     [
-        (np.zeros((3, 600)), "3 images, but the list has 8; give theirs, in order, with --image-list"),
+        (
+            np.zeros((3, 600)),
+            "3 rows, but --image-list has 8; rows are images by position, so give the list the files were made from",
+        ),
         (np.zeros((8, 117)), "a float64 array of shape [8, 117]; save a matrix of images by 600 classes"),
         (np.full((8, 600), np.inf), "[0][0]: is no finite number; every class of every image needs a score"),
         (np.full((8, 600), "a"), "a <U1 array of shape [8, 600]; save a matrix of images by 600 classes"),
@@ -116,21 +119,6 @@ def test_anno_mat_alone_labels_whole_images(hoicli: Hoicli) -> None:
     assert all(record["caveats"] == ["whole_image"] for record in found)
     assert "labels of whole images, without boxes" in result.err
     assert "missing elsewhere" not in result.err
-
-
-@pytest.mark.parametrize("value", [-1, np.nan])
-def test_labels_missing_otherwise_than_published_are_said(value: float, hoicli: Hoicli, tmp_path: Path) -> None:
-    """Known Object goes by the positive labels: there is one of the object where a label is missing, or none."""
-    content = loadmat(FIXTURES / "foreign/anno.mat")
-    matrix = content["anno_test"]
-    positive = HICO.interactions[int(np.flatnonzero(matrix[:, 1] == 1)[0])][1]
-    others = [row for row, (_, name) in enumerate(HICO.interactions) if (name == positive) == np.isnan(value)]
-    matrix[next(row for row in others if matrix[row, 1] == 0), 1] = value
-    names = ("anno_test", "list_test", "list_action")
-    savemat(tmp_path / "anno.mat", {name: content[name] for name in names})
-    result = hoicli("convert", tmp_path / "anno.mat")
-    assert result.code == 0, result.err
-    assert "labels are missing elsewhere than where no label of the object is positive: 1 (the first: " in result.err
 
 
 def test_the_ican_family(hoicli: Hoicli, tmp_path: Path) -> None:

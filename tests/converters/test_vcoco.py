@@ -157,22 +157,6 @@ def replace_key(row: int, key: str, value: Any) -> Change:
             replace_key(6, "role_name", ["agent", "obj", "instr"]),
             "[6].role_name: ['agent', 'obj', 'instr'] are not the roles of hit: agent, instr, obj",
         ),
-        (
-            lambda content: content[2].pop("label"),
-            "[2]: has no 'label'; is this really the format? (--from NAME chooses another)",
-        ),
-        (
-            lambda content: content[0]["ann_id"].__setitem__(0, "x"),
-            "[0].ann_id: 'x' is no whole number; ids and indices are",
-        ),
-        (
-            lambda content: content[0]["image_id"].__setitem__(0, 11.5),
-            "[0].image_id: 11.5 is no whole number; ids and indices are",
-        ),
-        (
-            lambda content: content.append(5),
-            "[26]: is not shaped as expected ('int' object is not subscriptable); --from NAME chooses another format",
-        ),
     ],
 )
 def test_damaged_actions(hoicli: Hoicli, tmp_path: Path, change: Change, message: str) -> None:
@@ -188,9 +172,6 @@ def test_damaged_actions(hoicli: Hoicli, tmp_path: Path, change: Change, message
             "image 11, annotation 1101",
             "no category 12",
         ),
-        (lambda c: c["annotations"][0].pop("bbox"), "image 11", "has no 'bbox'; is this really the format? "),
-        (lambda c: c["annotations"][0].update(bbox=[1, 2, 3]), "image 11", "is not shaped as expected ("),
-        (lambda c: c["images"][0].pop("width"), "image 11", "has no 'width'; is this really the format? "),
     ],
 )
 def test_damaged_boxes(hoicli: Hoicli, tmp_path: Path, change: Change, field: str, message: str) -> None:
@@ -505,7 +486,6 @@ def test_lists_of_predictions(
         ),
         (lambda c: c[0]["hoi_prediction"][0].pop("score"), "[0]: has no 'score'; "),
         (lambda c: c[0].update(file_name="COCO_x.jpg"), "[0].file_name: 'COCO_x.jpg' is no COCO image name such as "),
-        (lambda c: c[0]["hoi_prediction"][0].update(score=None), "[0]: is not shaped as expected ("),
         (lambda c: c[0]["predictions"][0].update(bbox=5), "[0]"),
     ],
 )
@@ -608,7 +588,6 @@ def test_pocket(hoicli: Hoicli, tmp_path: Path) -> None:
     [
         (lambda c: c["objects"].append("yeti"), "objects: 'yeti' is no name of the dataset"),
         (lambda c: c["classes"].append("fly obj"), "classes: 'fly obj' is no V-COCO action with its role, such as "),
-        (lambda c: c["annotations"][0]["actions"].pop(), "annotations[0]: is not shaped as expected ("),
         (
             lambda c: c["annotations"][0].update(actions=[0, 2]),
             "annotations[0].actions: id 2, but there are 2, counted",
@@ -618,10 +597,6 @@ def test_pocket(hoicli: Hoicli, tmp_path: Path) -> None:
             "annotations[0].objects: id 9, but there are 2, counted",
         ),
         (lambda c: c.update(classes=None), "classes: must be a list"),
-        (
-            lambda c: c.update(objects=["background", 7]),
-            "is not shaped as expected ('int' object has no attribute 'strip')",
-        ),
         (lambda c: c.update(annotations={}), "annotations: must be a list"),
     ],
 )
