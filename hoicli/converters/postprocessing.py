@@ -11,6 +11,7 @@ sigmoid and that suppression; its command line sets lambda 2, softmax, threshold
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,33 +35,20 @@ class PostProcessing:
     box_nms: float | None = None
 
     @classmethod
-    def checked(
-        cls,
-        *,
-        activation: str | None,
-        power: float | None,
-        threshold: float | None,
-        box_scores: str | None,
-        box_nms: float | None,
-    ) -> PostProcessing:
+    def checked(cls, **given: Any) -> PostProcessing:
         """From a command's options; None is the default. Raises `UsageError` for values out of range."""
-        chosen = (("activation", activation, ACTIVATIONS), ("box_scores", box_scores, BOX_SCORES))
+        settings = cls(**{name: value for name, value in given.items() if value is not None})
+        chosen = (("activation", settings.activation, ACTIVATIONS), ("box_scores", settings.box_scores, BOX_SCORES))
         for option, value, choices in chosen:
             if value not in (None, *choices):
                 raise UsageError(f"{arg(option, value)}: choose {' or '.join(choices)}")
-        if power is not None and not 0 <= power < np.inf:
-            raise UsageError(f"{arg('lambda_', power)}: an exponent, at least 0")
-        if threshold is not None and not 0 <= threshold < 1:
-            raise UsageError(f"{arg('threshold', threshold)}: scores lie between 0 and 1")
-        if box_nms is not None and not 0 <= box_nms <= 1:
-            raise UsageError(f"{arg('box_nms', box_nms)}: the threshold is an overlap, between 0 and 1")
-        return cls(
-            activation=activation or cls.activation,
-            power=cls.power if power is None else power,
-            threshold=cls.threshold if threshold is None else threshold,
-            box_scores=box_scores,
-            box_nms=box_nms,
-        )
+        if not 0 <= settings.power < np.inf:
+            raise UsageError(f"{arg('lambda_', settings.power)}: an exponent, at least 0")
+        if not 0 <= settings.threshold < 1:
+            raise UsageError(f"{arg('threshold', settings.threshold)}: scores lie between 0 and 1")
+        if settings.box_nms is not None and not 0 <= settings.box_nms <= 1:
+            raise UsageError(f"{arg('box_nms', settings.box_nms)}: the threshold is an overlap, between 0 and 1")
+        return settings
 
 
 def sigmoid(x: Floats) -> Floats:

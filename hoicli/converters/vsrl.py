@@ -122,14 +122,12 @@ def _ids(split: Source) -> list[int]:
     """The image ids of a split, one a line."""
     ids = []
     for number, line in enumerate(split.data.decode("utf-8", "replace").split("\n"), start=1):
-        if text := line.strip():
-            try:
-                # NumPy writes 2.94e+02, and float() reads 2_94
-                ids.append(whole_number(text if "_" in text else float(text), ""))
-            except (ValueError, DataError):
-                raise DataError(
-                    f"{text[:40]!r} is no image id; give one COCO image id a line", place=f"{split.name}:{number}"
-                ) from None
+        text = line.strip()
+        try:  # NumPy writes 2.94e+02
+            ids += [whole_number(float(text) if _NUMBERS.fullmatch(text.encode()) else text, "")] if text else []
+        except (ValueError, DataError):
+            problem = f"{text[:40]!r} is no image id; give one COCO image id a line"
+            raise DataError(problem, place=f"{split.name}:{number}") from None
     return ids
 
 

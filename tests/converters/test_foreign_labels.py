@@ -173,19 +173,6 @@ def test_no_number_where_most_ground_truth_counts_for_nothing(name: str, hoicli:
     assert result.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["eval", "diagnose", "pairstats", "compare"])
-def test_what_is_allowed_is_in_the_signature(name: str, hoicli: Hoicli, tmp_path: Path) -> None:
-    truth, found = truth_and_predictions(3, 2, tmp_path)
-    other = tmp_path / "other.jsonl"
-    other.write_bytes(found.read_bytes())
-    streams = [found, other] if name == "compare" else [found]
-    result = hoicli(*COMMANDS[name], "--allow-uncounted", "--gt", truth, *streams)
-    assert result.code == 0
-    rows = [json.loads(line) for line in result.out.splitlines()]
-    assert rows
-    assert all("|uncounted:allowed|" in row["signature"] for row in rows)
-
-
 @pytest.mark.parametrize("name", ["eval", "diagnose", "pairstats", "compare", "recall", "curves", "confusion", "audit"])
 @pytest.mark.parametrize("strange", ["truth", "predictions", "none"])
 def test_leave_that_was_not_needed_is_in_no_signature(name: str, strange: str, hoicli: Hoicli, tmp_path: Path) -> None:

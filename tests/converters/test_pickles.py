@@ -189,19 +189,10 @@ NAN, INF = float("nan"), float("inf")
 
 ROW_PROBLEMS = {
     "an id too high": ([600, *ROW[1:]], "[42][1]: HOI id 600, but ids run from 0 to 599"),
-    "an id below zero": ([-1, *ROW[1:]], "[42][1]: HOI id -1, but"),
-    "an id between": ([1.5, *ROW[1:]], "[42][1]: HOI id 1.5, but"),
     "a score of NaN": ([245, NAN, *ROW[2:]], "[42][1][1]: nan is no finite number"),
-    "an infinite box": ([*ROW[:9], INF], "[42][1][9]: inf is no finite number"),
-    "a score as text": ([245, "0.5", *ROW[2:]], "[42][1][1]: 0.5 is no finite number"),
-    "a truth value": ([245, True, *ROW[2:]], "[42][1][1]: True is no finite number"),
-    "nothing": ([245, None, *ROW[2:]], "[42][1][1]: None is no finite number"),
     "a huge integer": ([245, 1 << 70, *ROW[2:]], "[42][1][1]: "),
     "a number less": (ROW[:9], "[42][1]: 9 numbers; a row has 10: HOI id, score, person x1 y1 x2 y2, object x1"),
-    "a number more": ([*ROW, 1], "[42][1]: 11 numbers; a row has 10"),
-    "a nested box": ([245, 0.5, ROW[2:6], ROW[6:]], "[42][1][2]: a list is no finite number"),
     "no row": (7, "[42][1]: 7 is no list"),
-    "a dictionary": ({"hoi": 1}, "[42][1]: a dict is no list"),
 }
 
 
@@ -221,19 +212,12 @@ def change(column: str, hoi: Any, value: Any) -> Any:
 
 COLUMN_PROBLEMS = {
     "a box less": (change("boxes", 17, [ROW[2:]]), ".boxes[17]: 1 boxes, 2 scores and 2 keys; they must agree"),
-    "a key less": (change("keys", 3, []), ".boxes[3]: 1 boxes, 1 scores and 0 keys; they must agree"),
-    "no boxes": (change("scores", 5, [0.5]), ".boxes[5]: 0 boxes, 1 scores and 0 keys"),
     "half a box": (change("boxes", 17, [ROW[2:], ROW[2:6]]), ".boxes[17][1]: 4 numbers; a row has 8: person x1"),
-    "a box of NaN": (change("boxes", 17, [ROW[2:], [NAN, *ROW[3:]]]), ".boxes[17][1][0]: nan is no finite number"),
     "a score of NaN": (change("scores", 17, [0.5, NAN]), ".scores[17][1]: nan is no finite number"),
-    "an infinite score": (change("scores", 17, np.array([INF, 0.5])), ".scores[17][0]: inf is no finite number"),
-    "a score as text": (change("scores", 17, [0.5, "high"]), ".scores[17][1]: high is no finite number"),
     "an image of nothing": (change("keys", 17, [None, 1]), ".keys[17][0]: None is no image"),
-    "an image between": (change("keys", 17, [1, 1.5]), ".keys[17][1]: 1.5 is no image"),
     "no list": (change("scores", 17, 0.5), ".scores[17]: 0.5 is no list"),
     "a name for an id": (change("keys", "ride", []), ".keys: key ride is no HOI id"),
     "an id too high": (change("keys", 600, []), "holds 3 interactions, one with id 600; hico has ids 0 to 599"),
-    "an id below zero": (change("keys", -1, []), "holds 3 interactions, one with id -1; "),
     "SWIG-HOI": (
         {name: {hoi: [] for hoi in range(14130)} for name in preds()},
         "holds 14,130 interactions, one with id 14129; hico has ids 0 to 599; for SWIG-HOI's 14,130 say --dataset swig",
@@ -259,15 +243,6 @@ def test_what_is_no_dictionary_of_predictions(content: Any, tmp_path: Path) -> N
 @pytest.mark.parametrize("key", [None, "", (1, 2), 1.5, b"1"])
 def test_what_is_no_image(key: Any, tmp_path: Path) -> None:
     assert "is no image; give a number or a file name" in refusal(pickled(tmp_path, {key: [ROW]}), "inpcc")
-
-
-def test_a_list_that_holds_itself(tmp_path: Path) -> None:
-    loop: list[Any] = []
-    loop.append(loop)
-    pair = {**PAIR, "h_box": loop}
-    for content, name in (({1: loop}, "inpcc"), ([{"filename": "a_1.jpg", "box_pairs": [pair]}], "diag-pairs")):
-        with pytest.raises(DataError, match="is nested more than 100 deep, or holds itself; "):
-            read(pickled(tmp_path, content), name)
 
 
 # Writing INP-CC's dictionary
@@ -358,15 +333,10 @@ def test_pairs_of_arrays(tmp_path: Path) -> None:
 
 PAIR_PROBLEMS = {
     "a score of NaN": ({"hoi_score_inter": NAN}, ".hoi_score_inter: nan is no finite number"),
-    "an infinite box": ({"h_box": [1, 2, 3, INF]}, ".h_box[3]: inf is no finite number"),
     "three numbers": ({"o_box": [1, 2, 3]}, ".o_box: [1, 2, 3] is no box; give [x1, y1, x2, y2]"),
-    "two boxes": ({"o_box": [[1, 2, 3, 4]] * 2}, ".o_box: [[1, 2, 3, 4], [1, 2, 3, 4]] is no box"),
-    "no box": ({"o_box": None}, ".o_box: [None] is no box"),
     "text in a box": ({"o_box": [1, 2, 3, "4"]}, ".o_box[3]: 4 is no finite number"),
     "a label too high": ({"o_label": 80}, ".o_label: id 80 is none of the 80 in COCO's order (0-79)"),
-    "a label below zero": ({"o_label": -1}, ".o_label: id -1 is none of"),
     "a label between": ({"o_label": 1.5}, ".o_label: 1.5 is no whole number"),
-    "a name for a label": ({"o_label": "bench"}, ".o_label: 'bench' is no whole number"),
 }
 
 
@@ -410,35 +380,3 @@ def test_the_command_says_what_it_assumes(hoicli: Hoicli) -> None:
         f"hoicli: {path} names images by number only: taking HICO-DET test numbers "
         "(1 is HICO_test2015_00000001); --image-list for another set",
     ]
-
-
-class Hostile:
-    """Pickles as a command."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> Any:
-        import os
-
-        return os.system, (f"touch {self.path}",)
-
-
-def test_hostile_empty_and_no_file(hoicli: Hoicli, tmp_path: Path) -> None:
-    marker = tmp_path / "ran"
-    hostile, empty, folder = tmp_path / "hostile.pkl", tmp_path / "empty.pkl", tmp_path / "folder"
-    hostile.write_bytes(pickle.dumps({"scores": Hostile(marker)}))
-    empty.touch()
-    folder.mkdir()
-    for path, text in ((hostile, "system, which hoicli does not build"), (empty, "is empty"), (folder, "")):
-        result = hoicli("convert", path)
-        assert (result.code, result.out) == (1, "")
-        assert result.err.startswith(f"{path}: ")
-        assert result.err.count("\n") == 1
-        assert text in result.err
-        assert "internal" not in result.err
-        for name in ("inpcc", "diag-pairs"):
-            result = hoicli("convert", "--from", name, path)
-            assert (result.code, result.out) == (1, "")
-            assert result.err.splitlines()[-1].startswith(f"{path}: ")
-    assert not marker.exists()

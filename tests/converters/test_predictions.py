@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.io import loadmat, savemat
+from scipy.io import loadmat
 
 from hoicli.converters import detections_mat, hoi_lists
 from hoicli.converters.containers.source import Source
@@ -158,13 +158,6 @@ def test_cdn_example(tmp_path: Path) -> None:
         (cdn_item(hoi_prediction=[{"subject_id": 0}]), f": has no 'object_id'; {REALLY}"),
         ({"filename": "a.jpg"}, f": has no 'predictions'; {REALLY}"),
         (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
-        (cdn_item(hoi_prediction=hoi_of(object_id="1_0")), f".hoi_prediction[0].object_id: '1_0' {NOT_WHOLE}"),
-        (cdn_item(hoi_prediction=hoi_of(category_id="1_0")), f".hoi_prediction[0].category_id: '1_0' {NOT_WHOLE}"),
-        (cdn_item(hoi_prediction=hoi_of(object_id=True)), f".hoi_prediction[0].object_id: True {NOT_WHOLE}"),
-        (
-            cdn_item(predictions=[{"bbox": BOX, "category_id": "bench"}]),
-            f".predictions[0].category_id: 'bench' {NOT_WHOLE}",
-        ),
         (
             cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),
             f".predictions[0].bbox: {BOX[:3]} is no box; give [x1, y1, x2, y2]",
@@ -196,21 +189,6 @@ def test_what_is_no_whole_number(number: Any) -> None:
     assert error.value.field == ".id"
     with pytest.raises(DataError):
         box_indices({"subject_id": 0, "object_id": number}, "")
-
-
-@pytest.mark.parametrize("name", ["cdn", "ppdm", "gen-vlkt", "hoia"])
-def test_every_list_of_triplets_reads_its_indices_strictly(name: str, tmp_path: Path, hoicli: Hoicli) -> None:
-    item = ppdm_item() if name in ("ppdm", "hoia") else cdn_item()
-    if name == "gen-vlkt":
-        item["predictions"] = [{"bbox": box["bbox"]} for box in item["predictions"]]
-    item["hoi_prediction"][0]["subject_id"] = 0.9
-    if name == "hoia":
-        item = {"file_name": item["file_name"], "annotations": item["predictions"], "hoi_annotation": hoi_of()}
-        item["hoi_annotation"][0] = {"subject_id": 0.9, "object_id": 1, "category_id": 77}
-    path = dump(tmp_path / "dump.json", [item])
-    assert (result := hoicli("convert", path)).code == 1
-    field = "hoi_annotation" if name == "hoia" else "hoi_prediction"
-    assert result.err == f"{path}: [0].{field}[0].subject_id: 0.9 {NOT_WHOLE}\n"
 
 
 @pytest.mark.parametrize("name", ["", "   "])
@@ -246,6 +224,7 @@ def predictions(draw: st.DrawFn) -> Records:
     return records
 
 
+@settings(max_examples=40)
 @given(predictions())
 def test_cdn_json_survives_a_round_trip(tmp_path_factory: pytest.TempPathFactory, records: Records) -> None:
     path = tmp_path_factory.mktemp("round") / "cdn.json"
@@ -573,18 +552,6 @@ def test_mat_bad_cells(cell: Any, problem: str, folder: Path) -> None:
     assert context.policy.skipped == 1
 
 
-def test_mat_unreadable_files(folder: Path) -> None:
-    path = folder / "detections_05.mat"
-    data = path.read_bytes()
-    path.write_bytes(b"MATLAB 7.3 MAT-file".ljust(116) + bytes(8) + b"\x00\x02IM" + bytes(64))
-    assert error_of(folder) == f"{path}: is a MATLAB 7.3 file (HDF5); save it with -v7"
-    savemat(path, {"boxes": np.zeros(3)})
-    assert error_of(folder) == f"{path}: all_boxes: is not in the file, which holds boxes"
-    for length in range(0, len(data), 7):
-        path.write_bytes(data[:length])
-        assert error_of(folder).startswith((f"{path}: is ", f"{path}: all_boxes: is not in"))
-
-
 def test_mat_single_file_is_refused(folder: Path) -> None:
     path = folder / "detections_05.mat"
     assert detect(Source(str(path))) == "mat"
@@ -676,8 +643,6 @@ STRANGER = [{"image_id": "b", "boxes": [], "labels": [], "hois": []}]
     [
         ("-", IMAGES, PREDICTIONS, UsageError, "--to mat writes a folder of files; name it with -o DIR"),
         ("full", IMAGES, PREDICTIONS, UsageError, THERE),
-        ("full/file", IMAGES, PREDICTIONS, UsageError, THERE),
-        ("none/mat", IMAGES, PREDICTIONS, UsageError, "-o {path}: there is no folder {parent}; make it first"),
         (
             "mat",
             None,

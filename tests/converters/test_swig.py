@@ -81,20 +81,6 @@ def test_the_published_lists(shared: Path) -> None:
         assert (number in SWIG.subsets["evaluated"]) == bool(evaluation)
 
 
-def test_the_command_lists_everything(hoicli: Hoicli) -> None:
-    for what, count in (("interactions", 14130), ("verbs", 407), ("objects", 1000)):
-        assert len(rows(hoicli("vocab", "swig", "--list", what).out)) == count
-    first = rows(hoicli("vocab", "swig").out)[0]
-    assert first == {"id": 0, "verb": "injecting", "object": "syringe", "frequency": "non_rare", "in": ["evaluated"]}
-    assert rows(hoicli("vocab", "swig", "--list", "objects").out)[23] == {
-        "id": 23,
-        "object": "ball.n.01",
-        "noun_id": "n02778669",
-    }
-    refused = hoicli("vocab", "swig", "--list", "splits")
-    assert (refused.code, refused.err) == (2, "hoicli: --list splits: swig has none\n")
-
-
 def test_the_other_datasets_are_listed_too(hoicli: Hoicli) -> None:
     classes = rows(hoicli("vocab", "vcoco").out)
     assert len(classes) == 51
@@ -244,19 +230,6 @@ def test_per_class_rows_are_of_the_evaluated(hoicli: Hoicli) -> None:
     assert values[("flicking", "ball.n.03")] == ("zero_shot", 1)
     assert values[("catching", "ball.n.01")] == ("rare", 2)
     assert ("hugging", "ball.n.01") not in values
-
-
-def test_matches_pipe_into_eval(hoicli: Hoicli, tmp_path: Path) -> None:
-    matches = tmp_path / "matches.jsonl"
-    assert hoicli("match", "--protocol", "swig", "--gt", TRUTH, PREDICTIONS, "-o", matches).code == 0
-    outcomes = [item["outcome"] for record in records(matches) for item in record["predictions"]]
-    assert {name: outcomes.count(name) for name in outcomes} == {
-        "true_positive": 6,
-        "false_positive": 3,
-        "other_class": 2,
-    }
-    direct = hoicli("eval", "--protocol", "swig", "--gt", TRUTH, PREDICTIONS)
-    assert hoicli("eval", matches).out == direct.out
 
 
 def test_order_shards_and_classes_that_do_not_count_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None:

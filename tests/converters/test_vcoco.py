@@ -182,32 +182,6 @@ def test_damaged_boxes(hoicli: Hoicli, tmp_path: Path, change: Change, field: st
     assert f"hoicli: skipped 1 item; the first: {path}: {field}: {message}" in skipped.err
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda c: c["annotations"][3].pop("image_id"),
-            "has no 'image_id'; is this really the format? (--from NAME chooses another)",
-        ),
-        (
-            lambda c: c.update(images=[5]),
-            "is not shaped as expected ('int' object is not subscriptable); --from NAME chooses another format",
-        ),
-        (
-            lambda c: c.update(categories=[{"id": 1}]),
-            "has no 'name'; is this really the format? (--from NAME chooses another)",
-        ),
-        (
-            lambda c: c.update(annotations=7),
-            "is not shaped as expected ('int' object is not iterable); --from NAME chooses another format",
-        ),
-    ],
-)
-def test_damaged_instances(hoicli: Hoicli, tmp_path: Path, change: Change, message: str) -> None:
-    path = changed(INSTANCES, tmp_path / "i.json", change)
-    assert refusal(hoicli("convert", VSRL, path, IDS)) == f"{path}: {message}"
-
-
 # Official detections
 
 
@@ -299,41 +273,16 @@ def test_equal_people_stay_two_and_equal_objects_become_one(hoicli: Hoicli, tmp_
     ]  # fmt: skip
 
 
-def test_numpy_in_a_pickle(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "p.pkl"
-    content = [
-        {
-            "image_id": np.int64(7),
-            "person_box": np.array([1, 2, 3, 4], dtype=np.float32),
-            "hold_agent": np.float32(0.5),
-            "hold_obj": np.array([5, 6, 7, 8, 0.25]),
-            "sit_instr": [np.float64(5), 6, 7, np.float32(8), np.float64(0.125)],
-        },
-        {"image_id": 7.0, "person_box": (1, 2, 3, 4)},
-    ]
-    path.write_bytes(pickle.dumps(content))
-    (record,) = records(hoicli("convert", path))
-    assert record["image_id"] == 7
-    assert record["boxes"] == [[1.0, 2.0, 3.0, 4.0]] * 2 + [[5.0, 6.0, 7.0, 8.0]]
-    assert [hoi["score"] for hoi in record["hois"]] == [0.5, 0.25, 0.125]
-
-
 @pytest.mark.parametrize(
     ("item", "message"),
     [
         (person(hold_obj=[1, 2, 3, 4]), "[1].hold_obj: is not a box and a score: five numbers"),
-        (person(hold_obj=0.5), "[1].hold_obj: is not a box and a score: five numbers"),
-        (person(hold_obj=None), "[1].hold_obj: is not a box and a score: five numbers"),
-        (person(hold_agent=[0.5]), "[1].hold_agent: is not a score"),
         (person(hold_agent="high"), "[1].hold_agent: is not a score"),
         (person(hold_agent=math.inf), "[1].hold_agent: is not a score"),
         (person(person_box=[1, 2, 3]), "[1].person_box: is not a box of four numbers"),
-        (person(person_box={"x": 1}), "[1].person_box: is not a box of four numbers"),
         ({"image_id": 7, "hold_agent": 0.5}, "[1].person_box: is not a box of four numbers"),
         ({"person_box": [1, 2, 3, 4]}, "[1]: names no image (image_id); is this really an official V-COCO list?"),
         (person(image_id=True), "[1]: names no image (image_id); is this really an official V-COCO list?"),
-        (person(image_id=[7]), "[1]: names no image (image_id); is this really an official V-COCO list?"),
-        ([1, 2], "[1]: names no image (image_id); is this really an official V-COCO list?"),
     ],
 )
 def test_damaged_detections(hoicli: Hoicli, tmp_path: Path, item: Any, message: str) -> None:
@@ -416,13 +365,6 @@ def test_what_one_dictionary_cannot_hold_becomes_two(hoicli: Hoicli, tmp_path: P
             (DUMP, "--to", "cdn-json"),
             f"{DUMP}: is of vcoco, which --to cdn-json cannot hold; choose vcoco-pkl, vcoco-json",
         ),
-        ((DUMP, "--to", "inpcc-json"), f"{DUMP}: is of vcoco, which --to inpcc-json cannot hold; choose vcoco-pkl, "),
-        ((DUMP, "--to", "mat", "-o", "folder"), f"{DUMP}: is of vcoco, which --to mat cannot hold; choose vcoco-pkl, "),
-        (
-            (FIXTURES / "foreign" / "cdn.json", "--to", "vcoco-pkl"),
-            f"{FIXTURES / 'foreign' / 'cdn.json'}: is of hico, which --to vcoco-pkl cannot hold; "
-            "choose coco-rel, cdn-json, inpcc-json, mat",
-        ),
         ((FIXTURES / "predictions.jsonl", "--to", "vcoco-json"), f"{FIXTURES / 'predictions.jsonl'}:1: hois["),
     ],
 )
@@ -486,7 +428,6 @@ def test_lists_of_predictions(
         ),
         (lambda c: c[0]["hoi_prediction"][0].pop("score"), "[0]: has no 'score'; "),
         (lambda c: c[0].update(file_name="COCO_x.jpg"), "[0].file_name: 'COCO_x.jpg' is no COCO image name such as "),
-        (lambda c: c[0]["predictions"][0].update(bbox=5), "[0]"),
     ],
 )
 def test_damaged_lists(hoicli: Hoicli, tmp_path: Path, change: Change, message: str) -> None:
@@ -541,15 +482,6 @@ def test_the_hoi_a_layout(hoicli: Hoicli, tmp_path: Path, order: tuple[str, ...]
     assert f"that point beyond the boxes of their image: 1 (the first: {path}: [0].hoi_annotation[3])" in result.err
 
 
-def test_damaged_hoi_a(hoicli: Hoicli, tmp_path: Path) -> None:
-    content = hoia(QPIC)
-    content[0]["annotations"][1]["category_id"] = 12
-    path = dumped(tmp_path / "test_vcoco.json", content)
-    assert refusal(hoicli("convert", path)) == (
-        f"{path}: [0].annotations[1].category_id: id 12 is none of COCO's 80 (1-90 with gaps)"
-    )
-
-
 def pocket() -> Record:
     return {
         "annotations": [
@@ -592,12 +524,7 @@ def test_pocket(hoicli: Hoicli, tmp_path: Path) -> None:
             lambda c: c["annotations"][0].update(actions=[0, 2]),
             "annotations[0].actions: id 2, but there are 2, counted",
         ),
-        (
-            lambda c: c["annotations"][0].update(objects=[0, 9]),
-            "annotations[0].objects: id 9, but there are 2, counted",
-        ),
         (lambda c: c.update(classes=None), "classes: must be a list"),
-        (lambda c: c.update(annotations={}), "annotations: must be a list"),
     ],
 )
 def test_damaged_pocket(hoicli: Hoicli, tmp_path: Path, change: Change, message: str) -> None:
