@@ -1,4 +1,4 @@
-"""Files opened for reading: `-` is stdin, gzip is unpacked, UTF-16 is decoded, errors name the file."""
+"""Files opened for reading: `-` is stdin, gzip is unpacked, errors name the file."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def parts_of(path: str) -> list[str]:
 
 @contextmanager
 def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
-    """A file or `-` (stdin), decompressed, and converted to UTF-8 if it begins with another encoding's mark.
+    """A file or `-` (stdin), decompressed, and after its byte order mark.
 
     name: its name in messages (default: its path). Compression is detected by magic bytes, not by name. Raises
     `DataError` if the file does not exist, is a directory, has damaged compressed data, is compressed
-    otherwise, or has an unsupported encoding.
+    otherwise, or is UTF-16 or UTF-32.
     """
     name = name or display_name(path)
     reads(path, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextvars import ContextVar, Token
-from types import TracebackType
 from typing import Any
 
 from hoicli.errors import visible
@@ -42,9 +41,7 @@ class Job:
             self._clearing = BEFORE_A_LINE.set(self._bar.clear)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._token is not None:
             _JOB.reset(self._token)
             BEFORE_A_LINE.reset(self._clearing)
@@ -121,9 +118,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
         if kind is None:  # a stream that is left after its first line is read again elsewhere

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from contextlib import ContextDecorator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -29,7 +30,7 @@ class EndedError(KeyboardInterrupt):
 
 class _State:
     heard = float("-inf")
-    held = 0
+    held = False
     waiting = 0
 
 
@@ -63,15 +64,15 @@ def _came(number: int, _: FrameType | None) -> None:
         raise EndedError(number)
 
 
-class held(ContextDecorator):  # noqa: N801 (a context manager that reads as a word: with held())
+@contextmanager
+def held() -> Iterator[None]:
     """Delays signals for a moment, while a resource is created that must be registered for cleanup: a process between
     its start and its entry in a list."""
-
-    def __enter__(self) -> None:
-        _State.held += 1
-
-    def __exit__(self, *_: object) -> None:
-        _State.held -= 1
-        if not _State.held and _State.waiting:
+    _State.held = True
+    try:
+        yield
+    finally:
+        _State.held = False
+        if _State.waiting:
             number, _State.waiting = _State.waiting, 0
             _came(number, None)

@@ -88,16 +88,8 @@ class _Reader(io.RawIOBase):
         self._at = offset + (self._at if whence == os.SEEK_CUR else 0)
         return self._at
 
-    def tell(self) -> int:
-        return self._at
-
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer`; the number of bytes, 0 at the end."""
-        if hasattr(os, "pread"):
-            data = os.pread(self._file.fileno(), len(buffer), self._at)
-        else:  # Windows, which has no forks either
-            self._file.seek(self._at)
-            data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
+        count = os.preadv(self._file.fileno(), [buffer], self._at)
+        self._at += count
+        return count

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, pairwise
 from shutil import copyfileobj
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from hoicli.errors import DataError
-from hoicli.io.encoding import MARK, cuts_at_line_ends
+from hoicli.io.encoding import MARK
 from hoicli.io.inputs import is_packed, open_input, packed_size
 from hoicli.io.messages import display_name
 from hoicli.io.progress import READING_TRUTH, Progress
@@ -70,29 +70,9 @@ class Item(Line):
         return f"at {self.place}"
 
 
-class Input(Protocol):
-    """Something with lines. name: what messages call it. numbered: whether its lines are those of the file of that
-    name."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def numbered(self) -> bool: ...
-    @property
-    def size(self) -> int | None:
-        """Bytes to read (compressed ones, if compressed), None where that is not known."""
-
-    @property
-    def divisible(self) -> bool:
-        """Whether it can be opened several times, and read from the beginning of any line."""
-
-    def open(self) -> AbstractContextManager[IO[bytes]]:
-        """The lines from the beginning."""
-
-
 @dataclass(frozen=True)
 class File:
-    """The lines of a path (`-`: stdin), unpacked."""
+    """The lines of a path (`-`: stdin), unpacked. numbered: they are the lines of the file of its name."""
 
     path: str
     numbered: bool = True
@@ -104,17 +84,16 @@ class File:
 
     @property
     def size(self) -> int | None:
-        """Of a plain file."""
+        """Bytes to read of a plain file (compressed ones, if compressed); None for any other."""
         return os.path.getsize(self.path) if self.path != "-" and os.path.isfile(self.path) else None
 
     @property
     def divisible(self) -> bool:
-        """A plain file that is neither compressed nor to be decoded."""
+        """Whether it can be opened several times, and read from any line on: a plain file that is not compressed."""
         if not os.path.isfile(self.path):
             return False
         with open(self.path, "rb") as stream:
-            head = stream.read(4)
-        return not is_packed(head) and cuts_at_line_ends(head)
+            return not is_packed(stream.read(4))
 
     @property
     def read_once(self) -> bool:
@@ -123,10 +102,12 @@ class File:
         return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
 
     def open(self) -> AbstractContextManager[IO[bytes]]:
-        """Raises `DataError` as `open_input`."""
+        """The lines from the beginning. Raises `DataError` as `open_input`."""
         return open_input(self.path, self.name)
 
 
+Input = File | Spool
+"""Something with lines."""
 Opener = Callable[[Sequence[str]], Sequence[Input]]
 """What the paths of a stream are read as."""
 
@@ -247,6 +228,8 @@ class Stream:
 
     def lines_before(self) -> int:
         """How many lines of its file come before a share."""
+        if self.begins:  # and may be read only once
+            return 0
         count, left = 0, self._start
         with self._inputs[0].open() as stream:
             while data := stream.read(min(left, 1 << 20)):

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 PIPE = 1 << 20
 """Bytes that a pipe of a fork holds; more is for root alone."""
-LARGE = 1 << 16
-"""Bytes from which a column is sent by itself."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -44,25 +42,20 @@ def shared_out(work: Callable[[Sequence[S]], T], items: Sequence[S]) -> list[T]:
     """`work` on consecutive runs of the items, one run for each processor if processes can be forked."""
     count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" else 1
     runs = [items[len(items) * part // count : len(items) * (part + 1) // count] for part in range(count)]
-    done = fork_map(work, runs) if count > 1 else None
-    return done if done is not None else [work(items)]
+    return (fork_map(work, runs) if count > 1 else None) or [work(items)]
 
 
 def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
     """`work` on every share, the first in this process and the others in forks of it; None if any of them fails, and
-    in a program of somebody else's (`quiet`) that has threads, where a fork may hang.
+    where this process `_may_fork` not.
 
     A failure is not reported here: the caller repeats the work in one process, which reports it with its place.
     """
     if not _may_fork():
         return None
-
-    def send(share: S, pipe: Connection) -> None:
-        _send(pipe, work(share))
-
     try:
-        with _forks(send, shares[1:]) as pipes:
-            return [work(shares[0]), *(_received(pipe) for pipe in pipes)]
+        with _forks(lambda share, pipe: _send(pipe, work(share)), shares[1:]) as pipes:
+            return [work(shares[0]), *map(_received, pipes)]
     except Exception:  # noqa: BLE001 (the serial run reports it)
         return None
 
@@ -148,25 +141,9 @@ def _widened(pipe: Connection) -> None:
 
 
 def _send(pipe: Connection, result: object) -> None:
-    """Send a result. Large columns go as they are, without a copy in a pickle."""
-    columns: list[pickle.PickleBuffer] = []
-
-    def within(column: pickle.PickleBuffer) -> bool:
-        small = column.raw().nbytes < LARGE
-        if not small:
-            columns.append(column)
-        return small
-
-    data = pickle.dumps(result, protocol=5, buffer_callback=within)
-    pipe.send(len(columns))
-    pipe.send_bytes(data)
-    for column in columns:
-        pipe.send_bytes(column.raw())
+    pipe.send_bytes(pickle.dumps(result, protocol=5))
 
 
 def _received(pipe: Connection) -> Any:
     """The next result of a fork. Raises `EOFError` when it has ended."""
-    count = pipe.recv()
-    data = pipe.recv_bytes()
-    columns = [bytearray(pipe.recv_bytes()) for _ in range(count)]  # which may be written to
-    return pickle.loads(data, buffers=columns)  # noqa: S301 (our own fork wrote it)
+    return pickle.loads(pipe.recv_bytes())  # noqa: S301 (our own fork wrote it)

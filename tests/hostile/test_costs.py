@@ -277,7 +277,7 @@ def test_what_nobody_reads_is_not_looked_up(hoicli: Hoicli, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_pipe_that_begins_with_one_byte(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch, packed: bool) -> None:
-    data = PREDICTIONS.read_text().encode("utf-16")
+    data = PREDICTIONS.read_text().encode("utf-8-sig")
     data = gzip.compress(data) if packed else data
     pipe = io.BufferedReader(Pieces(iter([data[:1], data[1:]]), None))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(pipe))
