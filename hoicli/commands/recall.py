@@ -31,7 +31,11 @@ def recall(
     dataset: str | None = options.dataset("hico (default), swig or FILE.json.", None, offer=("hico", "swig")),
     k: str = option("20,50,100", "--k K,K,...", "How many predictions of an image count, the best first."),
     metric: list[str] | None = option(
-        None, "--metric NAME", "R, mR, zR or F1 alone; several with commas (default: these four).", several=True
+        None,
+        "--metric NAME",
+        "R, mR, zR or F1 alone; several with commas (default: these four).",
+        offer="evaluation.recall_measured:METRICS",
+        several=True,
     ),
     graph_constraint: bool | None = flag(
         "--graph-constraint/--no-graph-constraint",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -95,6 +96,13 @@ class BoxEvidence:
     start: Ints
     count: Ints
     size: Floats
+
+    @classmethod
+    def of(cls, subject: Floats, object_: Floats, annotated: Sequence[Any], size: Floats) -> BoxEvidence:
+        """From the annotated boxes of each image."""
+        counts = [len(boxes) for boxes in annotated]
+        every = np.concatenate([np.zeros((0, 4)), *annotated])
+        return cls(subject, object_, every, starts_of(counts)[:-1], np.array(counts, dtype=np.int64), size)
 
     def finding(self) -> tuple[str, int] | None:
         """(the finding in words, how many boxes meet nothing), or None if the boxes fit."""
@@ -190,12 +198,5 @@ class BoxSample:
         nothing = [float("nan")] * 4
         ends = [(*boxes, nothing)[:2] for boxes, _ in self.images.values()]
         both = np.array(ends, dtype=np.float64).reshape(-1, 2, 4)
-        counts = [len(annotated) for _, annotated in self.images.values()]
-        return BoxEvidence(
-            subject=both[:, 0],
-            object=both[:, 1],
-            annotated=np.array([box for _, annotated in self.images.values() for box in annotated]).reshape(-1, 4),
-            start=starts_of(counts)[:-1],
-            count=np.array(counts, dtype=np.int64),
-            size=np.full((len(counts), 2), np.nan),
-        ).finding()
+        annotated = [boxes for _, boxes in self.images.values()]
+        return BoxEvidence.of(both[:, 0], both[:, 1], annotated, np.full((len(both), 2), np.nan)).finding()

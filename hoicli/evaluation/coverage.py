@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
-from weakref import WeakSet
 
 import numpy as np
 
@@ -240,8 +239,8 @@ class Coverage:
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
             tell(f"no ground truth of {shown}: left out of the means")
         derived = truth.scenes.derived and any(protocol.known_object for protocol in protocols)
-        if derived and (model is None or truth not in _TOLD):
-            _TOLD.add(truth)
+        if derived and (model is None or not truth.told_of_labels):
+            truth.told_of_labels = True  # once for all models
             fix = "convert anno_bbox.mat with anno.mat for the official labels"
             fix = "image_hois in the records would name them" if truth.vocabulary.own else fix
             note(
@@ -260,10 +259,6 @@ def _question(off: tuple[str, int] | None, truth: GroundTruth) -> str:
     if off is None:
         return ""
     return f"do the boxes fit? {off[0]}; hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
-
-
-_TOLD: WeakSet[GroundTruth] = WeakSet()
-"""The ground truths of several models whose derived labels were told of, once for all models."""
 
 
 def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) -> list[str]:

@@ -77,6 +77,8 @@ class GroundTruth:
         self.vocabulary = vocabulary
         self.name = name
         self.position = {image_id: place for place, image_id in enumerate(scenes.image_ids)}
+        self.told_of_labels = False
+        """Whether a note said that its image-level labels are derived."""
         self.kept: dict[tuple[str, Protocol], Any] = {}
         self._slices: dict[Slice, Bools] = {}
         self._members: dict[Part, Bools] = {}

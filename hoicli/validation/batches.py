@@ -84,7 +84,7 @@ class Checked(Images):
     role: Ints
     labels: Names
     verbs: Names
-    roles: list[Any]
+    roles: list[str | None]
     sizes: list[Size | None]
     whole: Bools
     unknown: Ints
@@ -108,7 +108,7 @@ class Checked(Images):
         pair, role = np.divmod(found, roles)
         verbs, objects = self.verbs.spelled, self.labels.spelled
         names = [
-            triplet_class(str(verbs[verb]), name if type(name := self.roles[role]) is str else "", objects[label])
+            triplet_class(str(verbs[verb]), self.roles[role] or "", objects[label])
             for verb, label, role in zip(*(part.tolist() for part in (*np.divmod(pair, labels), role)), strict=True)
         ]
         return names, place
@@ -169,7 +169,13 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         label=labels.__getitem__,
         verb=verbs.__getitem__,
     )
-    role, names = _numbered(roles)
+    if has_roles and not sound:
+        typed(roles, str, type(None))
+    numbers: dict[str | None, int] = {None: 0}
+    role = np.zeros(len(roles), dtype=np.int64)
+    if roles.count(None) < len(roles):  # nothing but text is a role
+        named = [name if type(name) is str else None for name in roles]
+        role = np.array([numbers.setdefault(name, len(numbers)) for name in named], dtype=np.int64)
     batch = Checked(
         **raw.images(),
         lines=lines,
@@ -178,7 +184,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         role=role,
         labels=labels,
         verbs=verbs,
-        roles=names,
+        roles=list(numbers),
         sizes=sizes,
         whole=np.array(masks, dtype=np.int64) & WITHOUT_BOXES != 0,
         unknown=np.array(unknown, dtype=np.int64),
@@ -221,18 +227,6 @@ def _check_besides(record: Record, vocabulary: Vocabulary | None, *, scored: boo
         require(not any(pair_problems(record)))
     if vocabulary is not None:
         require(not any(statement_problems(record, vocabulary, scored=scored)))
-
-
-def _numbered(values: list[Any]) -> tuple[Ints, list[Any]]:
-    """(numbers, the values by number); None is 0, and equal values have one number."""
-    if values.count(None) == len(values):
-        return np.zeros(len(values), dtype=np.int64), [None]
-    numbers: dict[Any, int] = {None: 0}
-    named = [
-        value if value.__hash__ else repr([value]) for value in values
-    ]  # only text is a role, but anything may stand there
-    found = [numbers.setdefault(value, len(numbers)) for value in named]
-    return np.array(found, dtype=np.int64), list(numbers)
 
 
 def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:

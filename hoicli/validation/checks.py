@@ -23,6 +23,7 @@ ERRORS = {  # a record's problems have their codes from where they are found
     DUPLICATE_IMAGE: "keep one line an image; check two models' dumps one by one",
     "another-dataset": "name the benchmark they belong to",
     UNKNOWN_IMAGE: "give the ground truth of the same set and split",
+    "swapped-files": "give the ground truth with --gt, and the predictions without",
 }
 WARNINGS = {
     "image-without-predictions": "its triplets count as missed; normal for images without annotations",

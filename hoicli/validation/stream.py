@@ -24,7 +24,7 @@ from hoicli.records.boxes import MOST_INVERTED
 from hoicli.records.columns import BATCH, attempt
 from hoicli.records.image import UNKNOWN_LABEL, problems, result_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.kit import Floats, Growing, starts_of
+from hoicli.records.kit import Growing
 from hoicli.records.parsing import Problem, Record, is_number, parse
 from hoicli.validation.batches import About, Checked, checked_images, pixels
 from hoicli.validation.checks import Findings
@@ -70,7 +70,7 @@ def validate_images(
     found, *others = parts
     for other in others:
         found.merge(other)
-    return _concluded(found, vocabulary, name, truth)
+    return _concluded(found, vocabulary, name, truth, facts=facts)
 
 
 def _numbered(part: Iterable[Line]) -> Iterable[Line]:
@@ -84,9 +84,10 @@ class Checking:
     """What is found in a stream, or in a part of it.
 
     scored: whether it is of predictions, None before its first triplet; score: the first of the scores; varied: whether
-    there are others. images: those that came, and are in the ground truth if there is one. compared: those whose best
-    predictions have the boxes in `best`. unsure: a record before the first triplet was checked by itself, so that what
-    comes before this part matters.
+    there are others. images: those that came, and are in the ground truth if there is one; matched: those of match
+    records; results: whether there are result rows. compared: the images whose best predictions have the boxes in
+    `best`. unsure: a record before the first triplet was checked by itself, so that what comes before this part
+    matters.
     """
 
     findings: Findings = field(default_factory=Findings)
@@ -98,6 +99,8 @@ class Checking:
     boxes: int = 0
     classes: ClassCounts = field(default_factory=ClassCounts)
     images: list[str] = field(default_factory=list)
+    matched: set[str] = field(default_factory=set)
+    results: bool = False
     facts: dict[str, About] = field(default_factory=dict)
     compared: list[str] = field(default_factory=list)
     best: Growing = field(default_factory=lambda: Growing(subject=np.float64, object=np.float64))
@@ -112,6 +115,8 @@ class Checking:
         self.triplets += other.triplets
         self.boxes += other.boxes
         self.images += other.images
+        self.matched |= other.matched
+        self.results |= other.results
         self.facts |= other.facts
         self.compared += other.compared
         for mine, theirs in ((self.findings, other.findings), (self.classes, other.classes), (self.best, other.best)):
@@ -175,8 +180,10 @@ class Checker:
     def _problems(self, record: Record) -> Iterable[Problem] | None:
         """What is wrong with a record; None for that of an image with nothing but unknown labels."""
         if "metric" in record:
+            self.found.results = True
             return result_problems(record)
         if _is_other(record):
+            self.found.matched.add(str(record.get("image_id")))
             return () if self._vocabulary is None else match_problems(record, self._vocabulary)
         if self.found.scored is None:
             self.found.scored = _says_scores(record)
@@ -248,7 +255,7 @@ class Checker:
 
 
 def _concluded(
-    found: Checking, vocabulary: Vocabulary | None, name: str, truth: Mapping[str, About] | None
+    found: Checking, vocabulary: Vocabulary | None, name: str, truth: Mapping[str, About] | None, *, facts: bool
 ) -> Validation:
     """What only the whole stream can tell, added to its findings."""
     findings = found.findings
@@ -260,12 +267,16 @@ def _concluded(
         findings.remove("relative-box")
     if found.triplets > 1 and found.score is not None and not found.varied:
         findings.add("all-scores-equal", f"{name}: every score is {found.score}", found.triplets)
+    if facts and found.score is not None:
+        findings.add("swapped-files", f"{name}: has scores, so these are predictions", found.triplets)
+    if truth is not None and found.triplets and not found.scored:
+        findings.add("swapped-files", f"{name}: has no scores, so this is ground truth", found.triplets)
     labels = None if vocabulary is None else LabelEvidence(vocabulary, found.classes)
     doubt = None if labels is None else labels.finding(name)
-    if truth is not None:
-        seen = set(found.images)
-        if missing := [image_id for image_id in truth if image_id not in seen]:
-            findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
+    seen = {*found.images, *found.matched}
+    missing = [image_id for image_id in truth or () if image_id not in seen]
+    if missing and (seen or not found.results):
+        findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
     if doubt is not None:
         findings.add(doubt.check, doubt.example, doubt.count, doubt.fix)
     off = None if truth is None else _boxes_beside(truth, found).finding()
@@ -277,16 +288,8 @@ def _concluded(
 def _boxes_beside(truth: Mapping[str, About], found: Checking) -> BoxEvidence:
     """The boxes of the best predictions with those that are annotated."""
     images = [truth[image_id] for image_id in found.compared]
-    counts = [len(about.boxes) for about in images]
-    nothing: Floats = np.zeros((0, 4))
-    return BoxEvidence(
-        subject=found.best["subject"].reshape(-1, 4),
-        object=found.best["object"].reshape(-1, 4),
-        annotated=np.concatenate([nothing, *(about.boxes for about in images)]),
-        start=starts_of(counts)[:-1],
-        count=np.array(counts, dtype=np.int64),
-        size=pixels([about.size for about in images]),
-    )
+    subject, object_ = (found.best[end].reshape(-1, 4) for end in ("subject", "object"))
+    return BoxEvidence.of(subject, object_, [about.boxes for about in images], pixels(about.size for about in images))
 
 
 def _said(problem: Problem, line: Line) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.evaluation.recall_measured import Parts
+from hoicli.evaluation.recall_measured import METRICS, Parts
 from tests.evaluation.recall_scenes import rows, values, written
 from tests.support.graphs import OBJECTS, VERBS, Record, predictions, truth
 from tests.support.project import FIXTURES, Hoicli
@@ -248,7 +248,7 @@ def test_processes_change_no_byte(hoicli: Hoicli, tmp_path: Path, monkeypatch: p
             "--k 101: openpsg ranks 100 predictions without graph constraint; give --k up to 100, or "
             "--graph-constraint",
         ),
-        (("--metric", "R,P"), "--metric P: choose from R, mR, zR, F1"),
+        (("--metric", "R,P"), f"--metric P: choose from {', '.join(METRICS)}"),
         (("--metric", "zR"), "--metric zR: is of unseen triplets; give --split or --train"),
         (("--split", "uo", "--train", "gt.jsonl"), "--split, --train: both say which triplets are unseen; keep one"),
         (

@@ -299,19 +299,6 @@ def test_a_copy_of_the_images_says_its_size() -> None:
     assert found["boxes-off-ground-truth"].endswith("if they are pixels of a copy of another size")
 
 
-def test_findings_are_rows_with_a_fix(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "p.jsonl"
-    found = renamed(dict(zip(ALPHABETICAL, COCO, strict=True)), {})
-    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in found))
-    result = hoicli("validate", "--gt", FIXTURES / "gt.jsonl", path)
-    assert result.code == 0
-    row = next(row for row in map(json.loads, result.out.splitlines()) if row["check"] == "another-object-order")
-    assert (row["severity"], row["count"]) == ("warning", 41)
-    option = "--object-order alphabetical"
-    assert row["fix"] == f"convert the file again with {option}: as it is, mAP will be near zero"
-    assert result.err.endswith("; labels of hico, if objects, in alphabetical order, were read in COCO order\n")
-
-
 def renumbered(path: Path, objects: Callable[[int], int], verbs: Callable[[int], int]) -> None:
     """A CDN list whose numbers count otherwise."""
     items = orjson.loads(path.read_bytes())

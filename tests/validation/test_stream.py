@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -122,6 +123,21 @@ def test_the_pair() -> None:
     bare = {key: value for key, value in GOOD.items() if key not in ("width", "height")} | {"image_id": "c"}
     assert found(bare, truth=[small])["box-outside-image"][0] == 1
     assert found(bare) == {}
+
+
+def test_swapped_files_and_streams_of_other_records(hoicli: Hoicli, tmp_path: Path) -> None:
+    truth, predictions, matches = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", tmp_path / "matches.jsonl"
+
+    def told(gt: Path, path: Path) -> dict[str, str]:
+        rows = map(json.loads, hoicli("validate", "--gt", gt, path).out.splitlines())
+        return {row["example"].split(":")[0]: row["severity"] for row in rows if row["check"] == "swapped-files"}
+
+    assert told(truth, predictions) == {}
+    assert told(predictions, truth) == {str(predictions): "error", str(truth): "error"}
+    matches.write_text(hoicli("match", "--gt", truth, predictions, "--protocol", "hico,diag").out)
+    assert hoicli("validate", "--gt", truth, matches).out == ""  # each image has its lines
+    matches.write_text(hoicli("eval", "--gt", truth, predictions, "--protocol", "hico").out)
+    assert hoicli("validate", "--gt", truth, matches).out == ""
 
 
 def test_an_open_vocabulary_takes_any_name() -> None:

@@ -200,7 +200,7 @@ def twins(seed: int) -> list[list[Record]]:
     """The rows of the plain check."""
     dataset, truth, lines = pair(seed)
     vocabulary = None if dataset is None else VOCABULARIES[dataset]
-    found = [] if truth is None else [Twin(numbered(truth, "gt"), vocabulary, "gt")]
+    found = [] if truth is None else [Twin(numbered(truth, "gt"), vocabulary, "gt", facts=True)]
     found.append(Twin(numbered(lines, "p"), vocabulary, "p", found[0].images if found else None))
     return [[finding.row() for finding in each.findings] for each in found]
 

@@ -38,19 +38,26 @@ class Twin:
     """Checks one stream; `images` is what it says of each."""
 
     def __init__(
-        self, lines: Iterable[Line], vocabulary: Vocabulary | None, name: str, truth: Mapping[str, About] | None = None
+        self,
+        lines: Iterable[Line],
+        vocabulary: Vocabulary | None,
+        name: str,
+        truth: Mapping[str, About] | None = None,
+        *,
+        facts: bool = False,
     ) -> None:
         self.findings, self.images = Findings(), dict[str, About]()
         self._vocabulary, self._truth = vocabulary, truth
         self._register = ImageRegister(truth)
         self._scored: bool | None = None
         self._scores: set[float] = set()
+        self._matched, self._results = set[str](), False
         self._counts = ClassCounts()
         self._triplets = self._boxes = self._xywh = self._relative = 0
         self._compared: list[tuple[list[Box], About]] = []
         for line in lines:
             self._add(line)
-        self._finish(name)
+        self._finish(name, facts)
 
     def _add(self, line: Line) -> None:
         try:
@@ -59,8 +66,10 @@ class Twin:
             self.findings.add(error.code, str(error))
             return
         if "metric" in record:
+            self._results = True
             self._problems(result_problems(record), line)
         elif "predictions" in record and "gt" in record:
+            self._matched.add(str(record.get("image_id")))
             if self._vocabulary is not None:
                 self._problems(match_problems(record, self._vocabulary), line)
         else:
@@ -129,17 +138,18 @@ class Twin:
         seen = set()
         for index, hoi in enumerate(record["hois"]):
             thing, verb, place = hoi["object"], hoi["verb"], f"{line.place}: hois[{index}]"
+            role = hoi.get("role") if type(hoi.get("role")) is str else None
             box, label = (None, None) if thing is None else (tuple(boxes[thing]), labels[thing])
             if self._scored:
                 self._scores.add(hoi["score"])
                 if not 0 <= hoi["score"] <= 1:
                     self.findings.add("score-outside-range", f"{place}.score: {hoi['score']}")
-                key = (tuple(boxes[hoi["subject"]]), box, label, verb, hoi.get("role"))
+                key = (tuple(boxes[hoi["subject"]]), box, label, verb, role)
                 if key in seen:
                     self.findings.add("duplicate-triplet", f"{place}: {verb} {label} on the same two boxes")
             else:
                 subject = (*boxes[hoi["subject"]], labels[hoi["subject"]])
-                key = (subject, box, label, verb, hoi.get("role"))
+                key = (subject, box, label, verb, role)
                 if key in seen:
                     self.findings.add("doubled-annotation", f"{place}: {verb} {label} on the same two boxes")
             seen.add(key)
@@ -161,7 +171,11 @@ class Twin:
         ends = [record["boxes"][end] for end in (hoi["subject"], hoi["object"]) if end is not None]
         self._compared.append((ends, annotated))
 
-    def _finish(self, name: str) -> None:
+    def _finish(self, name: str, facts: bool) -> None:
+        if facts and self._scores:
+            self.findings.add("swapped-files", f"{name}: has scores, so these are predictions", self._triplets)
+        if self._truth is not None and self._triplets and not self._scored:
+            self.findings.add("swapped-files", f"{name}: has no scores, so this is ground truth", self._triplets)
         if self.findings.count("inverted-box") > 0.01 * self._boxes:
             self.findings.refuse("inverted-box")
         if self._xywh < 0.01 * self._boxes:
@@ -170,7 +184,8 @@ class Twin:
             self.findings.remove("relative-box")
         if self._triplets > 1 and len(self._scores) == 1:
             self.findings.add("all-scores-equal", f"{name}: every score is {next(iter(self._scores))}", self._triplets)
-        missing = [image_id for image_id in self._truth or () if image_id not in self.images]
+        seen = {*self.images, *self._matched}
+        missing = [image_id for image_id in self._truth or () if image_id not in seen and (seen or not self._results)]
         if missing:
             self.findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
         if self._vocabulary is not None:
