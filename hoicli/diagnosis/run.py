@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
@@ -18,7 +18,7 @@ from hoicli.diagnosis.gather import (
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import SIGNATURES, Reading
 from hoicli.diagnosis.rows import diagnosis_rows, part_rows
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -32,7 +32,7 @@ from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views, check_diagnosed, within
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import Record, dump, is_number, parse
+from hoicli.records.parsing import dump
 from hoicli.records.results import Row
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
@@ -183,32 +183,6 @@ def diagnose_models(
         )
         diagnosed += [made(diagnosis, settings) for diagnosis, settings in of_matches]
     return diagnosed
-
-
-def image_facts(missing: Collection[str], gt: Stream) -> dict[str, Record]:
-    """file_name, width and height of some images by their ids, None if the ground truth does not have them. Raises
-    `DataError` if it has changed since it gave these ids."""
-    facts: dict[str, Record] = {}
-    for line in gt:
-        try:
-            record = parse(line)
-        except DataError:  # already counted and reported in the first pass
-            continue
-        if str(record.get("image_id")) in missing:
-            facts[str(record["image_id"])] = _facts(record)
-    if set(missing) - facts.keys():
-        raise DataError("changed while it was read: images are missing; run again", place=gt.name)
-    return facts
-
-
-def _facts(record: Record) -> Record:
-    """file_name, width and height of a record, None if missing or invalid; no metric uses them."""
-    name = record.get("file_name")
-    sizes: dict[str, Any] = {key: record.get(key) for key in ("width", "height")}
-    return {
-        "file_name": name if type(name) is str else None,
-        **{key: size if is_number(size) and size > 0 else None for key, size in sizes.items()},
-    }
 
 
 def emit_predictions(

@@ -28,7 +28,7 @@ SCRIPTS = ("data", "query", "parts", "drawing", "state", "filters", "views", "im
 @dataclass(frozen=True)
 class Explored:
     """What an explorer shows: one or two models with the columns of each, the ground truth, the facts of the images by
-    their ids (`diagnosis.run.image_facts`), and slices of images with their parts [parts, N] and of triplets.
+    their ids (`pictures.image_facts`), and slices of images with their parts [parts, N] and of triplets.
     """
 
     models: Sequence[DiagnosedModel]

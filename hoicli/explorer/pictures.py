@@ -1,18 +1,41 @@
-"""The images of an explorer: which are at hand, under which address the page has them."""
+"""The images of an explorer: what the ground truth says of them, and where the page finds those at hand."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from hoicli.errors import DataError
 from hoicli.figures.overlays import image_file
 from hoicli.io.messages import note
-from hoicli.records.parsing import Record, short
+from hoicli.io.streams import Stream
+from hoicli.records.parsing import Record, is_number, parse, short
 
 STARTS = {b"\x89PNG\r\n\x1a\n": ("png", "image/png"), b"\xff\xd8\xff": ("jpg", "image/jpeg")}
 """How files begin that browsers draw -> (the ending of their address, their type)."""
 
 TYPES = dict(STARTS.values())
+
+
+def image_facts(image_ids: Collection[str], gt: Stream) -> dict[str, Record]:
+    """file_name, width and height of some images by their ids, None where missing or invalid (no metric uses them).
+    Raises `DataError` if the ground truth has changed since it gave these ids."""
+    wanted, facts = set(image_ids), dict[str, Record]()
+    for line in gt:
+        try:
+            record = parse(line)
+        except DataError:  # already counted and reported in the first pass
+            continue
+        image_id, name = str(record.get("image_id")), record.get("file_name")
+        if image_id in wanted:
+            facts[image_id] = {"file_name": name if type(name) is str else None}
+            for key in ("width", "height"):
+                size: Any = record.get(key)
+                facts[image_id][key] = size if is_number(size) and size > 0 else None
+    if wanted - facts.keys():
+        raise DataError("changed while it was read: images are missing; run again", place=gt.name)
+    return facts
 
 
 def pictures_in(

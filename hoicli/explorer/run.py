@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from hoicli.diagnosis.columns import TruthTable, TypedPredictions, truth_table
-from hoicli.diagnosis.run import DiagnosedModel, image_facts
+from hoicli.diagnosis.run import DiagnosedModel
 from hoicli.errors import UsageError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
@@ -14,7 +14,7 @@ from hoicli.evaluation.slices import CLASSES, IMAGES, Slice
 from hoicli.evaluation.slicing import image_parts
 from hoicli.explorer.content import Explored, page_files
 from hoicli.explorer.folder import write_folder
-from hoicli.explorer.pictures import pictures_in
+from hoicli.explorer.pictures import image_facts, pictures_in
 from hoicli.explorer.server import Explorer
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
