@@ -1,8 +1,8 @@
 """The answers of language models on disk, one per line; neither a kill nor a full disk loses any.
 
-A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "prompt_tokens", "completion_tokens", "date"}: `setup`
-identifies the wording and the extra request fields; `rating` is 0..4, or null if the text in `answer` has none; `date`
-is the day of the answer (UTC); unknown values are left out. Lines are only appended, and an answer counts once its
+A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "date"}: `setup` identifies the wording and the extra
+request fields; `rating` is 0..4, or null if the text in `answer` has none; `date` is the day of the answer (UTC);
+unknown values are left out. Lines are only appended, and an answer counts once its
 line is on disk, so a repeated run asks only questions without a line. A line that was cut off is ended before the next
 one is appended, and ignored: its question is asked again. One run at a time has the file.
 """
@@ -27,8 +27,7 @@ _BEGINNING = b'{"model":'
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's answer about a pair of senses: `rating` 0..4, or None with the unusable `answer`; token counts if
-    known."""
+    """A model's answer about a pair of senses: `rating` 0..4, or None with the unusable `answer`."""
 
     model: str
     setup: str
@@ -37,8 +36,6 @@ class Answer:
     b: str
     rating: int | None
     answer: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
     date: str | None = None
 
     @property

@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, InvalidURL
 from typing import Any, NoReturn
@@ -31,15 +30,6 @@ LONGEST_ANSWER = 1 << 20
 """Bytes of a response; a rating takes a few hundred, a model that writes out its reasoning some thousands."""
 LONGEST_ERROR = 1 << 13
 """Bytes of an error response that are looked at."""
-
-
-@dataclass(frozen=True)
-class Reply:
-    """The server's reply to one request: the text, and the tokens if it counts them."""
-
-    text: str
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
 
 
 class ServerError(DataError):
@@ -77,7 +67,7 @@ class Client:
         self._not_before = 0.0
         self._told = False
 
-    def send(self, model: str, messages: Sequence[Mapping[str, str]]) -> Reply:
+    def send(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
         """The model's reply, tried again with growing pauses while the server is busy, absent or broken.
 
         Raises `ServerError` when it refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
@@ -116,7 +106,7 @@ class Client:
         if (left > 0 and self._stop.wait(left)) or self._stop.is_set():
             raise StoppedError
 
-    def _request(self, model: str, messages: Sequence[Mapping[str, str]]) -> Reply:
+    def _request(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
         """Send one request. Raises `_LaterError` for a temporary failure, `ServerError` for a permanent one."""
         body = {"model": model, "messages": list(messages), "temperature": 0, **self._endpoint.body}
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hoicli"}
@@ -181,19 +171,14 @@ def _body(read: Callable[[int], bytes], latest: float) -> bytes:
     return b"".join(parts)
 
 
-def _reply(data: bytes) -> Reply:
-    """The text and the tokens of a chat completion. Raises `_LaterError` for anything else."""
+def _reply(data: bytes) -> str:
+    """The text of a chat completion. Raises `_LaterError` for anything else."""
     try:
-        document = json.loads(data)
-        text = document["choices"][0]["message"]["content"]
+        text = json.loads(data)["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         raise _LaterError("an answer that is no chat completion") from None
-    usage = document.get("usage")
-    counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
-    prompt, completion = (count if type(count) is int and 0 <= count < 1 << 40 else None for count in counts)
     # Half a character (`"\\ud800"` in JSON), which no file can hold, becomes a question mark.
-    said = text.encode(errors="replace").decode() if isinstance(text, str) else ""
-    return Reply(said, prompt, completion)
+    return text.encode(errors="replace").decode() if isinstance(text, str) else ""
 
 
 def _message(data: bytes) -> str:

@@ -48,24 +48,15 @@ class Failure:
         return f"{self.model} on {self.question} ({self.reason})"
 
 
-@dataclass
-class Usage:
-    """The tokens of this run, as servers report them, and the number of answers."""
-
-    answers: int = 0
-    prompt: int = 0
-    completion: int = 0
-
-
 class Interview:
     """Asks models about pairs of senses, several at a time, and stores every answer. `failures`: the questions without
     a rating, in their order; with `skip` a server that does not answer is a failure, otherwise it ends the run.
-    `usage`: the cost of this run.
+    `answers`: how many there were in this run.
     """
 
     def __init__(self, endpoint: Endpoint, cache: AnswerCache, *, jobs: int = 8, skip: bool = False) -> None:
         self.failures: list[Failure] = []
-        self.usage = Usage()
+        self.answers = 0
         self._endpoint = endpoint
         self._setup = setup_of(endpoint)
         self._cache = cache
@@ -122,45 +113,41 @@ class Interview:
         waiting: queue.SimpleQueue[tuple[int, Task]] = queue.SimpleQueue()
         for item in enumerate(tasks):
             waiting.put(item)
-        done: queue.SimpleQueue[tuple[int, Failure | BaseException | None] | None] = queue.SimpleQueue()
+        failures: dict[int, Failure] = {}
+        faults: list[BaseException] = []
+        ended: queue.SimpleQueue[None] = queue.SimpleQueue()
 
         def work() -> None:
             with suppress(queue.Empty):
                 while not stop.is_set():
                     number, task = waiting.get_nowait()
                     try:
-                        done.put((number, self._rate(client, *task)))
+                        failure = self._rate(client, *task)
                     except BaseException as error:  # noqa: BLE001  the main thread raises it
-                        done.put((number, error))
+                        faults.append(error)
                         stop.set()  # what is under way ends with a `StoppedError`, after this error
-            done.put(None)
+                    else:
+                        failures.update({} if failure is None else {number: failure})
+                    with self._counting:
+                        progress.advance()
+            ended.put(None)
 
         # Not an executor: the process waits for its threads, but a second Ctrl-C must not wait for a server.
-        under_way = min(self._jobs, len(tasks))
-        for _ in range(under_way):
-            threading.Thread(target=work, daemon=True).start()
-        failures: dict[int, Failure] = {}
-        fault: BaseException | None = None
+        left = min(self._jobs, len(tasks))
         with Progress(label, total=len(tasks), unit=" questions") as progress:
-            while under_way:
+            for _ in range(left):
+                threading.Thread(target=work, daemon=True).start()
+            while left:
                 try:
-                    outcome = done.get()
+                    ended.get()
+                    left -= 1
                 except KeyboardInterrupt as interrupt:
                     if stop.is_set():
                         raise
-                    note(f"stopping; waiting for {under_way} answers under way (Ctrl-C again leaves them)")
-                    fault = interrupt
+                    note(f"stopping; waiting for {left} answers under way (Ctrl-C again leaves them)")
+                    faults.insert(0, interrupt)
                     stop.set()
-                    continue
-                if outcome is None:
-                    under_way -= 1
-                    continue
-                progress.advance()
-                number, result = outcome
-                if isinstance(result, Failure):
-                    failures[number] = result
-                else:
-                    fault = fault or result
+        fault = next(iter(faults), None)
         if isinstance(fault, ServerError):
             raise DataError(f"{fault.problem}; {self._what_is_left()}", place=fault.place)
         if fault is not None:
@@ -169,11 +156,11 @@ class Interview:
 
     def _what_is_left(self) -> str:
         """For messages: what happens to the answers of a run that ends early."""
-        if not self.usage.answers:
+        if not self.answers:
             return "nothing was answered"
         if self._cache.on_disk:
             return "what was answered is kept, run again to go on"
-        return f"the answers so far ({self.usage.answers:,}) are lost, run again with {arg('cache', like='FILE')}"
+        return f"the answers so far ({self.answers:,}) are lost, run again with {arg('cache', like='FILE')}"
 
     def _rate(self, client: Client, model: str, question: Question) -> Failure | None:
         """Ask until there is a rating; returns the failure if there is none."""
@@ -185,15 +172,12 @@ class Interview:
                 if not self._skip:
                     raise
                 return Failure(model, question, error.problem)
-            rating, text = parse_rating(reply.text), self._endpoint.shown(reply.text)[:2000]
-            with self._counting:
-                self.usage.answers += 1
-                self.usage.prompt += reply.prompt_tokens or 0
-                self.usage.completion += reply.completion_tokens or 0
+            rating, text = parse_rating(reply), self._endpoint.shown(reply)[:2000]
             unusable = text if rating is None else None
-            tokens = reply.prompt_tokens, reply.completion_tokens
             today = time.strftime("%Y-%m-%d", time.gmtime())
-            self._cache.add(Answer(*self._key(model, question), rating, unusable, *tokens, today))
+            self._cache.add(Answer(*self._key(model, question), rating, unusable, today))
+            with self._counting:
+                self.answers += 1
             if rating is not None:
                 return None
             # The same question would get the same answer at temperature 0, so a reminder is added.

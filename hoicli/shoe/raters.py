@@ -113,26 +113,19 @@ class Raters:
         """Ask the models, and write the rated pairs."""
         ratings = interview.ratings(questions(work.pairs), self.models, self.screen)
         prompt = setup_of(self.endpoint)
-        days = {model: days_of(cache.days(model, prompt)) for model in self.models}
-        rated = [
-            Rated(
-                sum(scores.values()) / (SCALE * len(scores)),
-                scores,
-                prompt=prompt,
-                date=days_of(days[model] for model in scores),
-            )
-            if scores
-            else Rated(None, scores)
-            for scores in ratings
-        ]
+        days = {model: cache.days(model, prompt) for model in self.models}
+
+        def mean(scores: dict[str, int]) -> Rated:
+            date = days_of(day for model in scores for day in days[model])
+            return Rated(sum(scores.values()) / (SCALE * len(scores)), scores, prompt=prompt, date=date)
+
+        rated = [mean(scores) if scores else Rated(None, scores) for scores in ratings]
         failed = {(failure.question.pos, failure.question.a, failure.question.b) for failure in interview.failures}
         error = failures_error(interview.failures, kept=self.cache is not None) if failed else None
         if not policy.skip:  # a mean over only some of the models would mislead
             rated = [Rated(None) if pair in failed else found for pair, found in zip(work.pairs, rated, strict=True)]
         write_rows(work.rows(rated), output, None if policy.skip else error)
-        used = interview.usage
-        tokens = f": {used.prompt:,} tokens in, {used.completion:,} out" if used.prompt or used.completion else ""
-        note(f"{len(work.pairs):,} pairs, {', '.join(self.models)}; {used.answers:,} answers in this run{tokens}")
+        note(f"{len(work.pairs):,} pairs, {', '.join(self.models)}; {interview.answers:,} answers in this run")
         policy.report()
         if error is not None:
             note(f"left out what models did not rate: {error}")

@@ -93,7 +93,7 @@ def test_every_question_is_asked_once_of_every_model(cache: AnswerCache) -> None
         assert asked.failures == []
         assert set(stub.asked.values()) == {1}
         assert len(stub.asked) == 80
-        assert (asked.usage.answers, asked.usage.prompt, asked.usage.completion) == (80, 16000, 560)
+        assert asked.answers == 80
         assert 1 < stub.most_at_once <= 4
         body = stub.requests[0]
         assert body["temperature"] == 0
@@ -102,7 +102,7 @@ def test_every_question_is_asked_once_of_every_model(cache: AnswerCache) -> None
         assert "Authorization" not in stub.headers[0]
         again = interview(stub, cache)
         assert again.ratings(QUESTIONS, ["m1", "m2"]) == expected("m1", "m2")
-        assert again.usage.answers == 0
+        assert again.answers == 0
         assert sum(stub.asked.values()) == 80
 
 

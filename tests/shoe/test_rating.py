@@ -441,7 +441,7 @@ def test_models_rate_what_an_evaluation_needs(hoicli: Hoicli, tmp_path: Path, pr
             assert line["scores"] == {model: rate(model, line["a"], line["b"]) for model in ("m1", "m2")}
             assert line["similarity"] == sum(line["scores"].values()) / 8
         count = len(lines_of(result.out))
-        assert f"{count} pairs, m1, m2; {2 * count} answers in this run: " in result.err
+        assert f"{count} pairs, m1, m2; {2 * count} answers in this run" in result.err
         again = hoicli(*command)
         assert again.out == result.out
         assert "; 0 answers in this run" in again.err
