@@ -29,49 +29,63 @@ def explain(shoe: Shoe, matching: Matching, **common: str) -> Iterator[Record]:
     """
     truths, found = shoe.truth, shoe.predictions
     image_of = {int(number): at for at, number in enumerate(shoe.image)}
-    words = _Words(shoe, matching)
-    counts_against = shoe.counts_against
+    told = _Told(shoe, matching)
     for number in sorted(range(len(truths.image_ids)), key=truths.image_ids.__getitem__):
         named = {"image_id": truths.image_ids[number], **common}
-        for truth in range(truths.hoi_start[number], truths.hoi_start[number + 1]):
-            prediction = int(matching.prediction_of[truth])
-            better = words.better(truth)
-            if prediction < 0:
-                yield {**named, "outcome": "missed", **words.truth(truth), "prediction": None, **better}
-            else:
-                found_it = {**words.prediction(prediction), **words.overlaps(truth, prediction)}
-                yield {**named, "outcome": "matched", **words.truth(truth), **found_it, **better}
-        if number not in image_of:
-            continue
-        at = image_of[number]
-        for prediction in range(found.hoi_start[at], found.hoi_start[at + 1]):
+        for truth in range(*truths.hoi_start[number : number + 2].tolist()):
+            yield {**named, **told.of_truth(truth)}
+        at = image_of.get(number)
+        for prediction in () if at is None else range(*found.hoi_start[at : at + 2].tolist()):
             if matching.kept[prediction] and matching.truth_of[prediction] < 0:
-                truth = int(shoe.nearest[prediction])
-                outcome = "false_positive" if counts_against[prediction] else "ignored"
-                nearest = words.truth(truth) if truth >= 0 else {"gt": None}
-                if shoe.options.against == "dataset":
-                    nearest["gt"] = None  # the class may be annotated in any image
-                yield {**named, "outcome": outcome, **nearest, **words.prediction(prediction)}
+                yield {**named, **told.of_unmatched(prediction)}
 
 
-class _Words:
+class _Told:
     """The record of one triplet, from arrays computed for all triplets together."""
 
     def __init__(self, shoe: Shoe, matching: Matching) -> None:
-        self._shoe = shoe
+        self._shoe, self._matching, self._better = shoe, matching, _better(shoe, matching)
+        self._counts_against = shoe.counts_against
         self._partner = np.where(matching.truth_of >= 0, matching.truth_of, shoe.nearest)
         has = np.flatnonzero(self._partner >= 0)
         self._verb, self._object, self._both = (np.full(len(self._partner), np.nan) for _ in range(3))
         self._verb[has], self._object[has] = shoe.parts(self._partner[has], has)
         self._both[has] = shoe.similarities(self._partner[has], has) / UNIT
         self._truth_place, self._place = shoe.places
-        self._taken_by = matching.truth_of
-        self._better = _better(shoe, matching)
         self._meeting = shoe.meetings.truth * max(len(self._partner), 1) + shoe.meetings.prediction
         self._verb_sense, self._object_sense = cache(shoe.verbs.sense), cache(shoe.objects.sense)
 
-    def truth(self, truth: int) -> Record:
-        """A ground-truth triplet."""
+    def of_truth(self, truth: int) -> Record:
+        """A ground truth with its prediction, and the better-fitting one on its boxes that another one has."""
+        prediction, meetings = int(self._matching.prediction_of[truth]), self._shoe.meetings
+        if prediction < 0:
+            record = {"outcome": "missed", **self._truth(truth), "prediction": None}
+        else:
+            at = int(np.searchsorted(self._meeting, truth * max(len(self._partner), 1) + prediction))
+            overlaps = {"iou_subject": meetings.iou_subject[at], "iou_object": meetings.iou_object[at]}
+            record = {"outcome": "matched", **self._truth(truth), **self._prediction(prediction)}
+            record |= {name: _number(value) for name, value in overlaps.items()}
+        at = int(self._better[truth])
+        if at < 0:
+            return record
+        better = int(meetings.prediction[at])
+        return {
+            **record,
+            "better_prediction": int(self._place[better]),
+            "better_similarity": _number(meetings.similarity[at] / UNIT),
+            "better_taken_by": int(self._truth_place[self._matching.truth_of[better]]),
+        }
+
+    def of_unmatched(self, prediction: int) -> Record:
+        """An unmatched prediction with the ground truth most similar to it."""
+        outcome = "false_positive" if self._counts_against[prediction] else "ignored"
+        truth = int(self._shoe.nearest[prediction])
+        nearest = self._truth(truth) if truth >= 0 else {"gt": None}
+        if self._shoe.options.against == "dataset":
+            nearest["gt"] = None  # the class may be annotated in any image
+        return {"outcome": outcome, **nearest, **self._prediction(prediction)}
+
+    def _truth(self, truth: int) -> Record:
         classes = self._shoe.classes
         verb, object_ = classes.verbs[classes.verb_row[truth]], classes.objects[classes.object_row[truth]]
         return {
@@ -82,8 +96,8 @@ class _Words:
             "object_synset": object_[1],
         }
 
-    def prediction(self, prediction: int) -> Record:
-        """A predicted triplet, and how similar it is to the ground truth it is shown with."""
+    def _prediction(self, prediction: int) -> Record:
+        """And how similar it is to the ground truth it is shown with."""
         found, classes, truth = self._shoe.predictions, self._shoe.classes, int(self._partner[prediction])
         verb, label = int(found.verb[prediction]), int(found.label[prediction])
         record: Record = {
@@ -102,24 +116,6 @@ class _Words:
             "object_similarity": _number(self._object[prediction]),
             "similarity": _number(self._both[prediction]),
         }
-
-    def better(self, truth: int) -> Record:
-        """The best-fitting prediction on a ground truth's boxes, where another ground truth has it."""
-        at = int(self._better[truth])
-        if at < 0:
-            return {}
-        prediction = int(self._shoe.meetings.prediction[at])
-        return {
-            "better_prediction": int(self._place[prediction]),
-            "better_similarity": _number(self._shoe.meetings.similarity[at] / UNIT),
-            "better_taken_by": int(self._truth_place[self._taken_by[prediction]]),
-        }
-
-    def overlaps(self, truth: int, prediction: int) -> Record:
-        """The IoU of both boxes of a match."""
-        at = int(np.searchsorted(self._meeting, truth * max(len(self._partner), 1) + prediction))
-        meetings = self._shoe.meetings
-        return {"iou_subject": _number(meetings.iou_subject[at]), "iou_object": _number(meetings.iou_object[at])}
 
 
 def _better(shoe: Shoe, matching: Matching) -> Ints:
