@@ -155,7 +155,6 @@ def test_a_server_that_does_not_answer_in_time_is_asked_again(cache: AnswerCache
 
 ENDLESS = {
     "a body of no length": (b"HTTP/1.1 200 OK\r\n\r\n", b" "),
-    "an answer, then more": (b"HTTP/1.1 200 OK\r\n\r\n" + said('{"rating": 1}').body, b" "),
     "an error's text": (b"HTTP/1.1 500 no\r\nContent-Length: 8000\r\n\r\n", b"a"),
 }
 """What a server sends at first, and then again and again."""
@@ -280,28 +279,6 @@ def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(
         skipping = interview(stub, cache, skip=True)
         assert skipping.ratings(QUESTIONS[:2], ["other"]) == [{}, {}]
         assert [failure.reason for failure in skipping.failures] == ["HTTP 503 (gone), 3 times"] * 2
-
-
-def test_what_became_of_the_answers_is_true(
-    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(client, "RETRIES", 2)
-
-    def closes(stub: Stub, _: Asked, __: int) -> Response | None:
-        return Response(400, "{}") if sum(stub.answered.values()) >= limit else None
-
-    for file, limit, words in (
-        (str(tmp_path / "some.jsonl"), 3, "what was answered is kept, run again to go on"),
-        (None, 3, "the answers so far (3) are lost, run again with --cache FILE"),
-        (str(tmp_path / "none.jsonl"), 0, "nothing was answered"),
-        (None, 0, "nothing was answered"),
-    ):
-        kept = AnswerCache(file)
-        with serving(closes) as stub, pytest.raises(DataError) as caught:
-            interview(stub, kept, jobs=1).ratings(QUESTIONS, ["m"])
-        assert str(caught.value).endswith(f"; {words}")
-        kept.close()
-        assert file is None or Path(file).read_bytes().count(b"\n") == limit
 
 
 @pytest.mark.parametrize(

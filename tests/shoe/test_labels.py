@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hoicli.shoe.labels import Likeness, classes_of
-from tests.support.shoe import (
-    SIMILAR,
-    candidates,
-    image,
-    read,
-    table_of,
-)
+from tests.support.shoe import SIMILAR, candidates, image, read, table_of
 
 
 def likeness(truth: list[tuple[str | None, str | None]], predicted: list[tuple[str | None, str | None]]) -> Likeness:
@@ -27,12 +21,6 @@ def test_the_best_of_a_labels_senses() -> None:
     assert [asked.sense(0, column) for column in range(3)] == ["clean.v.02", "clean.v.01", "wash.v.01"]
     assert asked.asked == [("v", "clean.v.01", "wash.v.01"), ("v", "clean.v.02", "wash.v.01")]
     assert (asked.missing, asked.senseless) == ([], set())
-
-
-def test_missing_pairs_are_0_and_counted() -> None:
-    asked = likeness([("wash", "wash.v.01")], [("clean", None), ("eat", None)])
-    assert asked.of(np.array([0, 0]), np.array([1, 0])).tolist() == [0.0, 0.7]
-    assert asked.missing == [("v", "eat.v.01", "wash.v.01")]
 
 
 def test_labels_without_a_sense_go_by_spelling() -> None:

@@ -7,29 +7,14 @@ from typing import Any
 import pytest
 
 from hoicli.errors import DataError, UsageError
-from hoicli.records.kit import Bools, Ints
+from hoicli.records.kit import Ints
 from hoicli.shoe.explanation import explain
-from hoicli.shoe.filters import kept_by
 from hoicli.shoe.matching import UNIT, Shoe
 from hoicli.shoe.scores import scores_of
 from hoicli.shoe.settings import ShoeOptions
-from tests.support.shoe import (
-    AWAY,
-    Record,
-    image,
-    pairs,
-    scored,
-    shoe_of,
-)
+from tests.support.shoe import AWAY, Record, image, pairs, scored, shoe_of
 
 # --- Algorithm 1 and 2, lines 9 to 21: matching ---------------------------------------------------------------------
-
-
-def test_similarities_of_the_supplement() -> None:
-    shoe = shoe_of([image(("pet", "giraffe"))], [image(("touch", "giraffe", 0.9))])
-    assert pairs(shoe) == [(0, 0.775)]
-    shoe = shoe_of([image(("wash", "train"))], [image(("clean", "train", 0.9))])
-    assert pairs(shoe) == [(0, 0.85)]  # the better of two senses
 
 
 def test_ground_truth_is_served_in_the_order_of_its_record() -> None:
@@ -88,12 +73,6 @@ def test_actions_without_an_object() -> None:
     assert shoe.nearest_similarity.tolist() == [UNIT // 2]  # right verb, no object
 
 
-def test_images_do_not_mix() -> None:
-    truth = [image(("pet", "giraffe"), image_id="b"), image(("wash", "train")), image(image_id="c")]
-    found = [image(("wash", "train", 0.9)), image(("touch", "giraffe", 0.8), image_id="b")]
-    assert pairs(shoe_of(truth, found)) == [(1, 0.775), (0, 1.0)]
-
-
 # --- lines 23 to 30: unmatched predictions --------------------------------------------------------------------------
 
 
@@ -147,25 +126,6 @@ def test_of_equally_similar_classes_of_the_dataset_the_one_of_the_same_name() ->
     found = [image(("touch", "giraffe", 0.5, AWAY)), image(("pet", "giraffe", 0.5, AWAY), image_id="b")]
     shoe = shoe_of(truth, found, similar, against="dataset")
     assert [shoe.classes.classes[shoe.classes.class_of[row]][0] for row in shoe.nearest] == ["touch", "pet"]
-
-
-def test_which_predictions_are_kept() -> None:
-    truth = [image(("pet", "giraffe"))]
-    found = [image(*(("pet", "giraffe", score, AWAY) for score in (0.1, 0.2, 0.2, 0.4)), ("pet", "giraffe", 0.05))]
-    shoe = shoe_of(truth, found)
-
-    def kept(**options: Any) -> Bools:
-        return kept_by(ShoeOptions(**options), shoe.predictions)
-
-    assert kept().all()
-    assert kept(min_score=0.2).tolist() == [False, True, True, True, False]
-    assert kept(min_rank=1.0).tolist() == [False, False, False, True, False]
-    assert kept(min_rank=0.5).tolist() == [False, True, True, True, False]
-    assert kept(min_rank=0.4).tolist() == [True, True, True, True, False]
-    assert kept(min_rank=0.4, min_score=0.3).tolist() == [False, False, False, True, False]
-    scores = scores_of(shoe, shoe.match(kept(min_score=0.4)))
-    assert (scores.predictions, scores.gt_miss_rate, scores.prediction_miss_rate) == (1, 1.0, 1.0)
-    assert (scores.soft_map, scores.mf1) == (0.2, 0.0)  # soft mAP is over all predictions
 
 
 @pytest.mark.parametrize(

@@ -202,11 +202,6 @@ def test_every_measure_is_within_0_and_1_and_asked_in_the_order_given(
     assert max(value for (a, b), value in values.items() if a != b) > 0
 
 
-def test_a_satellite_is_compared_as_an_adjective(hoicli: Hoicli, tmp_path: Path) -> None:
-    (found,) = lines_of(_rated(hoicli, tmp_path, [("a", "good.s.06", "able.a.01")], "lexical"))
-    assert 0 < found["similarity"] < 1
-
-
 def test_lexical_rates_words_as_words(hoicli: Hoicli, tmp_path: Path) -> None:
     from hoicli.wordnet.lexical import word_similarities
     from hoicli.wordnet.selection import open_wordnet

@@ -39,22 +39,6 @@ def test_each_image_once_is_the_number_itself(data: tuple[list[Record], list[Rec
         assert value == pytest.approx(getattr(run.scores, name), abs=1e-12), name
 
 
-def test_the_area_that_is_resampled_is_the_one_of_the_number() -> None:
-    ones = np.ones((40, 1), dtype=np.int32)
-    found = {}
-    for area in AREAS:
-        run = run_of(*many(0.1), ap=area)
-        (found[area],) = means(Rounds(*weighted(run)["soft_map"].ap(ones))).tolist()
-        assert found[area] == pytest.approx(run.scores.soft_map)
-    assert len(set(found.values())) == len(AREAS)
-
-
-def test_without_predictions_all_is_missed_in_every_round() -> None:
-    intervals = intervals_of(run_of(many(0.1)[0], []), Resampling(4, 0), per_class=True)
-    assert intervals.of_means["gt_miss_rate"] == (1.0, 1.0)
-    assert intervals.of_means["soft_map"] == intervals.of_means["mf1"] == intervals.of_means["map"] == (0.0, 0.0)
-
-
 @settings(max_examples=40)
 @given(datasets(), st.lists(st.integers(0, 3), min_size=4, max_size=4), st.sampled_from(sorted(AREAS)))
 def test_weights_are_copies(data: tuple[list[Record], list[Record]], weights: list[int], area: str) -> None:

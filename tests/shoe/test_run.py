@@ -11,22 +11,12 @@ from typing import Any
 import orjson
 import pytest
 
-from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.columns import attempt
-from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import parse
-from hoicli.records.triplets import named_images, open_problems, read_triplets
+from hoicli.records.triplets import named_images, open_problems
 from tests.support.project import FIXTURES, Hoicli, without_gt
-from tests.support.shoe import (
-    FILES,
-    SHOE,
-    Record,
-    as_lines,
-    image,
-    read,
-    rows_of,
-)
+from tests.support.shoe import FILES, SHOE, image, rows_of
 
 SOUND = image(("pet", "giraffe", 0.9), ("wash", None, 0.1), synsets=["person.n.01", None])
 
@@ -57,42 +47,6 @@ def test_the_fast_and_the_careful_check_agree() -> None:
         assert (attempt(named_images, [line]) is None) == is_bad, record
         verdicts.add(is_bad)
     assert verdicts == {True, False}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"hois": [{"subject": 0, "object": 5, "verb": "pet"}]},
-            "p.jsonl:1: hois[0].object: index 5, but the line has 2",
-        ),
-        ({"hois": [{"subject": None, "object": 0, "verb": "pet"}]}, "p.jsonl:1: hois[0].subject: null is no index"),
-        (
-            {"hois": [{"subject": 0, "object": 0, "verb": "pet", "score": "high"}]},
-            "p.jsonl:1: hois[0].score: no finite number; give one, or leave the score out",
-        ),
-        (
-            {"hois": [{"subject": 0, "object": 0, "verb": "pet", "verb_synset": 3}]},
-            "p.jsonl:1: hois[0].verb_synset: no sense; name one, for example ride.v.10, or leave it out",
-        ),
-        ({"synsets": ["person.n.01"]}, "p.jsonl:1: synsets: 1 senses for 2 boxes; give one a box, null where unknown"),
-        ({"synsets": "person.n.01"}, "p.jsonl:1: synsets: must be an array of senses (or null), one a box"),
-    ],
-)
-def test_a_bad_record(change: Record, message: str) -> None:
-    with pytest.raises(DataError) as caught:
-        read([{**SOUND, **change}])
-    assert str(caught.value).startswith(message)
-
-
-def test_an_image_twice_or_unknown() -> None:
-    with pytest.raises(DataError, match=r"p.jsonl:2: image_id: image 'a' is at p.jsonl:1 already"):
-        read([SOUND, SOUND])
-    with pytest.raises(DataError, match="'a' is not in the ground truth"):
-        read_triplets(as_lines([SOUND]), policy=ErrorPolicy(), known={"b"})
-    policy = ErrorPolicy(skip=True)
-    kept = read_triplets(as_lines([SOUND, SOUND, {**SOUND, "image_id": "b"}]), policy=policy)
-    assert (kept.image_ids, policy.skipped) == (["a", "b"], 1)
 
 
 def test_the_supplements_figure_6(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -153,21 +107,6 @@ def test_rows_and_their_signature(hoicli: Hoicli) -> None:
         of_classes = [row["value"] for row in rows if row["metric"] == metric]
         mean = {"soft_ap": "soft_map", "f1": "mf1", "ap": "map"}[metric]
         assert rows_of(result.out)[mean]["value"] == pytest.approx(sum(of_classes) / 10)
-
-
-def test_how_raters_became_one_is_signed(hoicli: Hoicli, tmp_path: Path) -> None:
-    sim, part = tmp_path / "sim.jsonl", tmp_path / "part.jsonl"
-    lines = (SHOE / "sim.jsonl").read_text().splitlines(keepends=True)
-    given = ("shoe-eval", "--format", "jsonl", "--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl", "--sim")
-    plain = hoicli(*given, SHOE / "sim.jsonl").out
-    assert "|merge:" not in plain
-    for rule, named in (("majority", "majority"), ("median", "median"), ("mean", None)):
-        assert hoicli("shoe-sim", "--merge", rule, SHOE / "sim.jsonl", "-o", sim).code == 0
-        signed = plain if named is None else plain.replace("|delta:", f"|merge:{named}|delta:")
-        assert hoicli(*given, sim).out == signed
-    part.write_text("".join(lines[:3]))
-    sim.write_text("".join(line.replace("{", '{"merge": "majority", ', 1) for line in lines[3:]))
-    assert "|merge:majority+mean|" in hoicli(*given, sim, "--sim", part).out
 
 
 def test_a_sense_is_found_in_the_table_by_any_of_its_words(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.records.images import NO_BOX
 from hoicli.shoe.single_hoi import single_pair_images
 from tests.support.project import Hoicli
-from tests.support.shoe import FILES, HUMAN, SHOE, THING, Record, image, read, rows_of
+from tests.support.shoe import FILES, SHOE, Record, image, read, rows_of
 
 
 def pairs_of(*hois: tuple[int, int | None], boxes: list[list[float]], labels: list[str], name: str = "a") -> Record:
@@ -81,21 +80,6 @@ def test_one_human_object_pair(record: Record, single: bool) -> None:
         "hois": [{**hoi, "subject": back[hoi["subject"]], "object": back[hoi["object"]]} for hoi in record["hois"]],
     }
     assert single_pair_images(read([other, turned])).tolist() == [True, single]
-
-
-def test_the_images_of_one_pair() -> None:
-    truths = read(
-        [image(("pet", "giraffe"), ("pet", "Giraffe ")), image(image_id="c"), image(("wash", None), image_id="d")]
-    )
-    keep = single_pair_images(truths)
-    assert keep.tolist() == [True, False, True]
-    part = truths.of_images(keep)
-    assert part.image_ids == ["a", "d"]
-    assert part.object.tolist() == [1, 2, NO_BOX]
-    assert part.boxes.tolist() == [HUMAN, THING, THING, HUMAN]
-    assert [part.labels[number] for number in part.box_label.tolist()] == ["person", "giraffe", "Giraffe ", "person"]
-    assert (part.box_start.tolist(), part.hoi_start.tolist()) == ([0, 3, 4], [0, 2, 3])
-    assert single_pair_images(read([])).tolist() == []
 
 
 def test_the_single_hoi_subset_of_the_supplement(hoicli: Hoicli, tmp_path: Path, shared: Path) -> None:

@@ -9,11 +9,7 @@ from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.table import SimilarityTable
-from tests.support.shoe import (
-    Record,
-    as_lines,
-    table_of,
-)
+from tests.support.shoe import Record, as_lines, table_of
 
 
 def test_the_table_is_symmetric_and_knows_itself() -> None:

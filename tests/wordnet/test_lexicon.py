@@ -100,20 +100,6 @@ def test_words_are_looked_up_as_nltk_does(pos: str) -> None:
     assert found > len(words) / 100
 
 
-def test_a_sense_and_what_it_holds() -> None:
-    ride = WN.synset("ride.v.10")
-    assert WN.name(WN.index("ride.v.10")) == ride.name() == "ride.v.10"
-    assert ride.definition() == "sit on and control a vehicle"
-    assert ride.examples()[0] == "He rides his bicycle to work every day"
-    assert ride.hypernyms() == [WN.synset("travel.v.01")]
-    assert ride.lexname() == "verb.motion"
-    assert "rider" in [lemma.name() for lemma in ride.lemmas()[0].derivationally_related_forms()]
-    assert [lemma.count() for lemma in WN.reader.lemmas("ride", "v")[:3]] == [53, 30, 2]
-    assert WN.senses("ride", "v").index("ride.v.10") == 9
-    assert len(WN.senses("ride", "v")) == 14
-    assert GRAPH_.at("n", 2958343) == WN.index("car.n.01") == WN.index("motorcar.n.01") == WN.index("Car.n.1")
-
-
 def test_a_satellite_is_an_adjective_and_counted_among_them() -> None:
     """As in WordNet, whatever nltk is installed: 3.9.2 and later count satellites alone."""
     row = WN.index("galore.s.01")

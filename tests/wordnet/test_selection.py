@@ -266,18 +266,13 @@ def harm(folder: Path, name: str, old: str, new: str) -> None:
     ("name", "old", "new"),
     [
         ("data.noun", "that which is", "that | which is"),
-        ("data.noun", " 03 n ", " 99 n "),
         ("data.noun", "@ 0000", "@ 9999"),
         ("data.noun", " n 0000 ", " q 0000 "),
-        ("data.verb", "! 0000", "! 9999"),
         ("data.verb", " 0101 ", " 0109 "),
         ("data.noun", "entity", "ent ity"),
         ("index.noun", "horse n 1 0 1 0 0", "horse n 1 0 1 0 9"),
-        ("index.noun", "horse n 1", "horse n 2"),
         ("index.noun", "horse n 1", "horse x 1"),
-        ("index.noun", "entity n", "\0 n"),
         ("index.verb", "move v 1 0 1 0", "move v"),
-        ("cntlist.rev", " 1 3\n", " 1\n"),
         ("cntlist.rev", " 1 3\n", " 1 many\n"),
     ],
 )
@@ -378,21 +373,8 @@ def french(tmp_path: Path) -> Path:
 
 def test_words_of_another_language(hoicli: Hoicli, french: Path, tmp_path: Path) -> None:
     """They find WordNet 3.0's senses; words it does not have are read as English."""
-    found = hoicli(
-        "vocab",
-        "--wordnet",
-        f"{french}:fra",
-        "--pos",
-        "n",
-        "--senses",
-        "cheval",
-        "--senses",
-        "vélo de course",
-        "--senses",
-        "horses",
-        "--senses",
-        "rien",
-    )
+    labels = [option for label in ("cheval", "vélo de course", "horses", "rien") for option in ("--senses", label)]
+    found = hoicli("vocab", "--wordnet", f"{french}:fra", "--pos", "n", *labels)
     senses = [(row["label"], row["sense"]) for row in rows(found.out)]
     assert senses[:2] == [("cheval", "horse.n.01"), ("vélo de course", "bicycle.n.01")]
     assert ("horses", "horse.n.01") in senses

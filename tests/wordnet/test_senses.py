@@ -164,26 +164,6 @@ def test_every_label_has_a_sense_which_is_among_its_candidates(dataset: str) -> 
             assert ground_truth_sense(dataset, verb, None)[0] in candidates(verb, "v")
 
 
-# Verbs whose sense does not have them among its words.
-BORROWED = {"text_on": "message", "pooing": "stool"}
-
-
-@pytest.mark.parametrize("dataset", CURATED)
-def test_a_chosen_sense_is_one_of_the_verb(dataset: str) -> None:
-    for verb, name in pairs(dataset):
-        sense = ground_truth_sense(dataset, verb, name)[0]
-        if sense is None:
-            continue
-        head = verb.split("_")[0]
-        known = {*WN.forms(verb, "v"), *WN.forms(head, "v"), BORROWED.get(verb, verb)}
-        words = WN.synset(sense).lemma_names()
-        assert known & set(words), (verb, sense)
-        if verb in BORROWED:
-            choice = verb_choice(dataset, verb, name)
-            assert choice is not None
-            assert choice.why
-
-
 def test_the_table_names_what_there_is() -> None:
     """Every sense exists under its own name, every exception is for an object of the dataset, in one sense only."""
     table = _table()
