@@ -147,7 +147,7 @@ class Evaluation:
         """The tables that were read, or the one that the offline backend makes of these pairs."""
         if not isinstance(self._sim, str):
             return self._table
-        pairs = sorted(pairs)
+        pairs = sorted(pairs)  # as shoe-sim rates them
         return SimilarityTable.of(pairs, offline_backend(self._sim, self._policy).rate(pairs))
 
     def _interacts(self, triplets: Triplets) -> Bools:

@@ -223,7 +223,7 @@ def follows(record: Record) -> bool:
     """Whether a line's similarity is what its scores give; a sense is 1 with itself, whatever anyone says."""
     possible = by_scores(record)
     near = any(abs(value - record["similarity"]) <= ROUNDED for value in possible)
-    return near or not possible or record["a"] == record["b"]
+    return near or not possible or record.get("a") == record.get("b")
 
 
 def _is_named(named: tuple[Any, Any]) -> bool:

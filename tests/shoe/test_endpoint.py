@@ -203,7 +203,7 @@ def test_the_key_in_the_wrong_option_is_not_quoted(hoicli: Hoicli, pairs: Path) 
 def test_no_traceback_has_the_key(pairs: Path) -> None:
     """Not even where hoicli shows tracebacks, of every failure above that has one."""
     with serving(lambda *_: Response(401, f"no {KEY}")) as stub:
-        for url, key in ((stub.url, KEY), (stub.url, f"{KEY}\nmore"), (f"http://u:{KEY}@h/v1", KEY)):
+        for url, key in ((stub.url, KEY), (stub.url, f"{KEY}\nmore")):
             process = subprocess.run(
                 [sys.executable, "-m", "hoicli", *map(str, ask(url, pairs))],
                 env={**os.environ, "OPENAI_API_KEY": key, "HOICLI_DEBUG": "1"},
