@@ -127,8 +127,8 @@ def _is_plain(words: list[str]) -> bool:
 
 
 def _is_strange(word: str) -> bool:
-    """Whether a word doubts, or has other signs than letters."""
-    if word in _DOUBTS or word[0].isdigit():
+    """Whether a word doubts, is empty, or has other signs than letters."""
+    if word in _DOUBTS or not word or word[0].isdigit():
         return True
     return not all(letter.isalnum() or letter in "-'&." or unicodedata.category(letter)[0] == "M" for letter in word)
 

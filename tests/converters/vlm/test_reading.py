@@ -109,7 +109,12 @@ def test_any_cut_keeps_the_complete_items_and_nothing_else() -> None:
                 assert listed == items[: sum(end >= place for place in ends)], text[:end]
 
 
-@given(st.text(alphabet="[]{}()\"'\\,:/#*\n 1a<>think", max_size=300))
+@given(
+    st.text(alphabet="[]{}()\"'\\,:/#*\n 1a<>think", max_size=300)
+    | st.lists(st.sampled_from(["<box>[1,2,3,4]</box>", "<ref>", "man", "</ref>", " is riding ", "<loc_1>", "_"])).map(
+        "".join
+    )
+)
 def test_no_text_breaks_the_reader(text: str) -> None:
     read_answer(text, Question())
 
