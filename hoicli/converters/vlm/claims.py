@@ -115,14 +115,13 @@ class _ClaimReader:
     def _read_pair(self, first: dict[str, Any], second: dict[str, Any]) -> None:
         """A list of two boxes with names: the person and the object, in this order unless only the second is named as a
         person."""
-        people = []
         for entry in (first, second):
             _check(entry, keys.BOX, keys.NAME, keys.VERBS, keys.SCORE)
-            name = name_of(entry)
-            people.append(None if name is None else self.persons(name))
+        names = [name_of(entry) for entry in (first, second)]
+        people = [name is not None and self.persons(name) for name in names]
         if people == [False, True]:
             first, second = second, first
-        elif people == [False, False]:
+        elif None not in names and not any(people):
             self.report(NO_PERSON)
             return
         label, beside = name_of(second), value_of(first, keys.VERBS)

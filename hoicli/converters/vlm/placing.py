@@ -109,6 +109,8 @@ class Placer:
 
     def _add(self, image: AnsweredImage, claim: Claim, claims: Claims, frame: Frame | None) -> None:
         """Add one triplet for each verb of a claim."""
+        if not self._indexed and int in map(type, (claim.subject, claim.object)):
+            raise DataError(f"names boxes by index; give the boxes that were shown with {arg('boxes', like='FILE')}")
         label = None if claim.label is None else self._object_name(claim.label)
         acts = claim.acts if claim.acts in self._subjects else self._context.subject
         subject = self._placed(image, claim.subject, acts, claims, frame)
@@ -149,10 +151,6 @@ class Placer:
                 raise _NotPlacedError("a triplet whose object has no name")
             return pixels, label
         if isinstance(place, int):
-            if not self._indexed:
-                raise DataError(
-                    f"names boxes by index; give the boxes that were shown with {arg('boxes', like='FILE')}"
-                )
             if image.shown is None or not 0 <= place < len(image.shown["boxes"]):
                 raise _NotPlacedError("a triplet with the index of a box that is not there")
             return place
