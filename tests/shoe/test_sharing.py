@@ -9,9 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.answers import Answer, AnswerCache
 from hoicli.shoe.merge import read_tables
 from hoicli.shoe.table import SimilarityTable
 from tests.support.llm_stub import rate, serving
@@ -51,21 +49,6 @@ def test_a_models_line_says_what_it_was_asked_and_when(hoicli: Hoicli, tmp_path:
     assert list(both[0]["scores"]) == ["m", "n"]
     # of two senses, a line of --pairs is a line of a table
     assert (named["scores"], named["prompt"]) == ({"m": rate("m", "pet.v.01", "touch.v.01")}, line["prompt"])
-
-
-def test_answers_of_before_there_were_dates(tmp_path: Path) -> None:
-    old = Answer("m", "s", "v", "a.v.01", "b.v.01", 3)
-    (tmp_path / "cache").write_bytes(old.line())
-    cache = AnswerCache(str(tmp_path / "cache"))
-    assert (cache.rating(old.key), cache.days("m", "s")) == (3, set())
-    cache.add(Answer("m", "s", "v", "a.v.01", "c.v.01", 1, date="2026-01-01"))
-    cache.close()
-    again = AnswerCache(str(tmp_path / "cache"))
-    assert again.days("m", "s") == {"2026-01-01"}
-    again.close()
-    (tmp_path / "cache").write_bytes(b'{"model":"m","setup":"s","pos":"v","a":"a","b":"b","rating":1,"date":"May"}\n')
-    with pytest.raises(DataError, match="no answer of a model"):
-        AnswerCache(str(tmp_path / "cache"))
 
 
 def test_joined_tables_say_where_all_of_it_is_from() -> None:
