@@ -27,9 +27,7 @@ _NONE = re.compile(
     r"\{\}|n/a|none(?: of (?:(?:the|these|them)\b(?: above| options| choices)?|(?P<listed>.+)))?", re.IGNORECASE
 )
 _BETWEEN = re.compile(r"\s*(?:[,;&\n]|\band\b)[\s,;&]*(?:and\b\s*)?", re.IGNORECASE)
-_BULLET = re.compile(r"[-*•]\s+")
-_LABEL = re.compile(r"[(\[]?([A-Za-z]|\d{1,2})(?!\w)[)\]]?[.)]?")
-_MARK = re.compile(r":?\s?")
+_LABEL = r"[(\[]?(?P<label>[A-Za-z]|\d{1,2})(?!\w)[)\]]?[.)]?"
 _JOINED = re.compile(r"[A-Z]{2,26}")
 
 
@@ -104,8 +102,11 @@ class _Reader:
             for words in _spellings(option) if option != PADDING or self.none else ():
                 self.by_words.setdefault(words, option)
         longest = sorted(self.by_words, key=len, reverse=True)
-        words = "|".join(re.escape(text).replace(r"\ ", r"[\s_]+") for text in longest)
-        self.words = re.compile(rf"(?:{words})(?!\w)[.]?" if words else r"(?!)", re.IGNORECASE)
+        texts = "|".join(re.escape(text).replace(r"\ ", r"[\s_]+") for text in longest)
+        words = rf"(?:{texts})(?!\w)[.]?" if texts else "(?!)"
+        item = rf"(?:[-*•]\s+)?(?:(?P<alone>{words})|{_LABEL}(?::?\s?(?P<beside>{words}))?)"
+        self.item = re.compile(item, re.IGNORECASE)
+        self.numbered = any(label.isdigit() for label in self.labels)
 
     def read(self, answer: Any) -> Choice:
         """What an answer chooses."""
@@ -182,28 +183,19 @@ class _Reader:
         text = text.removeprefix("[").removesuffix("]") if text[:1] == "[" and text[-1:] == "]" else text
         found: list[str] = []
         written, at = 0, 0
-        while at < len(text):
-            bullet = _BULLET.match(text, at)
-            at = bullet.end() if bullet else at
-            words = self.words.match(text, at)
-            label = None if words else _LABEL.match(text, at)
-            if label is not None:
-                numbered = any(name.isdigit() for name in self.labels)
-                if label[1].isdecimal() != numbered:
-                    break
-                words = self.words.match(text, _MARK.match(text, label.end()).end())  # type: ignore[union-attr]
-            option = self.by_words[_plain(words[0])] if words else None
-            if label is None and option is None:
+        while item := self.item.match(text, at):
+            label, words = item["label"], item["alone"] or item["beside"]
+            if label is not None and label.isdecimal() != self.numbered:
                 break
-            if label is not None and option is not None and self.labels.get(label[1].upper()) != option:
+            option = self.by_words[_plain(words)] if words else None
+            if label is not None and words and self.labels.get(label.upper()) != option:
                 raise RefusedError("a letter beside the words of another option")
             written += words is not None
-            found.append(label[1].upper() if label is not None else str(option))
-            at = (words or label).end()  # type: ignore[union-attr]
-            between = _BETWEEN.match(text, at)
+            found.append(str(option) if label is None else label.upper())
+            between = _BETWEEN.match(text, item.end())
+            at = between.end() if between else item.end()
             if between is None:
                 break
-            at = between.end()
         if at < len(text):
             raise RefusedError("more than letters and options")
         if written and len(set(found)) == len(self.order) > 1:
