@@ -28,6 +28,9 @@ OTHER_LINES = {
 }
 """By a key of theirs: lines of other commands, which are given by mistake."""
 
+_Given = tuple[float, str, str]
+"""A rating, the place of its line, and its field there."""
+
 
 @dataclass(frozen=True)
 class Ratings:
@@ -53,15 +56,6 @@ class Ratings:
         chosen = [at for at, name in enumerate(self.groups) if name == group]
         items = [self.items[at] for at in chosen]
         return replace(self, items=items, values=self.values[chosen], groups=(group,) * len(chosen))
-
-
-@dataclass(frozen=True)
-class _Given:
-    """A rating, and where it stands."""
-
-    value: float
-    place: str
-    field: str
 
 
 def read_ratings(
@@ -91,7 +85,7 @@ def read_ratings(
         raise UsageError(
             f"{arg('group', group)}: that key has a meaning of its own; name one that says what an item is of"
         )
-    given: dict[tuple[str, str], _Given] = {}
+    given: dict[tuple[str, str], _Given] = {}  # by item and rater
     kinds: dict[str, tuple[str, str]] = {}
     groups: dict[str, tuple[str, str]] = {}
     for line in as_json(lines, policy, group):
@@ -106,8 +100,7 @@ def read_ratings(
             rows = list(_rows(record))
             for item, rater, *_ in rows:
                 if (item, rater) in given:
-                    before = given[item, rater].place
-                    text = f"{rater!r} has rated {item!r} at {before} already; keep one rating"
+                    text = f"{rater!r} has rated {item!r} at {given[item, rater][1]} already; keep one rating"
                     raise DataError(text, place=line.place, field="rater")
                 kind = record.get("kind", kinds.get(rater, ("",))[0])
                 known, place = kinds.setdefault(rater, (kind, line.place)) if kind else ("", "")
@@ -123,7 +116,7 @@ def read_ratings(
         except DataError as error:
             policy.handle(error)
         else:
-            given |= {(item, rater): _Given(rating, line.place, key) for item, rater, rating, key in rows}
+            given |= {(item, rater): (rating, line.place, key) for item, rater, rating, key in rows}
     raters = sorted({rater for _, rater in given})
     chosen = _models(raters, {rater: kind for rater, (kind, _) in kinds.items()}, models, humans) if given else ()
     scaled = dict(first.scaled) if first is not None else {}
@@ -134,10 +127,10 @@ def read_ratings(
     items, raters = (sorted({key[side] for key in given}) for side in (0, 1))
     values = np.full((len(items), len(raters)), np.nan)
     row, column = ({name: at for at, name in enumerate(names)} for names in (items, raters))
-    for (item, rater), rating in given.items():
-        values[row[item], column[rater]] = rating.value
+    for (item, rater), (rating, *_) in given.items():
+        values[row[item], column[rater]] = rating
     for rater, why in other_scales(values, raters, chosen, list(scaled), levels):
-        place = next(rating.place for (_, who), rating in given.items() if who == rater)
+        place = next(place for (_, who), (_, place, _) in given.items() if who == rater)
         text = f"all ratings of {rater!r} are from 0 to 1, {why}, while levels go to {levels - 1}: is that its scale? "
         text += f"{arg('model_scale')} '{rater}=0,1' says so, and '{rater}=0,{levels - 1}' that they are levels"
         raise DataError(text, place=place)
@@ -162,16 +155,16 @@ def _on_their_scales(
 ) -> dict[tuple[str, str], _Given]:
     """Without the lines that have a rating beyond its scale. Only now it is known who is a model."""
     bad: set[str] = set()
-    for (_, rater), rating in given.items():
+    for (_, rater), (rating, place, field) in given.items():
         scale = scaled.get(rater)
         low, high = (scale.low, scale.high) if scale is not None else (0, levels - 1)
-        if rating.place not in bad and not low <= rating.value <= high:
-            says = f"{arg('levels')} says how many there are, and {arg('model_scale')} what a metric's scale is"
-            text = f"{rating.value:g} is not from {low:g} to {high:g}; {says if scale is None else arg('model_scale')}"
-            text += "" if scale is None else " is its scale"
-            bad.add(rating.place)
-            policy.handle(DataError(text, place=rating.place, field=rating.field))
-    return {key: rating for key, rating in given.items() if rating.place not in bad} if bad else given
+        if place not in bad and not low <= rating <= high:
+            says = f"{arg('model_scale')} is its scale"
+            if scale is None:
+                says = f"{arg('levels')} says how many there are, and {arg('model_scale')} what a metric's scale is"
+            bad.add(place)
+            policy.handle(DataError(f"{rating:g} is not from {low:g} to {high:g}; {says}", place=place, field=field))
+    return {key: rating for key, rating in given.items() if rating[1] not in bad} if bad else given
 
 
 def _problems(record: dict[str, Any], group: str) -> Iterator[tuple[str, str]]:

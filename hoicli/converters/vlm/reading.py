@@ -1,12 +1,6 @@
 """Answers of vision-language models as predictions: text with JSON in it, tokens with boxes, or a bare phrase. All rows
 about an image are combined. A row names its image (`file_name`, `image_id`, `image_path`, ...) and holds the answer
-(`response`, `generated_text`, `text`, `raw_output`, `answer`, ..., as text or parsed already). Containers:
-
-- JSONL or a list of such rows; {file name: answer}; the results of OpenAI's batches, whose ids name the images
-- {outputs, preds, gt_paths} of cjw2021/HOI-R1, joined by position
-- hoi-benchmarks grounding (SIT-AIGCDesignLab): action, object and predicted_pairs in pixels, or generated_text
-- hoi-benchmarks action referring: person_bbox, object_bbox in pixels and a phrase in `prediction`
-- {file name: [{obj_class, action, score, sub_bbox, obj_bbox}]} of oriol-rabasseda/mllms-zs-hoi, in pixels
+(`response`, `generated_text`, `text`, `raw_output`, `answer`, ..., as text or parsed already). `rows` lists the files.
 
 `--coords` gives the convention of boxes, unless the row has it (`coords`, as `hoicli prompts` writes it), the container
 always has pixels, or the boxes are in the tokens of InternVL and Qwen2-VL (0-1000); a note says so in the last two

@@ -1,6 +1,11 @@
-"""Files of answers: their detection, and their rows one at a time, from any container. A row is an object that names
-its image and has the model's answer, under one of the keys below. hoi-benchmarks (SIT-AIGCDesignLab), HOI-R1 (cjw2021),
-mllms-zs-hoi (oriol-rabasseda) and the results of OpenAI's batches have such rows, or are converted to them here.
+"""Files of answers: their detection, and their rows one at a time. A row is an object that names its image and has the
+model's answer, under one of the keys below. Containers:
+
+- JSONL or a list of such rows; {file name: answer}; the results of OpenAI's batches, whose ids name the images
+- {outputs, preds, gt_paths} of cjw2021/HOI-R1, joined by position
+- hoi-benchmarks grounding (SIT-AIGCDesignLab): action, object and predicted_pairs in pixels, or generated_text
+- hoi-benchmarks action referring: person_bbox, object_bbox in pixels and a phrase in `prediction`
+- {file name: [{obj_class, action, score, sub_bbox, obj_bbox}]} of oriol-rabasseda/mllms-zs-hoi, in pixels
 """
 
 from __future__ import annotations
