@@ -33,10 +33,7 @@ def test_one_soft_match() -> None:
 
 def test_a_perfect_set_is_1() -> None:
     truth = [image(("pet", "giraffe"), ("wash", "train", None, AWAY)), image(("pet", "giraffe"), image_id="b")]
-    found = [
-        image(("wash", "train", 0.2, AWAY), ("pet", "giraffe", 0.7)),
-        image(("pet", "giraffe", 0.1), image_id="b"),
-    ]
+    found = [image(("wash", "train", 0.2, AWAY), ("pet", "giraffe", 0.7)), image(("pet", "giraffe", 0.1), image_id="b")]
     for area in AREAS:
         scores = scored(truth, found, ap=area)
         assert (scores.soft_map, scores.mf1, scores.map) == (1.0, 1.0, 1.0)

@@ -43,10 +43,7 @@ GOOD = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}
         ({"pos": ["v"]}, 'pos: ["v"]; it is v (verbs) or n (objects); hoicli shoe-sim writes it'),
         ({"a": 3}, "a: 3 is no sense; name one as WordNet does, for example pet.v.01"),
         ({"b": "touch"}, 'b: "touch" is no sense; name one as WordNet does, for example pet.v.01'),
-        (
-            {"b": "dog.n.01"},
-            "b: dog.n.01 is a noun, but pos says verb; compare senses of one part of speech",
-        ),
+        ({"b": "dog.n.01"}, "b: dog.n.01 is a noun, but pos says verb; compare senses of one part of speech"),
         ({"similarity": 1.5}, "similarity: 1.5 is no similarity; give a number from 0 to 1"),
         ({"similarity": True}, "similarity: true is no similarity; give a number from 0 to 1"),
         ({"similarity": None}, "similarity: null is no similarity; give a number from 0 to 1"),
@@ -61,15 +58,9 @@ GOOD = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}
             "similarity: 0.5, but its scores give 1 or 0 by majority; correct one of the two",
         ),
         ({"scores": [3]}, "scores: [3]; it is an object of ratings 0 to 4 by model, or left out"),
-        (
-            {"scores": {"m": True}},
-            'scores: {"m": true}; it is an object of ratings 0 to 4 by model, or left out',
-        ),
+        ({"scores": {"m": True}}, 'scores: {"m": true}; it is an object of ratings 0 to 4 by model, or left out'),
         ({"measure": 7}, "measure: 7 is no name; hoicli shoe-sim writes it, or leave it out"),
-        (
-            {"date": "2026-01-31/"},
-            'date: "2026-01-31/" is no date; write 2026-01-31, or 2026-01-31/2026-02-02',
-        ),
+        ({"date": "2026-01-31/"}, 'date: "2026-01-31/" is no date; write 2026-01-31, or 2026-01-31/2026-02-02'),
         ({"merge": ["x"]}, 'merge: ["x"] is none of mean, median, majority; hoicli shoe-sim writes it'),
         (
             {"a": "touch.v.01", "b": "pet.v.01", "similarity": 0.25},

@@ -389,10 +389,7 @@ def test_words_of_another_language(hoicli: Hoicli, french: Path, tmp_path: Path)
 
 def test_a_language_that_is_not_there(hoicli: Hoicli, french: Path) -> None:
     found = hoicli("vocab", "--wordnet", f"{french}:jpn", "--senses", "ride")
-    assert (found.code, found.err) == (
-        2,
-        f"hoicli: --wordnet {french}:jpn: no such language in it; it has fra\n",
-    )
+    assert (found.code, found.err) == (2, f"hoicli: --wordnet {french}:jpn: no such language in it; it has fra\n")
 
 
 def test_a_table_of_words_that_is_none(hoicli: Hoicli, french: Path) -> None:

@@ -109,24 +109,6 @@ def test_spaces_underscores_and_case_do_not_matter(words: list[str], pos: str) -
     assert sorted(candidates("-".join(words), pos)) == sorted(label)
 
 
-@pytest.mark.parametrize(
-    ("verb", "name", "senses"),
-    [
-        ("pet", "giraffe", ("pet.v.01", "giraffe.n.01")),
-        ("fly", "kite", ("fly.v.03", "kite.n.03")),
-        ("pull", "kite", ("pull.v.01", "kite.n.03")),
-        ("cut", "cake", ("cut.v.01", "cake.n.03")),
-        ("hold", "motorcycle", ("hold.v.02", "motorcycle.n.01")),
-        ("ride", "motorcycle", ("ride.v.10", "motorcycle.n.01")),
-        ("sit_on", "motorcycle", ("sit.v.01", "motorcycle.n.01")),
-        ("wash", "train", ("wash.v.03", "train.n.01")),
-        ("flush", "toilet", ("flush.v.05", "toilet.n.02")),
-    ],
-)
-def test_the_senses_of_the_supplements_figure_6(verb: str, name: str, senses: tuple[str, str]) -> None:
-    assert ground_truth_sense("hico", verb, name) == senses
-
-
 def test_the_sense_of_a_verb_depends_on_its_object() -> None:
     rides = {name: ground_truth_sense("hico", "ride", name)[0] for name in ("bicycle", "horse", "train")}
     assert rides == {"bicycle": "ride.v.10", "horse": "ride.v.01", "train": "ride.v.02"}
