@@ -46,12 +46,11 @@ class Claim:
 @dataclass
 class Claims:
     """The content of an answer: triplets; `located`, (box, name) of its own; `ids`, the rows of `located` by the id
-    that the answer gives them; `understood`: some value could be read."""
+    that the answer gives them."""
 
     triplets: list[Claim] = field(default_factory=list)
     located: list[tuple[list[float], str]] = field(default_factory=list)
     ids: dict[str, list[int]] = field(default_factory=dict)
-    understood: bool = False
 
     @cached_property
     def located_by_name(self) -> dict[str, list[tuple[list[float], str]]]:
@@ -88,7 +87,6 @@ class _ClaimReader:
 
     def read(self, value: Any, name: str | None = None) -> None:
         """Add the claims in a value. `name`: what the key above calls a box without a name."""
-        self.claims.understood = True
         if isinstance(value, list):
             items = [by_plain_key(item) if isinstance(item, dict) else item for item in value]
             boxes = len(items) == 2 and all(isinstance(item, dict) and keys.is_located(item) for item in items)

@@ -98,7 +98,7 @@ class _AnswerReader:
             for reason in reading.reports:
                 self._drop(reason)
             claims = reading.claims
-            if not claims.understood:
+            if not reading.form:
                 return
             if reading.form == "tokens":
                 frame = self._tokens_frame(reading.tokens, frame)

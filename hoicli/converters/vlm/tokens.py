@@ -64,7 +64,7 @@ def claims_of_tokens(
     between, ends = (gaps[1::2], _END) if told else (gaps, _BESIDE)
     if not (_START.fullmatch(start) and all(map(ends.fullmatch, between)) and (not end or ends.fullmatch(end))):
         raise NotReadError("an answer with box tokens and other words than their names")
-    claims = Claims(understood=True)
+    claims = Claims()
     pairs = list(zip(mentions[::2], mentions[1::2], strict=False))
     if told:
         for (first, second), does in zip(pairs, said, strict=True):

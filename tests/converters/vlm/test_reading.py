@@ -366,15 +366,6 @@ def test_rows_of_one_image_are_taken_together(convert: Any) -> None:
     assert records[0]["labels"] == ["person", "bicycle"]
 
 
-def test_things_of_the_answer_are_named_by_their_label(convert: Any) -> None:
-    things = [{"bbox_2d": PERSON, "label": "man"}, {"bbox_2d": THING, "label": "bicycle"},
-              {"bbox_2d": THING, "label": "cup"}, {"bbox_2d": PERSON, "label": "cup"}]  # fmt: skip
-    said = [{"subject": "man", "object": name, "verb": "hold"} for name in ("bicycle", "cup", "kite")]
-    records, result = convert(row(json.dumps({"objects": things, "relations": said})))
-    assert triplets(records[0]) == [(PERSON, "hold", "bicycle", THING)]
-    assert "left out: a triplet that names a label of no box, or of several: 2" in result.err
-
-
 def test_two_persons_are_a_pair(convert: Any) -> None:
     pair = [{"bbox_2d": PERSON, "label": "person"}, {"bbox_2d": THING, "label": "person"}]
     records, _ = convert(row(json.dumps([pair]), action="hug", object="person"))
@@ -417,13 +408,6 @@ def test_sizes_come_from_the_ground_truth(convert: Any, tmp_path: Path) -> None:
     records, _ = convert(bare, options=("--coords", "1000", "--image-list", truth))
     assert records[0]["boxes"][0] == [100, 100, 300, 200]
     assert records[0]["file_name"] == "a.jpg"
-
-
-def test_options_of_answers_are_refused_elsewhere(hoicli: Hoicli, tmp_path: Path) -> None:
-    result = hoicli("convert", "--from", "cdn", "--coords", "1000", tmp_path / "x")
-    assert (result.code, result.err.count("\n")) == (2, 1)
-    assert "are for --from vlm" in result.err
-    assert hoicli("convert", "--from", "vlm", "--coords", "metres", tmp_path / "x").code in (1, 2)
 
 
 # Who acts
