@@ -219,9 +219,7 @@ PINNED = 0.061493850614938506
 # --- the packages --------------------------------------------------------------------------------------------------
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=30),
-)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=30))
 def test_rho_is_scipys(values: list[tuple[int, int]]) -> None:
     from scipy.stats import spearmanr
 
@@ -420,11 +418,19 @@ def test_the_tables(hoicli: Hoicli) -> None:
         (["--seed", "-1"], "hoicli: --seed -1: give a number from 0 to 4294967295"),
         (["--models", "A1,nobody"], "hoicli: --models nobody: no such rater"),
         (["--merge", "mode"], "hoicli: --merge mode: choose from mean, median, majority"),
+        (["--bootstrap", "1"], "hoicli: --bootstrap 1: give "),
+        (["--plot-kind", "kappa"], "hoicli: --plot-kind kappa: name the figure with --plot FILE"),
+        (
+            ["--plot", "x.png", "--plot-kind", "heat"],
+            "hoicli: --plot-kind heat: choose from distribution, votes, kappa",
+        ),
+        (["--plot", "x.jpg"], "hoicli: --plot x.jpg: "),
+        (["--model-scale", "1"], "hoicli: --model-scale 1: give the lowest"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:
     result = hoicli("agree", *arguments, RATINGS)
-    assert (result.code, result.out) == (2, "")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert result.err.startswith(message)
 
 

@@ -213,27 +213,6 @@ def test_intervals_are_the_same_in_any_order(hoicli: Hoicli, tmp_path: Path) -> 
             assert rows[key]["ci_low"] <= row["value"] <= rows[key]["ci_high"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--bootstrap", "1"], "hoicli: --bootstrap 1: give "),
-        (["--plot-kind", "kappa"], "hoicli: --plot-kind kappa: name the figure with --plot FILE"),
-        (
-            ["--plot", "x.png", "--plot-kind", "heat"],
-            "hoicli: --plot-kind heat: choose from distribution, votes, kappa",
-        ),
-        (["--plot", "x.jpg"], "hoicli: --plot x.jpg: "),
-        (["--again", "/nowhere"], "/nowhere: no such file"),
-        (["--model-scale", "1"], "hoicli: --model-scale 1: give the lowest"),
-    ],
-)
-def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:
-    result = hoicli("agree", *arguments, RATINGS)
-    assert result.code in (1, 2)
-    assert (result.out, result.err.count("\n")) == ("", 1)
-    assert result.err.startswith(message)
-
-
 def test_the_figures(hoicli: Hoicli, tmp_path: Path) -> None:
     for kind, words in (
         ("distribution", {"A1", "A5", "rating", "12 items."}),
