@@ -74,7 +74,7 @@ def grounding_of(truth: Stream, predictions: Stream, policy: ErrorPolicy) -> tup
         Grounding(name, tuple(pairs), tuple(best)) for name, pairs, best in zip(images, truths, founds, strict=True)
     ]
     bits = int(np.bitwise_or.reduce(np.concatenate([asked.caveats, found.caveats])))
-    return sorted(rows, key=lambda row: (row.image, row.truth, row.found)), caveats.settings(bits & _CONCERNED)
+    return sorted(rows), caveats.settings(bits & _CONCERNED)
 
 
 def _keys(*sides: tuple[Triplets, Ints, Ints]) -> list[Ints]:

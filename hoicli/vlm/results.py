@@ -8,7 +8,7 @@ Grounding: the pairs asked for (`gt_pairs`, or `ground_truth_pairs` of the scrip
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -42,10 +42,9 @@ Pair = tuple[Box, Box]
 """The person's box and the other one's, [x1, y1, x2, y2] in pixels."""
 NOWHERE: Pair = ((), ())
 """A predicted pair without one of the boxes: it finds nothing, and has its place among those of its question."""
-T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Grounding:
     """A question for all pairs of an interaction in an image: those there are, and those found, in their order;
     `failed`: the request."""
@@ -56,7 +55,7 @@ class Grounding:
     failed: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Referring:
     """A question for what a pair does: the phrase it has, and the one predicted, "" for none; `failed`: the request."""
 
@@ -86,18 +85,12 @@ class Oddities:
 def read_grounding(sources: Sequence[Source], policy: ErrorPolicy) -> list[Grounding]:
     """The rows of result files of grounding, sorted; what is odd is said. Raises `DataError` for what is no such row,
     and for files without one."""
-    odd = Oddities()
-    found = list(_read(sources, policy, lambda row, place: _grounding(row, place, odd)))
-    odd.report()
-    return sorted(found, key=lambda row: (row.image, row.truth, row.found))
+    return _read(sources, policy, _grounding)
 
 
 def read_referring(sources: Sequence[Source], policy: ErrorPolicy) -> list[Referring]:
     """The rows of result files of referring, sorted; what is odd is said. Raises `DataError` as above."""
-    odd = Oddities()
-    found = list(_read(sources, policy, lambda row, place: _referring(row, place, odd)))
-    odd.report()
-    return sorted(found, key=lambda row: (row.image, row.truth, row.found, row.failed))
+    return _read(sources, policy, _referring)
 
 
 def other_scale(rows: Sequence[Grounding]) -> str:
@@ -129,8 +122,14 @@ def digest_of(content: Sequence[Any]) -> str:
     return hashlib.sha256(orjson.dumps(content)).hexdigest()[:8]
 
 
-def _read(sources: Sequence[Source], policy: ErrorPolicy, made: Callable[[Mapping[str, Any], str], T]) -> Iterator[T]:
-    count = 0
+T = TypeVar("T", Grounding, Referring)
+
+
+def _read(
+    sources: Sequence[Source], policy: ErrorPolicy, made: Callable[[Mapping[str, Any], str, Oddities], T]
+) -> list[T]:
+    found: list[T] = []
+    odd = Oddities()
     given: dict[bytes, str] = {}
     asked: dict[bytes, str] = {}
     for source in sources:
@@ -146,13 +145,14 @@ def _read(sources: Sequence[Source], policy: ErrorPolicy, made: Callable[[Mappin
                 first = asked.setdefault(_question(row, place), place)
                 if first != place:
                     raise DataError(f"answers the question of {first} again; keep one row a question")
-                yield made(row, place)
-                count += 1
+                found.append(made(row, place, odd))
             except DataError as error:
                 policy.handle(DataError(error.problem, place=place, field=error.field))
-    if not count:
+    if not found:
         names = ", ".join(source.path for source in sources)
         raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=names)
+    odd.report()
+    return sorted(found)
 
 
 def _question(row: Mapping[str, Any], place: str) -> bytes:
