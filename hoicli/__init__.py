@@ -3,9 +3,9 @@
     import hoicli
     hoicli.evaluate("gt.jsonl", "preds.jsonl", protocol="hico").to_dict()
 
-Each name is imported when it is first used. What is wrong raises `hoicli.errors.DataError` (the data) or `UsageError`
-(the call), both `HoicliError`, whose text is one line. The functions of `hoicli shoe-sim` and `shoe-eval` are called
-as the commands.
+Every command is a function, with the command's options as arguments: `eval` is `evaluate`, and `corrupt` is
+`corrupt_records`, since `corrupt` is of one image. Each name is imported when it is first used. What is wrong raises
+`hoicli.errors.DataError` (the data) or `UsageError` (the call), both `HoicliError`, whose text is one line.
 """
 
 from __future__ import annotations
@@ -15,26 +15,28 @@ from importlib import import_module
 from hoicli.version import __version__ as __version__
 
 _MODULES = {
-    "evaluate": "evaluation",
+    **{
+        name: name
+        for name in (
+            "agree", "audit", "compare", "confusion", "convert", "curriculum", "curves", "data", "diagnose", "doctor",
+            "explore", "mask", "match", "pairstats", "prompts", "recall", "robust", "shoe_eval", "shoe_sim", "show",
+            "table", "validate", "vlm_eval", "vocab",
+        )
+    },
+    "evaluate": "eval",
+    "corrupt_records": "corrupt",
+    "corrupt": "corruption",
     "Evaluator": "evaluator",
-    "diagnose": "diagnosis",
-    "compare": "diagnosis",
-    "read": "records",
-    "convert": "records",
-    "shoe_sim": "raters",
-    "shoe_eval": "raters",
-    "agree": "raters",
-    "corrupt": "images",
-}
-"""The module of `hoicli.api` that has each name; `__init__.pyi` says the same to type checkers."""
+}  # fmt: skip
+"""The module of `hoicli.commands` that has each name; `__init__.pyi` says the same to type checkers."""
 
-__all__ = list(_MODULES)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'hoicli' has no attribute {name!r}")
-    found = getattr(import_module(f"hoicli.api.{_MODULES[name]}"), name)
+    found = getattr(import_module(f"hoicli.commands.{_MODULES[name]}"), name)
     globals()[name] = found
     return found
 

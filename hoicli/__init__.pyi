@@ -1,22 +1,31 @@
 """The names of `hoicli` for type checkers; `__init__.py` imports each when it is first used."""
 
-from hoicli.api.diagnosis import compare, diagnose
-from hoicli.api.evaluation import evaluate
-from hoicli.api.evaluator import Evaluator
-from hoicli.api.images import corrupt
-from hoicli.api.raters import agree, shoe_eval, shoe_sim
-from hoicli.api.records import convert, read
+from hoicli.commands.agree import agree as agree
+from hoicli.commands.audit import audit as audit
+from hoicli.commands.compare import compare as compare
+from hoicli.commands.confusion import confusion as confusion
+from hoicli.commands.convert import convert as convert
+from hoicli.commands.corrupt import corrupt_records as corrupt_records
+from hoicli.commands.corruption import corrupt as corrupt
+from hoicli.commands.curriculum import curriculum as curriculum
+from hoicli.commands.curves import curves as curves
+from hoicli.commands.data import data as data
+from hoicli.commands.diagnose import diagnose as diagnose
+from hoicli.commands.doctor import doctor as doctor
+from hoicli.commands.eval import evaluate as evaluate
+from hoicli.commands.evaluator import Evaluator as Evaluator
+from hoicli.commands.explore import explore as explore
+from hoicli.commands.mask import mask as mask
+from hoicli.commands.match import match as match
+from hoicli.commands.pairstats import pairstats as pairstats
+from hoicli.commands.prompts import prompts as prompts
+from hoicli.commands.recall import recall as recall
+from hoicli.commands.robust import robust as robust
+from hoicli.commands.shoe_eval import shoe_eval as shoe_eval
+from hoicli.commands.shoe_sim import shoe_sim as shoe_sim
+from hoicli.commands.show import show as show
+from hoicli.commands.table import table as table
+from hoicli.commands.validate import validate as validate
+from hoicli.commands.vlm_eval import vlm_eval as vlm_eval
+from hoicli.commands.vocab import vocab as vocab
 from hoicli.version import __version__ as __version__
-
-__all__ = [
-    "Evaluator",
-    "agree",
-    "compare",
-    "convert",
-    "corrupt",
-    "diagnose",
-    "evaluate",
-    "read",
-    "shoe_eval",
-    "shoe_sim",
-]

@@ -15,7 +15,6 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hoicli.commands.values import unconverted
 from hoicli.errors import DataError, UsageError
 from hoicli.io import signals, standard
 from hoicli.io.messages import say
@@ -79,7 +78,8 @@ class LazyGroup(TyperGroup):
     """Commands live in `hoicli.commands.NAME`, which declares one (`manual.command`)."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return unconverted(super().get_params(ctx))
+        params: list[Any] = import_module("hoicli.commands.shell").unconverted(super().get_params(ctx))
+        return params
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -107,7 +107,8 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"hoicli.commands.{cmd_name.replace('-', '_')}").__name__
-        command = typer.main.get_command(import_module("hoicli.commands.manual").DECLARED[module])
+        declared = import_module("hoicli.commands.command").DECLARED[module]
+        command = typer.main.get_command(import_module("hoicli.commands.shell").application(declared))
         command.name = cmd_name
         command.short_help = COMMANDS[cmd_name]
         return command

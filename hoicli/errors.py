@@ -22,16 +22,12 @@ def arg(name: str, value: object = None, *, like: str = "") -> str:
     name: of the parameter (`top_k`; `from_`, since `from` is Python's own word). like: what the shell's help shows in
     place of a value (`FILE`).
     """
-    if isinstance(value, float):
-        value = f"{value:g}"
-        shown = value
-    else:
-        shown = repr(value)
+    text = f"{value:g}" if isinstance(value, float) else value
     if IN_PYTHON.get():
-        return name if value is None else f"{name}={shown}"
-    called = f"--{name.rstrip('_').replace('_', '-')}"
-    given = like if value is None else value
-    return called if given == "" and value is None else f"{called} {given}"
+        return name if value is None else f"{name}={value!r}" if text is value else f"{name}={text}"
+    given = like if value is None else f"{text}"
+    called = "-o" if name == "output" else f"--{name.rstrip('_').replace('_', '-')}"
+    return called if value is None and not like else f"{called} {given}"
 
 
 def visible(text: str) -> str:
@@ -78,6 +74,10 @@ class DataError(HoicliError):
         self.field = field
         self.code = code
         super().__init__(": ".join(part for part in (place, field, problem) if part))
+
+    def at(self, place: str) -> DataError:
+        """The same error, at `place` if it has none of its own."""
+        return DataError(self.problem, place=self.place or place, field=self.field, code=self.code)
 
 
 class StoppedError(DataError):

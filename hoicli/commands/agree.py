@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
 from hoicli.commands import options
 from hoicli.commands.checks import READ, Count
-from hoicli.commands.drawing import Drawing
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, flag, option
-from hoicli.errors import UsageError
-from hoicli.io.streams import Stream
+from hoicli.commands.command import command
+from hoicli.commands.options import Given, Names, Option, Piped
+from hoicli.commands.results import Result
+from hoicli.commands.values import names_of, tags_of, texts_of
+
+if TYPE_CHECKING:
+    from hoicli.figures.styles import Look
+    from hoicli.records.results import Row
 
 LEVELS = Count(2, 1000)
 """How many rating levels are allowed: --distribution writes a row for each level and rater. Human scales have at most
@@ -34,100 +40,92 @@ PERMUTATIONS = Count(0, 10_000_000)
         ("hoicli agree --plot kappa.pdf --plot-kind kappa ratings.jsonl", "kappa of every two people, drawn"),
     ],
     see=["shoe-sim", "shoe-eval"],
+    plot="Draw the raters: --plot-kind.",
 )
 def agree(
-    ratings: list[str] | None = argument(
-        None, "RATINGS...", "Streams of ratings, read as one; - or nothing is stdin.", mark=READ
-    ),
-    levels: int = option(5, "--levels K", "Ratings go from 0 to K - 1.", mark=LEVELS),
-    models: list[str] | None = option(
-        None,
-        "--models NAME,...",
-        "The raters that are models (* stands for any text); without it, the `kind` of a line says so.",
-    ),
-    humans: list[str] | None = option(None, "--humans NAME,...", "The raters that are people; the rest are models."),
-    subsets: bool = flag("--subsets", "Add the agreement of every subset of models, and the mean of each size."),
-    merge: str | None = option(
-        None,
-        "--merge",
-        "How several models become one. Without it --subsets votes (majority, as the supplement's Table 1; ties go to "
-        "the model that --models lists first, else the first by name) and `models` is the mean.",
-        one_of="shoe.pairs:RULES",
-    ),
-    model_scale: list[str] | None = option(
-        None,
-        "--model-scale [NAME=]A,B",
-        "The lowest and highest value of the models, or of NAME (* stands for any text), where these are no levels: "
-        "0,1 for a similarity. They are brought to the levels in proportion; repeatable.",
-    ),
-    group: str | None = option(
-        None,
-        "--group KEY",
-        "The key (or column) that says which group an item is of, such as whether the verb or the object differs: all "
-        "is told for each group, too.",
-    ),
-    distribution: bool = flag("--distribution", "Add how often each rater gave each rating."),
-    votes: bool = flag("--votes", "Add how often each person gave each rating, by the rating that most gave the item."),
-    again: str | None = option(
-        None,
-        "--again FILE",
-        "Ratings that the same raters gave the same items a second time: adds how many were updated, and how far.",
-        mark=READ,
-    ),
-    bootstrap: int | None = options.bootstrap("kappa, alpha, AC1, AC2, agreement and updates", "the items"),
-    permutations: int = option(
-        10_000, "--permutations N", "How many random orders give the p of Spearman's rho.", mark=PERMUTATIONS
-    ),
-    seed: int = option(0, "--seed N", "The seed of those orders and resamples."),
-    plot: str | None = options.figure("Draw the raters: --plot-kind."),
-    plot_kind: str = option(
-        "distribution",
-        "--plot-kind",
-        "distribution: how often each person gave each rating; votes: the same by the rating that most gave the item; "
-        "kappa: quadratic weighted kappa of every two people.",
-        one_of="figures.ratings:PLOTS",
-    ),
+    ratings: Annotated[
+        Given | None, Piped("RATINGS...", "Streams of ratings, read as one; - or nothing is stdin.", mark=READ)
+    ] = None,
     *,
-    drawing: Drawing,
-    out: options.ResultRows,
-) -> None:
+    levels: Annotated[int, Option("K", mark=LEVELS)] = 5,
+    models: Annotated[Names, Option("NAME,...", repeated=True)] = None,
+    humans: Annotated[Names, Option("NAME,...", repeated=True)] = None,
+    subsets: bool = False,
+    merge: Annotated[str | None, Option(one_of="shoe.pairs:RULES")] = None,
+    model_scale: Annotated[Names, Option("[NAME=]A,B", repeated=True)] = None,
+    group: Annotated[str | None, Option("KEY")] = None,
+    distribution: bool = False,
+    votes: bool = False,
+    again: Annotated[Given | None, Option("FILE", mark=READ)] = None,
+    bootstrap: Annotated[
+        int | None, options.bootstrap("kappa, alpha, AC1, AC2, agreement and updates", "the items")
+    ] = None,
+    permutations: Annotated[int, Option("N", mark=PERMUTATIONS)] = 10_000,
+    seed: Annotated[int, Option("N", "The seed of those orders and resamples.")] = 0,
+    plot_kind: Annotated[str, Option(one_of="figures.ratings:PLOTS")] = "distribution",
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result:
     """Agreement between raters, and of models with people, from lines of item, rater and rating.
 
     Among people (or all raters, where none is a model): quadratic weighted kappa of every two (qwk), Krippendorff's
     alpha, Gwet's AC1 and AC2, the pooled deviation of ratings within an item (within_sd) and the standard error of an
     item's mean (se). Of models with the mean of people: agreement in percent, Spearman's rho with its 95 % interval
     (ci_low, ci_high) and permutation p, for each model and for all of them as one.
+
+    Arguments:
+        levels: Ratings go from 0 to K - 1.
+        models: The raters that are models (* stands for any text); without it, the `kind` of a line says so.
+        humans: The raters that are people; the rest are models.
+        subsets: Add the agreement of every subset of models, and the mean of each size.
+        merge: How several models become one. Without it --subsets votes (majority, as the supplement's Table 1; ties
+            go to the model that --models lists first, else the first by name) and `models` is the mean.
+        model_scale: The lowest and highest value of the models, or of NAME (* stands for any text), where these are no
+            levels: 0,1 for a similarity. They are brought to the levels in proportion; repeatable.
+        group: The key (or column) that says which group an item is of, such as whether the verb or the object differs:
+            all is told for each group, too.
+        distribution: Add how often each rater gave each rating.
+        votes: Add how often each person gave each rating, by the rating that most gave the item.
+        again: Ratings that the same raters gave the same items a second time: adds how many were updated, and how far.
+        permutations: How many random orders give the p of Spearman's rho.
+        plot_kind: distribution: how often each person gave each rating; votes: the same by the rating that most gave
+            the item; kappa: quadratic weighted kappa of every two people.
     """
-    from hoicli.agreement.drawing import draw
     from hoicli.agreement.ratings import read_ratings
-    from hoicli.agreement.rows import agreement_rows, blocks
+    from hoicli.agreement.rows import agreement_rows
+    from hoicli.agreement.rows import blocks as blocks_of
     from hoicli.agreement.scales import scales_of
     from hoicli.agreement.settings import AgreementSettings
+    from hoicli.commands.inputs import lines, policy_of
 
-    if plot is None and plot_kind != "distribution":
-        raise UsageError(f"--plot-kind {plot_kind}: name the figure with --plot FILE")
-    look = drawing.look(plot)
     settings = AgreementSettings.checked(
         levels=levels, permutations=permutations, seed=seed, merge=merge, bootstrap=bootstrap, subsets=subsets,
         distribution=distribution, votes=votes, group=group,
     )  # fmt: skip
-    scales = scales_of(model_scale or [])
-    paths = options.inputs(ratings, "RATINGS")
-    tags, policy = out.tags(), out.policy()
+    scales = scales_of(texts_of(model_scale))
+    tags, policy = tags_of(tag), policy_of(on_error)
     table = read_ratings(
-        Stream(paths, "ratings"),
+        lines(ratings, "ratings", "ratings", "RATINGS"),
         levels=levels,
         policy=policy,
-        models=[name for name in options.separated(models) if name],
-        humans=[name for name in options.separated(humans) if name],
+        models=[name for name in names_of(models) if name],
+        humans=[name for name in names_of(humans) if name],
         scales=scales,
         group=settings.group,
     )
     second = None
     if again is not None:
-        second = read_ratings(Stream([again], "again"), levels=levels, policy=policy, group=settings.group, first=table)
+        repeated = lines(again, "again", "again", "again")
+        second = read_ratings(repeated, levels=levels, policy=policy, group=settings.group, first=table)
     rows = list(agreement_rows(table, settings, again=second, tags=tags))
     policy.report()
-    out.write(*(blocks(rows) if out.notation() in ("table", "md", "latex") else [rows]))
-    if plot is not None:
-        draw(table, plot, kind=plot_kind, levels=levels, look=look)
+
+    def blocks(notation: str) -> Iterable[Sequence[Row]]:
+        return blocks_of(rows) if notation in ("table", "md", "latex") else [rows]
+
+    def drawn(path: str, look: Look) -> None:
+        from hoicli.agreement.drawing import draw
+
+        draw(table, path, kind=plot_kind, levels=levels, look=look)
+
+    return Result(rows, blocks=blocks, drawn=drawn)

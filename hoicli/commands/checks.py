@@ -1,70 +1,80 @@
-"""Checks before a command starts: its outputs, inputs, counts and names, each marked where the option is declared.
+"""Checks before a command starts: its outputs, inputs, counts and names, each marked where the parameter is declared.
 
-    gt: str = option(None, "--gt FILE", "...", mark=READ)
-    output: str = option("-", "-o --output FILE", "...", mark=OUTPUT)
-    jobs: int = option(8, "--jobs N", "...", mark=Count(1, 1024))
+    ImageList = Annotated[Path | None, Option("FILE", "...", mark=READ)]
+    jobs: Annotated[int, Option("N", "...", mark=Count(1, 1024))] = 8
 
-The base class of all commands (manual.py) calls `check`, so a new option only needs a mark;
-tests/commands/test_checks.py fails for an option without one.
+Both doors of all commands call `check`, so a new parameter only needs a mark; tests/commands/test_checks.py fails for
+one without.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hoicli.commands import choices
-from hoicli.errors import UsageError
+from hoicli.errors import IN_PYTHON, UsageError, arg
 from hoicli.io import claims, destinations
 from hoicli.io.inputs import parts_of
 from hoicli.io.outputs import descriptor
 
-Given = Mapping[str, Any]
-"""The values given on the command line, by parameter name."""
+Values = Mapping[str, Any]
+"""The values of a call, by parameter name."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """Marks an option that names files to read. prefix: the text before the name (table:FILE). folder: the name is that
-    of a folder. only_with: an omitted argument means stdin only if one of these parameters is given. named: the name
-    may be that of ground truth (`hoicli data`), which stands for its file. besides: names that are no files."""
+    """Marks a parameter that names files to read. prefix: the text before the name (table:FILE). folder: the name is
+    that of a folder. only_with: an argument that was left out means stdin only if one of these parameters is given.
+    besides: names that are no files."""
 
     prefix: str = ""
     folder: bool = False
     only_with: Collection[str] = ()
-    named: bool = False
     besides: choices.Offer = ()
 
-    def paths(self, value: str | Sequence[str] | None, values: Given, *, argument: bool) -> list[str]:
-        """The files that a value names; an omitted argument means stdin."""
-        read = argument and (not self.only_with or any(values.get(name) for name in self.only_with))
-        words = [value] if isinstance(value, str) else value or (["-"] if read else [])
+    def paths(self, value: object, values: Values, *, piped: bool) -> list[str]:
+        """The files that a value names. piped: stdin is read without one."""
+        if value is None and piped and (not self.only_with or any(values.get(name) for name in self.only_with)):
+            return ["-"]
         others = {name for name, _ in choices.entries(self.besides)}
-        return [word.removeprefix(self.prefix) for word in words if word.startswith(self.prefix) and word not in others]
+        return [
+            word.removeprefix(self.prefix)
+            for word in _paths_in(value)
+            if word.startswith(self.prefix) and word not in others
+        ]
+
+
+def _paths_in(value: object) -> list[str]:
+    """The paths in a value, which may also be records or arrays. Raises `UsageError` for what can be no path."""
+    several = value if isinstance(value, list | tuple) else [value]
+    paths = [os.fspath(one) for one in several if isinstance(one, str | os.PathLike)]
+    if wrong := [path for path in paths if "\0" in path]:
+        raise UsageError(f"{wrong[0]!r}: no path has a NUL character; check it")
+    return paths
 
 
 @dataclass(frozen=True)
 class ReadDataset(Read):
-    """Marks an option that names a dataset, or a file with one."""
+    """Marks a parameter that names a dataset, or a file with one."""
 
-    def paths(self, value: str | Sequence[str] | None, values: Given, *, argument: bool) -> list[str]:
+    def paths(self, value: object, values: Values, *, piped: bool) -> list[str]:
         """The file, if the value is no dataset's name. Raises `UsageError` for an empty one."""
         if value == "":
-            raise UsageError("--dataset: the name is empty; give one (an unset variable?)")
+            raise UsageError(f"{arg('dataset')}: the name is empty; give one (an unset variable?)")
         known = choices.table("vocabulary.datasets:DATASETS")
-        return [value] if isinstance(value, str) and value not in known else []
+        return [path for path in _paths_in(value) if path not in known]
 
 
 @dataclass(frozen=True)
 class ReadJson(Read):
-    """Marks an option that takes a name, or a file whose name ends in .json."""
+    """Marks a parameter that takes a name, or a file whose name ends in .json."""
 
-    def paths(self, value: str | Sequence[str] | None, values: Given, *, argument: bool) -> list[str]:
+    def paths(self, value: object, values: Values, *, piped: bool) -> list[str]:
         """The value, if it is a file."""
-        return [value] if isinstance(value, str) and value.endswith(".json") else []
+        return [path for path in _paths_in(value) if path.endswith(".json")]
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ class Written:
     check: Callable[[str, str], None]
     whole: bool = False
 
-    def refuse(self, path: str, option: str, values: Given) -> None:
+    def refuse(self, path: str, option: str, values: Values) -> None:
         """Raises `UsageError` if `path` cannot be written. values: of all options, since another may set the file's
         kind."""
         self.check(path, option)
@@ -89,11 +99,11 @@ class Count:
     most: int
     or_zero: bool = False
 
-    def refuse(self, value: int | None, option: str) -> None:
-        """Raises `UsageError` for a number out of range."""
+    def refuse(self, value: int | None, said: str) -> None:
+        """Raises `UsageError` for a number out of range. said: the parameter with its value, in messages."""
         if value is not None and not self.least <= value <= self.most and not (self.or_zero and value == 0):
             none = ", or 0 for none" if self.or_zero else ""
-            raise UsageError(f"{option} {value}: give a whole number from {self.least:,} to {self.most:,}{none}")
+            raise UsageError(f"{said}: give a whole number from {self.least:,} to {self.most:,}{none}")
 
 
 @dataclass(frozen=True)
@@ -102,12 +112,12 @@ class OneOf:
 
     offer: choices.Offer
 
-    def refuse(self, value: str | None, option: str) -> None:
-        """Raises `UsageError` for any other name."""
+    def refuse(self, value: str | None, said: str) -> None:
+        """Raises `UsageError` for any other name. said: the parameter with its value, in messages."""
         known = [name for name, _ in choices.entries(self.offer)] if value is not None else []
         if value is not None and value not in known:
             choice = f"from {', '.join(known)}" if len(known) > 2 else " or ".join(known)
-            raise UsageError(f"{option} {value}: choose {choice}")
+            raise UsageError(f"{said}: choose {choice}")
 
 
 def _check_page(path: str, option: str) -> None:
@@ -125,12 +135,9 @@ def _check_shown(path: str, option: str) -> None:
 Mark = Read | Written | Count | OneOf
 
 READ = Read()
-READ_NAMED = Read(only_with=("-",))
-"""Of an argument: left out, it means nothing, not stdin."""
 READ_DATASET = ReadDataset()
 READ_JSON = ReadJson()
 READ_FOLDER = Read(folder=True)
-READ_TRUTH = Read(named=True)
 OUTPUT = Written(destinations.check_output)
 FIGURE = Written(destinations.check_figure)
 PAGE_FOLDER = Written(_check_page, whole=True)
@@ -140,56 +147,49 @@ FOLDERS = Written(destinations.check_folders)
 APPENDED = Written(destinations.check_appended)
 
 
-def marks(callback: Callable[..., Any]) -> dict[str, Mark]:
-    """The marks of a command's parameters, by their names."""
-    parameters = inspect.signature(inspect.unwrap(callback)).parameters.values()
-    found = {parameter.name: getattr(parameter.default, "mark", None) for parameter in parameters}
-    return {name: mark for name, mark in found.items() if mark is not None}
+@dataclass(frozen=True)
+class Marked:
+    """A parameter to be checked: its name, what messages call it, and its mark. argument: it has no option's name.
+    piped: stdin is read without it."""
+
+    name: str
+    called: str
+    mark: Mark | None
+    argument: bool = False
+    piped: bool = False
 
 
-def located(marked: Mapping[str, Mark], values: Given) -> dict[str, str]:
-    """The files of the ground truth that options name (hico:test), by parameter name. Raises `UsageError` for one that
-    was never added."""
-    named = {name for name, mark in marked.items() if isinstance(mark, Read) and mark.named}
-    found = {name: str(values[name]) for name in named if ":" in (values.get(name) or "")}
-    if not found:
-        return {}
-    from hoicli.converters.store import located as file_of_set
-
-    return {name: file_of_set(text) for name, text in found.items()}
-
-
-def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -> None:
+def check(parameters: Sequence[Marked], values: Values) -> None:
     """Raises `UsageError` if a count is out of range, a name is unknown, two inputs are stdin, a folder to read does
     not exist, or an output cannot be written, is also an input, or is also another output (`claims`, which from here on
-    knows them). Raises `DataError` if stdout is closed.
-
-    names: how messages call each parameter: its option, or an argument's metavar.
-    """
-    for name, mark in sorted(marked.items(), key=lambda one: names[one[0]] != "-o"):
-        value = values.get(name)
+    knows them). Raises `DataError` if stdout is closed."""
+    marked = [one for one in parameters if one.mark is not None]
+    for one in sorted(marked, key=lambda one: one.called != "-o"):
+        value, mark = values.get(one.name), one.mark
         if isinstance(mark, Count | OneOf):
-            mark.refuse(value, names[name])
+            word = one.argument and not IN_PYTHON.get()
+            mark.refuse(value, f"{one.called} {value}" if word else arg(one.name, value))
         elif isinstance(mark, Written) and value == "":
-            raise UsageError(f"{names[name]}: the name is empty; give one (an unset variable?)")
+            raise UsageError(f"{one.called}: the name is empty; give one (an unset variable?)")
         elif isinstance(mark, Written) and value is not None:
-            mark.refuse(value, names[name], values)
-            claims.writes(value, names[name], whole=mark.whole)
-    inputs = list(_inputs(marked, names, values))
-    if sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
+            path = os.fspath(value)
+            mark.refuse(path, one.called, values)
+            claims.writes(path, one.called, whole=mark.whole)
+    inputs = list(_inputs(marked, values))
+    if not IN_PYTHON.get() and sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
     for called, path in inputs:
         claims.reads(path, called)
-    for name, mark in marked.items():
-        if isinstance(mark, Read) and mark.folder and values.get(name) is not None and not os.path.isdir(values[name]):
-            raise UsageError(f"{names[name]} {values[name]}: there is no such folder")
+    for one in marked:
+        folder = values.get(one.name)
+        if isinstance(one.mark, Read) and one.mark.folder and folder is not None and not os.path.isdir(folder):
+            raise UsageError(f"{arg(one.name, folder)}: there is no such folder")
 
 
-def _inputs(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -> Iterator[tuple[str, str]]:
+def _inputs(marked: Sequence[Marked], values: Values) -> Iterator[tuple[str, str]]:
     """(how the user named it, path) of every input."""
-    for name, mark in marked.items():
-        if isinstance(mark, Read):
-            argument = not names[name].startswith("-")
-            for path in mark.paths(values.get(name), values, argument=argument):
+    for one in marked:
+        if isinstance(one.mark, Read):
+            for path in one.mark.paths(values.get(one.name), values, piped=one.piped and not IN_PYTHON.get()):
                 for part in parts_of(path):
-                    yield "stdin" if part == "-" else part if argument else f"{names[name]} {part}", part
+                    yield "stdin" if part == "-" else part if one.argument else f"{one.called} {part}", part

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, flag, option
-from hoicli.commands.scoring import SIM, similarities
-from hoicli.errors import UsageError
-from hoicli.io.messages import note
+from hoicli.commands.command import command
+from hoicli.commands.options import Names, Option, Piped, Streams
+from hoicli.commands.results import Result
+from hoicli.commands.scoring import Sim, similarities
+from hoicli.commands.values import count_of, names_of, tags_of, text_of
+from hoicli.errors import UsageError, arg
 from hoicli.io.progress import READING_TRUTH, Job
-from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
-    from hoicli.records.intake import ErrorPolicy
-    from hoicli.records.results import Row
-    from hoicli.resampling.draws import Resampling
-    from hoicli.shoe.settings import ShoeOptions
+    pass
 
 
 @command(
@@ -49,136 +46,103 @@ if TYPE_CHECKING:
     see=["eval", "diagnose", "explore"],
 )
 def compare(
-    predictions: list[str] | None = argument(
-        None, "PREDS...", "Streams of predictions, one for each model or run: the baseline first.", mark=READ
-    ),
-    gt: str | None = options.GROUND_TRUTH,
-    protocol: list[str] | None = option(
-        None,
-        "--protocol NAME",
-        "As in eval. Without one: hico, vcoco-s1 or swig, by --dataset.",
-        offer=choices.protocols,
-        several=True,
-    ),
-    dataset: str | None = options.dataset(f"{options.A_DATASET}.", None),
-    name: list[str] | None = option(
-        None,
-        "--name NAME",
-        "The models' names, in the order of PREDS; repeatable, or several with commas. Streams of one name are runs of "
-        "one model (seeds): their mean is compared.",
-    ),
-    split: str | None = options.SPLIT,
-    ignore_no_interaction: bool = options.IGNORE_NO_INTERACTION,
-    bootstrap: int = option(
-        1000,
-        "--bootstrap N",
-        "How many resamples of the images, and how many swaps; 0: neither intervals nor p.",
-        mark=options.ROUNDS_OR_NONE,
-    ),
-    seed: int = options.SEED,
-    errors: bool = flag("--errors/--no-errors", "Compare the types of errors, too.", default=True),
-    per_class: bool = flag("--per-class", "Show every class, not only the --top K."),
-    top: int = option(10, "--top K", "Show the K classes of the smallest p, and the K images that changed most."),
-    metric: list[str] | None = option(
-        None,
-        "--metric NAME",
-        "SHOE's metrics in place of mAP, with shoe-eval's defaults, by --sim: soft_map, mf1, gt_miss_rate, "
-        "prediction_miss_rate, map; several with commas.",
-        offer="shoe.settings:METRICS",
-        several=True,
-    ),
-    sim: list[str] | None = SIM,
+    gt: options.Truth = None,
+    predictions: Annotated[
+        Streams | None,
+        Piped("PREDS...", "Streams of predictions, one for each model or run: the baseline first.", mark=READ),
+    ] = None,
     *,
-    viewing: options.Viewing,
-    filtering: options.Filtering,
-    dumps: options.Dumps,
-    out: options.ResultRows,
-) -> None:
+    protocol: Annotated[Names, Option("NAME", offer=choices.protocols, several=True)] = None,
+    dataset: options.Dataset = None,
+    name: Annotated[Names, Option("NAME", several=True)] = None,
+    split: options.Split = None,
+    ignore_no_interaction: options.IgnoreNoInteraction = False,
+    bootstrap: Annotated[int, Option("N", mark=options.ROUNDS_OR_NONE)] = 1000,
+    seed: options.Seed = 0,
+    errors: bool = True,
+    per_class: bool = False,
+    top: Annotated[int | str, Option("N")] = 10,
+    metric: Annotated[Names, Option("NAME", offer="shoe.settings:METRICS", several=True)] = None,
+    sim: Sim = None,
+    iou: options.Iou = None,
+    slice: options.Slice = None,
+    top_k: options.TopK = None,
+    nms: options.Nms = None,
+    nms_alpha: options.NmsAlpha = 1.0,
+    nms_beta: options.NmsBeta = 0.5,
+    allow_uncounted: options.AllowUncounted = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result:
     """Is the difference between two detectors real, and where does it come from?
 
     The answer comes first, in words: above a table, and on stderr.
     Each row is a difference between the first stream and another: in the mAP of a subset, a class or a type of error.
     It has a 95 % interval over resampled images, and the chance of so large a difference between equally good
     detectors, by swapping their output at random (p) and by resampling (p_bootstrap).
+
+    Arguments:
+        protocol: As in eval. Without one: hico, vcoco-s1 or swig, by --dataset.
+        name: The models' names, in the order of PREDS; repeatable, or several with commas. Streams of one name are
+            runs of one model (seeds): their mean is compared.
+        bootstrap: How many resamples of the images, and how many swaps; 0: neither intervals nor p.
+        errors: Compare the types of errors, too.
+        per_class: Show every class, not only the --top N.
+        top: Show the N classes of the smallest p, and the N images that changed most, or all.
+        metric: SHOE's metrics in place of mAP, with shoe-eval's defaults, by --sim: soft_map, mf1, gt_miss_rate,
+            prediction_miss_rate, map; several with commas.
     """
+    from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
+    from hoicli.comparison.answers import answers
     from hoicli.comparison.run import compare as compared
-    from hoicli.evaluation.predictions import Predictions
+    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.rows import Wanted
     from hoicli.evaluation.selection import main_protocol
     from hoicli.resampling.draws import Resampling
-    from hoicli.shoe.settings import ShoeOptions
 
-    paths = options.inputs(predictions, "two or more PREDS")
-    gt = options.required(gt, "compare")
-    if len(paths) < 2:
+    gt, own, names, most = required(gt, "compare"), text_of(dataset), names_of(protocol), count_of("top", top)
+    policy, resampling = policy_of(on_error), Resampling.checked(bootstrap, seed, or_none=True)
+    filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    chosen = [] if metric else chosen_protocols(names or [main_protocol(load(own or "hico")).name], own)
+    inputs = Inputs(own, policy, own or (chosen[0].dataset if chosen else "hico"), from_, image_list)
+    models = inputs.models(predictions, name, what="two or more PREDS", runs=not metric)
+    if len(models) < 2:
         raise UsageError("compare needs two or more streams of predictions: the baseline first")
-    options.at_least_zero("--top", top)
+    truth = inputs.truth(gt)
     if metric:
-        by_protocol = protocol or split or per_class or viewing.tags() or filtering.given()
-        if by_protocol:
-            raise UsageError(
-                "--metric: SHOE has no protocols, splits, --iou, --slice or filters of compare's; leave them out"
-            )
+        if names or split or per_class or iou or slice or filters != Filters():
+            problem = f"SHOE has no protocols, splits, {arg('iou')}, {arg('slice')} or filters of compare's"
+            raise UsageError(f"{arg('metric')}: {problem}; leave them out")
+        from hoicli.comparison.shoe import compare_shoe
+        from hoicli.shoe.run import Evaluation
+        from hoicli.shoe.settings import METRICS, ShoeOptions
+
+        metrics = list(dict.fromkeys(names_of(metric)))
+        if unknown := [other for other in metrics if other not in METRICS]:
+            raise UsageError(f"{arg('metric', unknown[0])}: choose from {', '.join(METRICS)}")
         asked = ShoeOptions(ignore_no_interaction=ignore_no_interaction)
-        resampling = Resampling.checked(bootstrap, seed, or_none=True)
-        tags, policy = out.tags("model", "baseline", *asked.tags), out.policy()
-        _answer(_shoe(paths, gt, metric, sim, dataset, asked, name, dumps, policy, resampling, tags), out)
-        return
-    if sim:
-        raise UsageError("--sim: goes with --metric, for example --metric soft_map,mf1")
-    chosen = chosen_protocols(protocol or [main_protocol(load(dataset or "hico")).name], dataset)
-    vocabulary = load(dataset or chosen[0].dataset)
-    views = viewing.views(vocabulary)
-    resampling = Resampling.checked(bootstrap, seed, or_none=True)
-    wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
-    tags, policy = out.tags("model", "baseline", *viewing.tags()), out.policy()
-    opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
-    models = Predictions.named(paths, options.separated(name), opening.predictions, runs=True)
-    truth = Stream([gt], "ground truth", opening.truth)
-    with Job("compare", READING_TRUTH):
-        rows = list(
-            compared(
-                models, truth, vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
-                named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
-                views=views,
-            )
-        )  # fmt: skip
+        tags = tags_of(tag, "model", "baseline", *asked.tags)
+        evaluation = Evaluation(truth, similarities(sim, "compare --metric"), asked, policy, dataset=own or "hico")
+        streams = [(model.model, model) for model in models]
+        rows = list(compare_shoe(streams, evaluation, metrics, resampling, tags))
+    else:
+        if sim:
+            raise UsageError(f"{arg('sim')}: goes with {arg('metric')}, for example {arg('metric', 'soft_map,mf1')}")
+        vocabulary = load(own or chosen[0].dataset)
+        views = views_of(iou, slice, vocabulary)
+        unseen = vocabulary.split(split) if split else None
+        wanted = Wanted(unseen, ignore_no_interaction, per_class, views.of_classes)
+        tags = tags_of(tag, "model", "baseline", *tags_of_views(iou, slice))
+        named = explicit(names) if names else None
+        with Job("compare", READING_TRUTH):
+            rows = list(
+                compared(
+                    models, truth, vocabulary, chosen, filters, policy, wanted, resampling,
+                    named=named, errors=errors, top=sys.maxsize if most is None else most, tags=tags, views=views,
+                )
+            )  # fmt: skip
     policy.report()
-    _answer(rows, out)
-
-
-def _answer(rows: list[Row], out: options.ResultRows) -> None:
-    """Write the rows, and what they say in words: above a table on a terminal, else on stderr."""
-    from hoicli.comparison.answers import answers
-
-    said = answers(rows)
-    if out.notation() != "table" or out.output != "-" or not sys.stdout.isatty():
-        for sentence in said:
-            note(sentence)
-    out.write(rows, above=said)
-
-
-def _shoe(
-    paths: list[str], gt: str, metric: list[str], sim: list[str] | None, dataset: str | None,
-    asked: ShoeOptions, name: list[str] | None, dumps: options.Dumps, policy: ErrorPolicy, resampling: Resampling,
-    tags: dict[str, str],
-) -> list[Row]:  # fmt: skip
-    """The rows of --metric."""
-    from hoicli.comparison.shoe import compare_shoe
-    from hoicli.evaluation.predictions import Predictions
-    from hoicli.shoe.run import Evaluation
-    from hoicli.shoe.settings import METRICS
-
-    metrics = list(dict.fromkeys(options.separated(metric)))
-    if unknown := [other for other in metrics if other not in METRICS]:
-        raise UsageError(f"--metric {unknown[0]}: choose from {', '.join(METRICS)}")
-    tables = similarities(sim, "compare --metric")
-    opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    models = Predictions.named(paths, options.separated(name), opening.predictions)
-    truth = Stream([gt], "ground truth", opening.truth)
-    evaluation = Evaluation(truth, tables, asked, policy, dataset=dataset or "hico")
-    named = [(model.model, model) for model in models]
-    rows = list(compare_shoe(named, evaluation, metrics, resampling, tags))
-    policy.report()
-    return rows
+    return Result(rows, above=answers(rows))

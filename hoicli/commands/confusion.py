@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
 from hoicli.commands import options
-from hoicli.commands.drawing import Drawing
-from hoicli.commands.manual import command
-from hoicli.commands.options import option
-from hoicli.io.streams import Stream
+from hoicli.commands.command import command
+from hoicli.commands.options import Option
+from hoicli.commands.results import Result
+from hoicli.commands.values import count_of, names_of, tags_of, text_of
 from hoicli.vocabulary.datasets import load
+
+if TYPE_CHECKING:
+    from hoicli.figures.styles import Look
+    from hoicli.records.results import Row
 
 
 @command(
@@ -24,64 +30,68 @@ from hoicli.vocabulary.datasets import load
         ("hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli confusion", "verbs, from the lines of match"),
     ],
     see=["diagnose", "curves"],
+    plot="Draw the confusions as a heat map: .png, .svg or .pdf.",
 )
 def confusion(
-    predictions: list[str] | None = options.MODELS,
-    gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.DATASET_OF_MATCHES,
-    protocol: str | None = options.DIAGNOSED_PROTOCOL,
-    name: list[str] | None = options.NAMES,
-    top: str = option(
-        "20",
-        "--top N",
-        "Of names taken for names, and of nothing annotated or said, write the N that cost most mAP, or all (all).",
-    ),
-    plot: str | None = options.figure("Draw the confusions as a heat map: .png, .svg or .pdf."),
+    gt: options.Truth = None,
+    predictions: options.Models = None,
     *,
-    viewing: options.Viewing,
-    filtering: options.Filtering,
-    dumps: options.Dumps,
-    drawing: Drawing,
-    out: options.ResultRows,
-) -> None:
+    dataset: options.DatasetOfMatches = None,
+    protocol: options.DiagnosedProtocol = None,
+    name: options.ModelNames = None,
+    top: Annotated[int | str, Option("N")] = 20,
+    iou: options.Iou = None,
+    slice: options.Slice = None,
+    top_k: options.TopK = None,
+    nms: options.Nms = None,
+    nms_alpha: options.NmsAlpha = 1.0,
+    nms_beta: options.NmsBeta = 0.5,
+    allow_uncounted: options.AllowUncounted = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result:
     """Which verb is taken for which on right pairs, which object for which on right boxes, and what each costs.
 
     Every annotated triplet counts once: as the verb that comes first for its pair, other true verbs set aside. A verb
     that is right for the pair is never a confusion. Every annotated pair counts once by its object's label. Nothing
     annotated, or nothing said, is null. The cost is the mAP gained if that confusion alone were repaired, as the
     oracles of hoicli diagnose repair; costs overlap and do not add up.
+
+    Arguments:
+        top: Of names taken for names, and of nothing annotated or said, write the N that cost most mAP, or all (all).
     """
+    from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
     from hoicli.diagnosis.confusion_run import confused_models
     from hoicli.diagnosis.run import diagnosing
-    from hoicli.evaluation.predictions import Predictions
+    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import protocol_of
-    from hoicli.figures.confusion import Panel, plot_confusion
-    from hoicli.figures.shown import caveats_of
-    from hoicli.records.results import Row
 
-    most, look = options.top_of(top), drawing.look(plot)
-    row = diagnosing([protocol] if protocol else [], dataset, "shared")
-    if row is not None:
-        dataset = dataset or row.dataset
-    policy, filters = out.policy(), filtering.filters()
-    opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    models = Predictions.named(options.inputs(predictions, "PREDS"), options.separated(name), opening.predictions)
-    tags = out.tags(*(["model"] if models[0].tagged else []), *viewing.tags())
-    vocabulary = load(dataset or models[0].dataset or "hico")
-    views = viewing.views(vocabulary)
-    truth = None
+    most = count_of("top", top)
+    row = diagnosing(names_of(protocol), text_of(dataset), "shared")
+    own = text_of(dataset) or (row.dataset if row is not None else None)
+    policy, filters = policy_of(on_error), Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    models = inputs.models(predictions, name)
+    tags = tags_of(tag, *(["model"] if models[0].tagged else []), *tags_of_views(iou, slice))
+    vocabulary = load(own or models[0].dataset or "hico")
+    views, truth = views_of(iou, slice, vocabulary), None
     if gt is not None:
-        lines = Stream([gt], "ground truth", opening.truth)
-        truth = read_truth(lines, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
+        truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
+    confused = list(confused_models(models, truth, vocabulary, row or protocol_of(vocabulary), filters, policy, views))
+    cells = [model.cells() for model in confused]
     rows: list[Row] = []
-    panels: list[Panel] = []
-    for model in confused_models(models, truth, vocabulary, row or protocol_of(vocabulary), filters, policy, views):
-        cells = model.cells()
-        rows += model.rows(cells, top=most, tags=tags)
-        if plot is not None:
-            panels += model.panels(cells)
+    for model, found in zip(confused, cells, strict=True):
+        rows += model.rows(found, top=most, tags=tags)
     policy.report()
-    if plot is not None:
-        plot_confusion(panels, plot, look, caveats=caveats_of(rows))
-    out.write(rows)
+
+    def drawn(path: str, look: Look) -> None:
+        from hoicli.figures.confusion import plot_confusion
+        from hoicli.figures.shown import caveats_of
+
+        panels = [panel for model, found in zip(confused, cells, strict=True) for panel in model.panels(found)]
+        plot_confusion(panels, path, look, caveats=caveats_of(rows))
+
+    return Result(rows, drawn=drawn)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import READ, Count, Given, Written
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, flag, option
-from hoicli.errors import UsageError
+from hoicli.commands.checks import READ, Count, Values, Written
+from hoicli.commands.command import command
+from hoicli.commands.options import Given, Option
+from hoicli.commands.results import Notes, Records
+from hoicli.commands.values import text_of
+from hoicli.errors import IN_PYTHON, UsageError, arg
 from hoicli.io.destinations import check_new_folder, check_output
-from hoicli.io.outputs import open_output
-from hoicli.io.progress import Progress
-from hoicli.io.spool import Spool
-from hoicli.io.workers import no_garbage_collection
 from hoicli.vocabulary.datasets import load
+
+if TYPE_CHECKING:
+    from hoicli.records.parsing import Record
 
 ANSWERS = "Options of --from vlm (answers of models)"
 LOGITS = "Options of --from logits (raw outputs)"
@@ -24,11 +26,11 @@ LOGITS = "Options of --from logits (raw outputs)"
 class _Converted(Written):
     """The output of convert: a file, or a new folder for a --to format that writes one."""
 
-    def refuse(self, path: str, option: str, values: Given) -> None:
+    def refuse(self, path: str, option: str, values: Values) -> None:
         """Raises `UsageError` if `path` cannot be written."""
         from hoicli.converters.formats import FORMATS
 
-        target = FORMATS.get(values["target_format"])
+        target = FORMATS.get(values["to"])
         (check_new_folder if target and target.folder else self.check)(path, option)
 
 
@@ -57,158 +59,136 @@ class _Converted(Written):
     see=["validate", "match", "eval", "prompts"],
 )
 def convert(
-    paths: list[str] | None = argument(None, "PATH...", "Files or folders to convert; - is stdin.", mark=READ),
-    source_format: str | None = option(
-        None,
-        "--from NAME",
-        "The format of the input; it is detected where this is not given (--list names them).",
-        one_of=choices.readable_formats,
-    ),
-    target_format: str | None = option(
-        None,
-        "--to NAME",
-        "Write a foreign format instead of JSONL (--list names them).",
-        one_of=choices.writable_formats,
-    ),
-    image_list: str | None = option(
-        None,
-        "--image-list FILE",
-        "Ground truth, or a list of names: the order of the images for a file that has only positions or numbers, and "
-        "their sizes.",
-        mark=READ,
-    ),
-    part: str = option("test", "--part", "Which part to take of a file that holds both.", one_of=("test", "train")),
-    dataset: str | None = options.dataset(
-        f"{options.A_DATASET}; a format that belongs to one dataset needs no --dataset.", None
-    ),
-    verb_base: int | None = option(
-        None,
-        "--verb-base 0|1",
-        "The number that the file gives its first verb, where it differs from its format.",
-        offer=(0, 1),
-        mark=Count(0, 1),
-    ),
-    object_order: str | None = option(
-        None,
-        "--object-order NAME",
-        "How the file numbers its objects, where it differs from its format: coco (0-79), coco-1 (1-80), coco-id "
-        "(1-90 with gaps) or alphabetical.",
-        one_of="converters.numbers:OBJECT_ORDERS",
-    ),
-    coords: str | None = option(
-        None,
-        "--coords NAME",
-        "What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX], "
-        "resized:WxH, relative or pixels.",
-        offer=choices.answer_coords,
-        panel=ANSWERS,
-    ),
-    boxes: str | None = option(
-        None,
-        "--boxes FILE",
-        "Records with the boxes that the answers name by index or label.",
-        mark=READ,
-        panel=ANSWERS,
-    ),
-    to_vocabulary: bool = flag(
-        "--to-vocabulary",
-        "Map names to the dataset's spelling (riding to ride), and leave out those it does not have.",
-        panel=ANSWERS,
-    ),
-    scores: str | None = option(
-        None,
-        "--scores NAME",
-        "said: the scores that the model states (default). tokens: the probability of the tokens of the verb and the "
-        "object's name, where the answer has its log-probabilities.",
-        one_of="converters.vlm.rows:SCORES",
-        panel=ANSWERS,
-    ),
-    activation: str | None = option(
-        None,
-        "--activation NAME",
-        "The function that makes scores of logits: sigmoid (default) or softmax.",
-        offer="converters.numbers:ACTIVATIONS",
-        panel=LOGITS,
-    ),
-    power: float | None = option(
-        None, "--lambda L", "The exponent of the box score in the product (default 1).", panel=LOGITS
-    ),
-    threshold: float | None = option(None, "--threshold T", "Keep scores above this (default 0.1).", panel=LOGITS),
-    box_scores: str | None = option(
-        None,
-        "--box-scores NAME",
-        "What box_scores are: logits or probabilities (default: their range tells).",
-        offer="converters.numbers:BOX_SCORES",
-        panel=LOGITS,
-    ),
-    box_nms: float | None = option(
-        None,
-        "--box-nms T",
-        "Drop a pair both of whose boxes overlap those of better pairs of its class by more than T (INP-CC: 0.5).",
-        panel=LOGITS,
-    ),
-    on_error: str = options.ON_ERROR,
-    output: str = options.output(_Converted(check_output)),
-    list_formats: bool = flag("--list", "List the formats and stop."),
-    list_forms: bool = flag("--list-forms", "List the answers that are read, and stop.", panel=ANSWERS),
-) -> None:
+    source: Annotated[
+        Given | None, options.Argument("PATH...", "Files or folders to convert; - is stdin.", mark=READ)
+    ] = None,
+    *,
+    from_: Annotated[str | None, Option("NAME", one_of=choices.readable_formats)] = None,
+    to: Annotated[str | None, Option("NAME", one_of=choices.writable_formats)] = None,
+    image_list: Annotated[options.Path | None, Option("FILE", mark=READ)] = None,
+    part: Annotated[str, Option(one_of=("test", "train"))] = "test",
+    dataset: Annotated[
+        options.Path | None,
+        options.dataset(f"{options.A_DATASET}; a format that belongs to one dataset needs no --dataset."),
+    ] = None,
+    verb_base: Annotated[int | None, Option("0|1", offer=(0, 1), mark=Count(0, 1))] = None,
+    object_order: Annotated[str | None, Option("NAME", one_of="converters.numbers:OBJECT_ORDERS")] = None,
+    coords: Annotated[str | None, Option("NAME", offer=choices.answer_coords, panel=ANSWERS)] = None,
+    boxes: Annotated[options.Path | None, Option("FILE", mark=READ, panel=ANSWERS)] = None,
+    to_vocabulary: Annotated[bool, Option(panel=ANSWERS)] = False,
+    scores: Annotated[str | None, Option("NAME", one_of="converters.vlm.rows:SCORES", panel=ANSWERS)] = None,
+    activation: Annotated[str | None, Option("NAME", offer="converters.numbers:ACTIVATIONS", panel=LOGITS)] = None,
+    lambda_: Annotated[float | None, Option("L", panel=LOGITS)] = None,
+    threshold: Annotated[float | None, Option("T", panel=LOGITS)] = None,
+    box_scores: Annotated[str | None, Option("NAME", offer="converters.numbers:BOX_SCORES", panel=LOGITS)] = None,
+    box_nms: Annotated[float | None, Option("T", panel=LOGITS)] = None,
+    list_: bool = False,
+    list_forms: Annotated[bool, Option(panel=ANSWERS)] = False,
+    on_error: options.OnError = "stop",
+    output: Annotated[options.Path, options.output(_Converted(check_output))] = "-",
+) -> Records | Notes | str:
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).
 
     The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; stderr says
     what was shifted, assumed or left out. Like their released code, it reads the bbox of INP-CC's and SWIG-HOI's
     annotations, described as [x, y, w, h], as corners, and the boxes of --from logits as [cx, cy, w, h], relative.
+
+    Arguments:
+        from_: The format of the input; it is detected where this is not given (--list names them).
+        to: Write a foreign format instead of JSONL (--list names them).
+        image_list: Ground truth, or a list of names: the order of the images for a file that has only positions or
+            numbers, and their sizes.
+        part: Which part to take of a file that holds both.
+        verb_base: The number that the file gives its first verb, where it differs from its format.
+        object_order: How the file numbers its objects, where it differs from its format: coco (0-79), coco-1 (1-80),
+            coco-id (1-90 with gaps) or alphabetical.
+        coords: What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX],
+            resized:WxH, relative or pixels.
+        boxes: Records with the boxes that the answers name by index or label.
+        to_vocabulary: Map names to the dataset's spelling (riding to ride), and leave out those it does not have.
+        scores: said: the scores that the model states (default). tokens: the probability of the tokens of the verb and
+            the object's name, where the answer has its log-probabilities.
+        activation: The function that makes scores of logits: sigmoid (default) or softmax.
+        lambda_: The exponent of the box score in the product (default 1).
+        threshold: Keep scores above this (default 0.1).
+        box_scores: What box_scores are: logits or probabilities (default: their range tells).
+        box_nms: Drop a pair both of whose boxes overlap those of better pairs of its class by more than T (INP-CC:
+            0.5).
+        list_: List the formats and stop.
+        list_forms: List the answers that are read, and stop.
     """
+    from hoicli.commands.inputs import as_files, policy_of
     from hoicli.converters.context import Context, check_format_options
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import converter
     from hoicli.converters.imagelist import read_image_list
     from hoicli.converters.postprocessing import PostProcessing
+    from hoicli.io.progress import Progress
+    from hoicli.io.workers import no_garbage_collection
 
-    if list_formats or list_forms:
-        (_print_forms if list_forms else _print_formats)()
-        return
-    if not paths:
-        raise UsageError("convert: give a PATH to convert, or - for stdin (hoicli convert --list shows the formats)")
+    if list_ or list_forms:
+        return _forms() if list_forms else _formats()
+    if source is None:
+        listed = "(hoicli convert --list shows the formats)"
+        raise UsageError(f"convert: give a PATH to convert, or - for stdin {listed}")
     check_format_options(
-        source_format,
+        from_,
         of_answers=(coords, boxes, to_vocabulary or None, scores),
-        of_logits=(activation, power, threshold, box_scores, box_nms),
+        of_logits=(activation, lambda_, threshold, box_scores, box_nms),
     )
-    policy = options.policy(on_error, unit="item")
+    policy = policy_of(on_error, unit="item")
     notes: list[str] = []  # printed only after success: a failure is one line
     context = Context(
-        load(dataset or "hico"),
+        load(text_of(dataset) or "hico"),
         policy,
         announce=notes.append,
         split=part,
         verb_base=verb_base,
         object_order=object_order,
         coords=coords,
-        boxes=boxes,
+        boxes=text_of(boxes),
         to_vocabulary=to_vocabulary,
         scores=scores or "said",
-        target=target_format or "",
+        target=to or "",
         logits=PostProcessing.checked(
-            activation=activation, power=power, threshold=threshold, box_scores=box_scores, box_nms=box_nms
+            activation=activation, power=lambda_, threshold=threshold, box_scores=box_scores, box_nms=box_nms
         ),
     )
     if image_list is not None:
-        context.images, context.image_numbers, context.image_sizes = read_image_list(image_list, context)
-    conversion = Conversion(context, source_format, dataset)
-    with no_garbage_collection(), Progress("convert", unit=" images") as progress:
-        records = conversion.records(paths, progress)
-        if target_format is not None:
-            converter(target_format).write(records, output, context)
-        else:
+        context.images, context.image_numbers, context.image_sizes = read_image_list(text_of(image_list) or "", context)
+    conversion = Conversion(context, from_, text_of(dataset))
+    target = text_of(output) or "-"
+    if to is not None and target == "-" and IN_PYTHON.get():
+        raise UsageError(f"{arg('to', to)}: name the file with {arg('output')}")
+
+    @contextmanager
+    def reading() -> Iterator[tuple[list[str], Iterator[Record]]]:
+        pause = nullcontext() if IN_PYTHON.get() else no_garbage_collection()
+        files = as_files(source, "source", context.vocabulary)
+        with files as paths, pause, Progress("convert", unit=" images") as progress:
+            yield paths, conversion.records(paths, progress)
+
+    if to is not None:
+        with reading() as (_, records):
+            converter(to).write(records, target, context)
+        conversion.report(notes)
+        return Notes()
+
+    def made() -> Iterator[bytes]:
+        with reading() as (paths, records):
             lines = conversion.lines(records)
-            with open_output(output) as write:
-                for piece in _whole(lines) if output == "-" and len(paths) > 1 else lines:
-                    write(piece)
-    conversion.report(notes)
+            yield from _whole(lines) if target == "-" and len(paths) > 1 else lines
+        conversion.report(notes)
+
+    return Records(made())
 
 
 def _whole(lines: Iterator[bytes]) -> Iterator[bytes]:
     """The same bytes once all lines are there: of several paths, none is written to stdout if another is refused."""
+    from functools import partial
+
+    from hoicli.io.spool import Spool
+
     spool = Spool("records", numbered=False)
     with spool.filling() as file:
         file.writelines(lines)
@@ -216,19 +196,23 @@ def _whole(lines: Iterator[bytes]) -> Iterator[bytes]:
         yield from iter(partial(file.read, 1 << 20), b"")
 
 
-def _print_formats() -> None:
+def _formats() -> str:
+    """The formats, a line each."""
     from hoicli.converters.formats import FORMATS
 
     width = max(map(len, FORMATS))
+    rows = []
     for row in FORMATS.values():
         ways = "/".join(way for way, has in (("from", row.reads), ("to", row.writes)) if has)
-        print(f"{row.name:<{width}}  {ways:<7}  {row.holds:<12}  {row.description}")
+        rows.append(f"{row.name:<{width}}  {ways:<7}  {row.holds:<12}  {row.description}\n")
+    return "".join(rows)
 
 
-def _print_forms() -> None:
+def _forms() -> str:
+    """The answers of models that are read, each with an example."""
     from hoicli.converters.vlm.forms import FORMS
 
-    for form in FORMS:
-        print(f"{form.name}: {form.families}")
-        for line in form.example.splitlines():
-            print(f"    {line}")
+    return "".join(
+        f"{form.name}: {form.families}\n" + "".join(f"    {line}\n" for line in form.example.splitlines())
+        for form in FORMS
+    )

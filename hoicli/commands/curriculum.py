@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import isfinite
+from typing import Annotated
 
-from hoicli.commands import options
 from hoicli.commands.checks import READ
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, flag, option
-from hoicli.errors import UsageError
-from hoicli.io.outputs import open_output
-from hoicli.io.streams import Stream
+from hoicli.commands.command import command
+from hoicli.commands.options import Given, Option, Piped
+from hoicli.commands.results import Records
+from hoicli.errors import UsageError, arg
 
 
 @command(
@@ -27,27 +26,27 @@ from hoicli.io.streams import Stream
     see=["mask", "eval"],
 )
 def curriculum(
-    epochs: list[str] | None = argument(
-        None, "EPOCHS...", "Lines of epoch, severity and score; - or nothing is stdin.", mark=READ
-    ),
-    threshold: float = option(
-        0.1, "--threshold T", "Unlock a level when the score's change falls below T of its largest change so far."
-    ),
-    every: bool = flag("--every", "Write a line for every epoch so far, not only for the next."),
-    output: str = options.OUT,
-) -> None:
+    epochs: Annotated[
+        Given | None, Piped("EPOCHS...", "Lines of epoch, severity and score; - or nothing is stdin.", mark=READ)
+    ] = None,
+    *,
+    threshold: Annotated[float, Option("T")] = 0.1,
+    every: bool = False,
+) -> Records:
     """The masking level of the next epoch (clean, low, middle or high) from the validation scores so far, and why.
 
     Each epoch is one line: {"epoch": 3, "severity": "low", "score": 31.2}; no line yet means clean. A level is unlocked
     when the score changes little; then the best-scoring masked level alternates with clean, the one used less often
     first. docs/commands/curriculum.md says how the paper's words were read.
+
+    Arguments:
+        threshold: Unlock a level when the score's change falls below T of its largest change so far.
+        every: Write a line for every epoch so far, not only for the next.
     """
-    from hoicli.records.parsing import dump
+    from hoicli.commands.inputs import lines
     from hoicli.robustness.curriculum import decisions, read_epochs
 
     if not (isfinite(threshold) and threshold > 0):
-        raise UsageError(f"--threshold {threshold:g}: give a number above 0")
-    made = decisions(read_epochs(Stream(options.inputs(epochs, "EPOCHS"), "epochs")), threshold=threshold)
-    with open_output(output) as write:
-        for decision in made if every else made[-1:]:
-            write(dump(decision.record()))
+        raise UsageError(f"{arg('threshold', threshold)}: give a number above 0")
+    made = decisions(read_epochs(lines(epochs, "epochs", "epochs", "EPOCHS")), threshold=threshold)
+    return Records(decision.record() for decision in (made if every else made[-1:]))

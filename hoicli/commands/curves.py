@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
 from hoicli.commands import choices, options
 from hoicli.commands.checks import Count
-from hoicli.commands.drawing import Drawing
-from hoicli.commands.manual import command
-from hoicli.commands.options import flag, option
-from hoicli.errors import UsageError
-from hoicli.io.streams import Stream
+from hoicli.commands.command import command
+from hoicli.commands.options import Names, Numbers, Option
+from hoicli.commands.results import Result
+from hoicli.commands.values import count_of, names_of, numbers_of, tags_of, text_of
+from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
+
+if TYPE_CHECKING:
+    from hoicli.figures.styles import Look
+    from hoicli.records.results import Row
 
 
 @command(
@@ -29,114 +35,99 @@ from hoicli.vocabulary.datasets import load
         ("hoicli match --gt gt.jsonl --protocol hico preds.jsonl | hoicli curves", "from the lines of match"),
     ],
     see=["eval", "diagnose", "confusion"],
+    plot="Draw the curves and the calibration: .png, .svg or .pdf.",
 )
 def curves(
-    predictions: list[str] | None = options.MODELS,
-    gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.DATASET_OF_MATCHES,
-    protocol: str | None = option(
-        None,
-        "--protocol NAME",
-        "Whose true positives count: the dataset's main one (default), another, or a file.",
-        offer=choices.single_protocols,
-    ),
-    name: list[str] | None = options.NAMES,
-    per_class: bool = flag("--per-class", "Add the curve of every class."),
-    verb: list[str] | None = option(
-        None, "--verb NAME", "Add the classes of a verb; repeatable, or several with commas."
-    ),
-    object_: list[str] | None = option(
-        None, "--object NAME", "Add the classes of an object; repeatable, or several with commas."
-    ),
-    interaction: list[str] | None = option(
-        None,
-        "--interaction NAME",
-        "Add the curve of one class: 'ride bicycle', in V-COCO 'ride instr'; repeatable, or several with commas.",
-    ),
-    threshold: str | None = option(
-        None, "--threshold T,T,...", "Add precision, recall and F1 at these scores, whatever the curve's own points."
-    ),
-    points: str = option(
-        "100",
-        "--points N",
-        "Write the points that decide precision at N + 1 evenly spaced recalls, those of as many thresholds, or all.",
-    ),
-    bins: int = option(15, "--bins N", "Bins of the calibration, of equal width from 0 to 1.", mark=Count(1, 1000)),
-    plot: str | None = options.figure("Draw the curves and the calibration: .png, .svg or .pdf."),
+    gt: options.Truth = None,
+    predictions: options.Models = None,
     *,
-    viewing: options.Viewing,
-    filtering: options.Filtering,
-    dumps: options.Dumps,
-    drawing: Drawing,
-    out: options.ResultRows,
-) -> None:
+    dataset: options.DatasetOfMatches = None,
+    protocol: Annotated[str | None, Option("NAME", offer=choices.single_protocols)] = None,
+    name: options.ModelNames = None,
+    per_class: bool = False,
+    verb: Annotated[Names, Option("NAME", several=True)] = None,
+    object_: Annotated[Names, Option("NAME", several=True)] = None,
+    interaction: Annotated[Names, Option("NAME", several=True)] = None,
+    threshold: Annotated[Numbers, Option("T,T,...")] = None,
+    points: Annotated[int | str, Option("N")] = 100,
+    bins: Annotated[int, Option("N", mark=Count(1, 1000))] = 15,
+    iou: options.Iou = None,
+    slice: options.Slice = None,
+    top_k: options.TopK = None,
+    nms: options.Nms = None,
+    nms_alpha: options.NmsAlpha = 1.0,
+    nms_beta: options.NmsBeta = 0.5,
+    allow_uncounted: options.AllowUncounted = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result:
     """Precision and recall with the score threshold, the threshold of the best F1, and the calibration of the scores.
 
     Curves are of all classes and of every subset: pooled, since one threshold serves all of them, and as the mean of
     the classes' curves, whose own mean over recalls is mAP. Single classes come with --per-class or by name. Of
     the points that another beats in precision and in what it finds, only some are there, evenly by threshold. ECE
     compares scores with the share of true positives among them.
+
+    Arguments:
+        protocol: Whose true positives count: the dataset's main one (default), another, or a file.
+        per_class: Add the curve of every class.
+        verb: Add the classes of a verb; repeatable, or several with commas.
+        object_: Add the classes of an object; repeatable, or several with commas.
+        interaction: Add the curve of one class: 'ride bicycle', in V-COCO 'ride instr'; repeatable, or several with
+            commas.
+        threshold: Add precision, recall and F1 at these scores, whatever the curve's own points.
+        points: Write the points that decide precision at N + 1 evenly spaced recalls, those of as many thresholds, or
+            all.
+        bins: Bins of the calibration, of equal width from 0 to 1.
     """
+    from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
     from hoicli.diagnosis.curve_rows import Asked
     from hoicli.diagnosis.curve_run import curve_rows
-    from hoicli.evaluation.predictions import Predictions
+    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import main_protocol
     from hoicli.evaluation.tally import class_vocabulary
-    from hoicli.figures.curves import plot_curves
-    from hoicli.records.results import Row
 
-    look, given = drawing.look(plot), [protocol] if protocol else []
-    rows_named = chosen_protocols(given, dataset) if given else []
+    given, own = names_of(protocol), text_of(dataset)
+    rows_named = chosen_protocols(given, own) if given else []
     if len(rows_named) > 1:
-        raise UsageError(f"--protocol {protocol}: curves are of one protocol; name one")
+        raise UsageError(f"{arg('protocol', protocol)}: curves are of one protocol; name one")
     asked = Asked(
-        points=_points(points),
+        points=count_of("points", points, least=1, most=10_000),
         bins=bins,
-        thresholds=tuple(dict.fromkeys(options.numbers("--threshold", threshold))),
+        thresholds=tuple(dict.fromkeys(numbers_of("threshold", threshold))),
         per_class=per_class,
-        verbs=tuple(dict.fromkeys(options.separated(verb))),
-        objects=tuple(dict.fromkeys(options.separated(object_))),
-        interactions=tuple(dict.fromkeys(options.separated(interaction))),
+        verbs=tuple(dict.fromkeys(names_of(verb))),
+        objects=tuple(dict.fromkeys(names_of(object_))),
+        interactions=tuple(dict.fromkeys(names_of(interaction))),
     )
-    policy, filters = out.policy(), filtering.filters()
+    policy, filters = policy_of(on_error), Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
     of_named = rows_named[0].dataset if rows_named else None
-    opening = dumps.opening(dataset, policy, within=dataset or of_named or "hico")
-    models = Predictions.named(options.inputs(predictions, "PREDS"), options.separated(name), opening.predictions)
-    tags = out.tags(*(["model"] if models[0].tagged else []), *viewing.tags())
-    vocabulary = load(dataset or of_named or models[0].dataset or "hico")
+    inputs = Inputs(own, policy, own or of_named or "hico", from_, image_list)
+    models = inputs.models(predictions, name)
+    tags = tags_of(tag, *(["model"] if models[0].tagged else []), *tags_of_views(iou, slice))
+    vocabulary = load(own or of_named or models[0].dataset or "hico")
     chosen = rows_named or [main_protocol(vocabulary)]
     asked.check(class_vocabulary(vocabulary, chosen[0]))
-    views = viewing.views(vocabulary)
+    views = views_of(iou, slice, vocabulary)
     truth = None
     if gt is not None:
-        lines = Stream([gt], "ground truth", opening.truth)
-        truth = read_truth(lines, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
+        truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
     rows: list[Row] = []
     for model in models:
+        whose = {"model": model.model, **tags} if model.tagged else tags
+        named = explicit(given)
         rows += curve_rows(
-            model,
-            truth,
-            chosen,
-            vocabulary,
-            filters,
-            policy,
-            asked,
-            named=explicit(given),
-            views=views,
-            tags={"model": model.model, **tags} if model.tagged else tags,
+            model, truth, chosen, vocabulary, filters, policy, asked, named=named, views=views, tags=whose
         )
     policy.report()
-    if plot is not None:
-        plot_curves(rows, plot, look)
-    out.write(rows)
 
+    def drawn(path: str, look: Look) -> None:
+        from hoicli.figures.curves import plot_curves
 
-def _points(text: str) -> int | None:
-    """The value of --points, None for all; raises `UsageError` for anything but a number or all."""
-    if text.strip() == "all":
-        return None
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= 10_000):
-        raise UsageError(f"--points {text}: give a whole number from 1 to 10,000, or all")
-    return int(text)
+        plot_curves(rows, path, look)
+
+    return Result(rows, drawn=drawn)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from typing import Annotated
+
 from hoicli.commands import choices, options
 from hoicli.commands.checks import Read
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, option
-from hoicli.errors import UsageError
+from hoicli.commands.command import command
+from hoicli.commands.options import Argument, Option
+from hoicli.commands.results import Result
+from hoicli.commands.values import text_of
+from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
 
 ACTIONS = (
@@ -29,46 +34,49 @@ ACTIONS = (
     see=["convert", "eval", "validate"],
 )
 def data(
-    action: str = argument("list", "ACTION", "list, add, fetch or path.", one_of=ACTIONS),
-    name: str | None = argument(None, "NAME", "DATASET:PART, such as hico:test.", offer=choices.named_truth),
-    files: list[str] | None = argument(None, "FILE...", "The files that add takes.", mark=Read(only_with=("none",))),
-    source_format: str | None = option(
-        None, "--from NAME", "add: the format of the files, where it is not detected.", one_of=choices.readable_formats
-    ),
-    dataset: str | None = options.dataset("add: whose labels they are, for a name of your own (default: hico).", None),
+    action: Annotated[str, Argument("ACTION", "list, add, fetch or path.", one_of=ACTIONS)] = "list",
+    name: Annotated[str | None, Argument("NAME", "DATASET:PART, such as hico:test.", offer=choices.named_truth)] = None,
+    files: Annotated[
+        options.Path | list[str] | None, Argument("FILE...", "The files that add takes.", mark=Read())
+    ] = None,
     *,
-    out: options.Listing,
-) -> None:
+    from_: Annotated[str | None, Option("NAME", one_of=choices.readable_formats)] = None,
+    dataset: Annotated[
+        options.Path | None, options.dataset("add: whose labels they are, for a name of your own (default: hico).")
+    ] = None,
+) -> Result | str:
     """Ground truth by name: wherever a command takes --gt FILE, --gt hico:test takes the copy kept here.
 
     add converts files that you have; fetch downloads them from their publishers' own addresses, over https, and takes
     a file only if its checksum is the published one. Nothing is downloaded unless you ask. The copies are in
     hoicli/data of your cache folder; HOICLI_DATA is another folder.
+
+    Arguments:
+        from_: add: the format of the files, where it is not detected.
     """
     from hoicli.converters import store
 
-    if action != "add" and (files or source_format or dataset):
-        raise UsageError(f"data {action}: FILE, --from and --dataset go with hoicli data add")
+    if action != "add" and (files or from_ or dataset):
+        raise UsageError(f"data {action}: FILE, {arg('from_')} and {arg('dataset')} go with hoicli data add")
     if action == "list":
         if name:
             raise UsageError("data list: takes no name; hoicli data path NAME says where one is")
-        out.write(store.rows())
-        return
+        return Result(store.rows())
     if not name:
         raise UsageError(f"data {action}: give a name (hoicli data list shows them)")
     if action == "path":
         path = store.located(name)
         if path == name:
             raise UsageError(f"{name!r} is no name of ground truth (hoicli data list shows them)")
-        out.line(path)
-        return
+        return f"{path}\n"
     if action == "add" and not files:
         raise UsageError(f"data add {name}: give the files to convert")
     if action == "fetch":
         added = store.fetch(name)
     else:
-        added = store.add(name, files or [], dataset=dataset, source_format=source_format)
+        given = [files] if isinstance(files, str | os.PathLike) else files or []
+        added = store.add(name, [os.fspath(path) for path in given], dataset=text_of(dataset), source_format=from_)
     what = {True: "the published annotations", False: "not what hoicli knows under this name"}
     said = "" if added.published is None else f", {what[added.published]}"
     note(f"{name}: {added.images:,} images, gt:{added.digest}{said}")
-    out.line(str(added.path))
+    return f"{added.path}\n"

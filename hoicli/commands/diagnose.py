@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
 from hoicli.commands import choices, options
-from hoicli.commands.drawing import Drawing
-from hoicli.commands.manual import command
-from hoicli.commands.options import flag, option
-from hoicli.errors import UsageError
-from hoicli.io.messages import note
-from hoicli.io.outputs import open_output
+from hoicli.commands.command import command
+from hoicli.commands.options import Names, Option
+from hoicli.commands.results import Records, Result
+from hoicli.commands.values import names_of, tags_of, text_of
+from hoicli.errors import UsageError, arg
 from hoicli.io.progress import READING, READING_TRUTH, Job
-from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
+
+if TYPE_CHECKING:
+    from hoicli.figures.styles import Look
 
 
 @command(
@@ -33,115 +38,111 @@ from hoicli.vocabulary.datasets import load
         ),
     ],
     see=["explore", "match", "eval", "pairstats"],
+    plot="Draw the deltas and the errors: .png, .svg or .pdf.",
 )
 def diagnose(
-    predictions: list[str] | None = options.MODELS,
-    gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.DATASET_OF_MATCHES,
-    protocol: str | None = options.DIAGNOSED_PROTOCOL,
-    name: list[str] | None = options.NAMES,
-    as_released: bool = flag(
-        "--as-released",
-        "Repair, average and count as the released code does, to the digit but for entries listed twice (hico).",
-    ),
-    independent: bool = flag("--independent", "Apply each oracle on its own, as if there were no others."),
-    progressive: str | None = option(
-        None,
-        "--progressive ORDER",
-        "Add the mAP with one oracle after another applied: names with commas between, or all.",
-        offer=choices.oracles,
-        several=True,
-    ),
-    per_class: bool = flag("--per-class", "Add counts and oracles of every class."),
-    top: int = option(0, "--top N", "Add the N classes and images that fixing would help most."),
-    emit: str | None = option(
-        None,
-        "--emit predictions",
-        "Instead of rows, write each prediction with its type and its repair.",
-        one_of=("predictions",),
-    ),
-    plot: str | None = options.figure("Draw the deltas and the errors: .png, .svg or .pdf."),
-    explain: bool = flag("--explain", "Say what each oracle fixes, and stop."),
+    gt: options.Truth = None,
+    predictions: options.Models = None,
     *,
-    viewing: options.Viewing,
-    filtering: options.Filtering,
-    dumps: options.Dumps,
-    drawing: Drawing,
-    out: options.ResultRows,
-) -> None:
+    dataset: options.DatasetOfMatches = None,
+    protocol: options.DiagnosedProtocol = None,
+    name: options.ModelNames = None,
+    as_released: bool = False,
+    independent: bool = False,
+    progressive: Annotated[Names, Option("ORDER", offer=choices.oracles, several=True)] = None,
+    per_class: bool = False,
+    top: Annotated[int | str, Option("N")] = 0,
+    emit: Annotated[str | None, Option("predictions", one_of=("predictions",))] = None,
+    explain: bool = False,
+    iou: options.Iou = None,
+    slice: options.Slice = None,
+    top_k: options.TopK = None,
+    nms: options.Nms = None,
+    nms_alpha: options.NmsAlpha = 1.0,
+    nms_beta: options.NmsBeta = 0.5,
+    allow_uncounted: options.AllowUncounted = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result | Records | str:
     """Why a detector fails: how many errors of each type, and the mAP that fixing each type would give.
 
     Every prediction is a true positive, a duplicate, an interaction error (right boxes, wrong verb), an association
     error (right boxes that do not interact), an object box, human box or both boxes error. The deltas do not add up to
     100 - mAP: errors overlap. V-COCO is diagnosed person first, by scenario 1.
+
+    Arguments:
+        as_released: Repair, average and count as the released code does, to the digit but for entries listed twice
+            (hico).
+        independent: Apply each oracle on its own, as if there were no others.
+        progressive: Add the mAP with one oracle after another applied: names with commas between, or all.
+        per_class: Add counts and oracles of every class.
+        top: Add the N classes and images that fixing would help most, or all.
+        emit: Instead of rows, write each prediction with its type and its repair.
+        explain: Say what each oracle fixes, and stop.
     """
+    from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
+    from hoicli.commands.values import count_of
     from hoicli.diagnosis.applied import explanation, progressive_order
     from hoicli.diagnosis.repairs import Reading
-    from hoicli.diagnosis.run import check_reading, diagnose_models, diagnosing, emit_predictions
-    from hoicli.evaluation.predictions import Predictions
-    from hoicli.figures.diagnosis import plot_diagnosis
+    from hoicli.diagnosis.run import check_reading, diagnose_models, diagnosing, emitted_predictions
+    from hoicli.evaluation.filters import Filters
 
     if explain:
-        if predictions or gt is not None:
-            raise UsageError("--explain reads nothing: leave out PREDS and --gt, or --explain")
-        print(explanation())
-        return
-    look = drawing.look(plot)
-    paths = options.inputs(predictions, "PREDS")
-    if emit and (gt is None or len(paths) != 1):
-        raise UsageError("--emit needs --gt and one stream of predictions")
+        if predictions is not None or gt is not None:
+            raise UsageError(f"{arg('explain')} reads nothing: leave out PREDS and {arg('gt')}, or {arg('explain')}")
+        return f"{explanation()}\n"
     if as_released and (independent or progressive is not None):
-        raise UsageError("--as-released: the released code has neither --independent nor --progressive")
-    if independent and progressive is not None:
-        raise UsageError("--progressive: oracles that follow one another share their repairs; leave out --independent")
-    unseen = {
-        "--plot": plot,
-        "--progressive": progressive,
-        "--per-class": per_class,
-        "--tag": out.tag,
-    }
-    if emit and any(unseen.values()):
-        given = ", ".join(option for option, value in unseen.items() if value)
-        raise UsageError(f"{given}: of the result rows, which --emit predictions does not write; leave one of them out")
-    if independent and emit:
-        raise UsageError("--emit predictions: shows the one repair of a ground truth; leave out --independent")
-    options.at_least_zero("--top", top)
-    reading: Reading = "released" if as_released else "independent" if independent else "shared"
-    row = diagnosing([protocol] if protocol else [], dataset, reading)
-    if row is not None:
-        dataset = dataset or row.dataset
-    policy, filters = out.policy(), filtering.filters()
-    opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    models = Predictions.named(paths, options.separated(name), opening.predictions)
-    tags = out.tags(*(["model"] if models[0].tagged else []), *viewing.tags())
-    order = () if progressive is None else progressive_order(progressive)
-    check_reading(load(dataset or "hico"), reading)
-    if as_released and (viewing.iou or viewing.slice_):
-        raise UsageError("--as-released: the released code has neither --iou nor --slice")
-    truth = None if gt is None else Stream([gt], "ground truth", opening.truth)
-    if emit and truth is not None:
-        with open_output(out.output) as write:
-            emit_predictions(
-                write, truth, models[0], load(dataset or "hico"), filters, policy, reading, viewing.views, row
-            )
-        policy.report()
-        return
-    with Job("diagnose", READING_TRUTH + READING * len(models)):
-        diagnosed = diagnose_models(
-            models,
-            truth,
-            dataset,
-            filters,
-            policy,
-            reading=reading,
-            asked=viewing.views,
-            protocol=row,
+        raise UsageError(
+            f"{arg('as_released')}: the released code has neither {arg('independent')} nor {arg('progressive')}"
         )
-    rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
+    if independent and progressive is not None:
+        problem = f"oracles that follow one another share their repairs; leave out {arg('independent')}"
+        raise UsageError(f"{arg('progressive')}: {problem}")
+    if as_released and (iou or slice):
+        raise UsageError(f"{arg('as_released')}: the released code has neither {arg('iou')} nor {arg('slice')}")
+    unseen = {"progressive": progressive, "per_class": per_class, "tag": tag}
+    if emit and any(unseen.values()):
+        given = ", ".join(arg(option) for option, value in unseen.items() if value)
+        raise UsageError(
+            f"{given}: of the result rows, which {arg('emit', emit)} does not write; leave one of them out"
+        )
+    if independent and emit:
+        problem = f"shows the one repair of a ground truth; leave out {arg('independent')}"
+        raise UsageError(f"{arg('emit', emit)}: {problem}")
+    most = count_of("top", top)
+    reading: Reading = "released" if as_released else "independent" if independent else "shared"
+    row = diagnosing(names_of(protocol), text_of(dataset), reading)
+    own = text_of(dataset) or (row.dataset if row is not None else None)
+    policy, filters = policy_of(on_error), Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    models = inputs.models(predictions, name)
+    if emit and (gt is None or len(models) != 1):
+        raise UsageError(f"{arg('emit')} needs {arg('gt')} and one stream of predictions")
+    tags = tags_of(tag, *(["model"] if models[0].tagged else []), *tags_of_views(iou, slice))
+    order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
+    vocabulary = load(own or "hico")
+    check_reading(vocabulary, reading)
+    asked = partial(views_of, iou, slice)
+    truth = None if gt is None else inputs.truth(gt)
+    if emit and truth is not None:
+        emitted = emitted_predictions(truth, models[0], vocabulary, filters, policy, reading, asked, row)
+        return Records(emitted, policy.report)
+    with Job("diagnose", READING_TRUTH + READING * len(models)):
+        diagnosed = diagnose_models(models, truth, own, filters, policy, reading=reading, asked=asked, protocol=row)
+    rows = [
+        made
+        for model in diagnosed
+        for made in model.rows(per_class=per_class, top=sys.maxsize if most is None else most, order=order, tags=tags)
+    ]
     policy.report()
-    if plot is not None:
-        drawn = [row | {"model": model.label} for model in diagnosed for row in model.plotted]
-        plot_diagnosis(drawn, {model.label: model.composition() for model in diagnosed}, plot, look)
-    out.write(rows)
-    if out.notation() == "table" and plot is None:  # the figure's note says it
-        note("the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)")
+
+    def drawn(path: str, look: Look) -> None:
+        from hoicli.figures.diagnosis import plot_diagnosis
+
+        plotted = [made | {"model": model.label} for model in diagnosed for made in model.plotted]
+        plot_diagnosis(plotted, {model.label: model.composition() for model in diagnosed}, path, look)
+
+    hint = "the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)"
+    return Result(rows, drawn=drawn, hint=hint)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
 from hoicli.commands import options
-from hoicli.commands.manual import command
-from hoicli.commands.options import flag, option
-from hoicli.errors import UsageError
+from hoicli.commands.command import command
+from hoicli.commands.options import Option
+from hoicli.commands.results import Result
+from hoicli.commands.values import names_of, tags_of, text_of
+from hoicli.errors import UsageError, arg
 from hoicli.io.progress import READING, READING_TRUTH, Job
-from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
+
+if TYPE_CHECKING:
+    from hoicli.evaluation.protocols import Protocol
+    from hoicli.evaluation.slices import Slice
+    from hoicli.evaluation.tally import Tally
+    from hoicli.records.results import Row
+    from hoicli.resampling.draws import Resampling
+    from hoicli.vocabulary.labels import Vocabulary
 
 
 @command(
@@ -30,86 +43,122 @@ from hoicli.vocabulary.datasets import load
     see=["match", "compare", "diagnose"],
 )
 def evaluate(
-    predictions: list[str] | None = options.PREDICTIONS,
-    gt: str | None = options.GROUND_TRUTH,
-    protocol: list[str] | None = options.PROTOCOLS,
-    dataset: str | None = options.DATASET_OF_PROTOCOLS,
-    split: str | None = options.SPLIT,
-    per_class: bool = flag("--per-class", "Add AP and max_recall of every interaction."),
-    ignore_no_interaction: bool = options.IGNORE_NO_INTERACTION,
-    mpd: bool = flag(
-        "--mpd",
-        "Add mPD (mean performance degradation, OC-Immunity): how far the AP of a verb's objects stays below that of "
-        "the best, on average; 0 is no bias towards objects.",
-    ),
-    bootstrap: int | None = options.bootstrap("every mAP"),
-    seed: int = options.SEED,
-    count_images: str | None = options.COUNT_IMAGES,
-    grid: str | None = option(
-        None,
-        "--grid NAME",
-        "The recall values of 11-point AP, where not the protocol's own: arange, linspace or tenths.",
-        one_of="evaluation.grids:GRIDS",
-    ),
-    explain: bool = flag("--explain", "Say in a few lines what each protocol does, and stop."),
+    gt: options.Truth = None,
+    predictions: options.Predictions = None,
     *,
-    viewing: options.Viewing,
-    filtering: options.Filtering,
-    dumps: options.Dumps,
-    out: options.ResultRows,
-) -> None:
+    protocol: options.Protocols = None,
+    dataset: options.DatasetOfProtocols = None,
+    split: options.Split = None,
+    per_class: bool = False,
+    ignore_no_interaction: options.IgnoreNoInteraction = False,
+    mpd: bool = False,
+    bootstrap: Annotated[int | None, options.bootstrap("every mAP")] = None,
+    seed: options.Seed = 0,
+    count_images: options.CountImages = None,
+    grid: Annotated[str | None, Option("NAME", one_of="evaluation.grids:GRIDS")] = None,
+    explain: bool = False,
+    iou: options.Iou = None,
+    slice: options.Slice = None,
+    top_k: options.TopK = None,
+    nms: options.Nms = None,
+    nms_alpha: options.NmsAlpha = 1.0,
+    nms_beta: options.NmsBeta = 0.5,
+    allow_uncounted: options.AllowUncounted = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result:
     """The mAP of a dump by each published protocol: predictions with --gt, or the lines of hoicli match.
 
     Values are in percent; every row carries the signature of the settings that made it. Without --protocol all
     protocols of the dataset are printed side by side. An interval (--bootstrap) says how far the mAP of another test
     set of this size may be from this one: it is the spread over resampled test sets.
+
+    Arguments:
+        per_class: Add AP and max_recall of every interaction.
+        mpd: Add mPD (mean performance degradation, OC-Immunity): how far the AP of a verb's objects stays below that
+            of the best, on average; 0 is no bias towards objects.
+        grid: The recall values of 11-point AP, where not the protocol's own: arange, linspace or tenths.
+        explain: Say in a few lines what each protocol does, and stop.
     """
-    from hoicli.evaluation.explanation import explained
-    from hoicli.evaluation.predictions import Predictions
-    from hoicli.evaluation.protocol_files import chosen_protocols, explicit, protocol_record
-    from hoicli.evaluation.rows import Wanted, tally_rows
+    from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
+    from hoicli.evaluation.filters import Filters
+    from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import tallies
     from hoicli.evaluation.selection import adjusted
-    from hoicli.records.results import Row
     from hoicli.resampling.draws import Resampling
     from hoicli.resampling.rounds import RESAMPLING
 
+    names, own = names_of(protocol), text_of(dataset)
     if explain:
-        if predictions or gt is not None:
-            raise UsageError("--explain reads nothing: leave out PREDS and --gt, or --explain")
-        names = ",".join(protocol or ["all"]).split(",")
-        rows_of = (chosen_protocols([name], dataset) for name in names)
-        explain_rows = [row for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)]
-        if out.format_ == "jsonl":
-            out.write([protocol_record(row) for row in explain_rows])
-        else:
-            print("\n".join(map(explained, explain_rows)))
-        return
-    chosen = adjusted(chosen_protocols(protocol or [], dataset), images=count_images, grid=grid)
-    known = load(dataset or chosen[0].dataset)
-    views = viewing.views(known)
+        if predictions is not None or gt is not None:
+            raise UsageError(f"{arg('explain')} reads nothing: leave out PREDS and {arg('gt')}, or {arg('explain')}")
+        named = (chosen_protocols([name], own) for name in names or ["all"])
+        return _explained([row for rows in named for row in adjusted(rows, images=count_images, grid=grid)])
+    chosen = adjusted(chosen_protocols(names, own), images=count_images, grid=grid)
+    known = load(own or chosen[0].dataset)
+    views = views_of(iou, slice, known)
     if split:
         known.split(split)  # an unknown split fails before the work
-    tags, policy, filters = out.tags(*viewing.tags()), out.policy(), filtering.filters()
+    filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    tags, policy = tags_of(tag, *tags_of_views(iou, slice)), policy_of(on_error)
     resampling = Resampling.asked(bootstrap, seed)
-    opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
-    rows: list[Row] = []
-    views_of_each = max(1, len(views.thresholds.values))
-    rounds = RESAMPLING * (bootstrap or 0) * len(chosen) * views_of_each
+    inputs = Inputs(own, policy, own or known.path or known.name, from_, image_list)
+    rounds = RESAMPLING * (bootstrap or 0) * len(chosen) * max(1, len(views.thresholds.values))
     with Job("eval", READING_TRUTH + READING + rounds):
-        for tally, vocabulary, settings in tallies(
-            Predictions(options.inputs(predictions, "PREDS"), opening.predictions),
-            None if gt is None else Stream([gt], "ground truth", opening.truth),
-            chosen,
-            filters,
-            policy,
-            named=explicit(protocol or []),
-            views=views,
-            vocabulary=known,
-        ):
-            wanted = Wanted(
-                vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes, mpd
+        found = list(
+            tallies(
+                inputs.predictions(predictions),
+                None if gt is None else inputs.truth(gt),
+                chosen,
+                filters,
+                policy,
+                named=explicit(names),
+                views=views,
+                vocabulary=known,
             )
-            rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)
+        )
+
+        maker = partial(rows_of, found, split, ignore_no_interaction, resampling, tags, views.of_classes)
+        made = maker(per_class=per_class, mpd=mpd)
     policy.report()
-    out.write(rows)
+    return Result(made, classes=lambda: [row for row in maker(per_class=True) if "verb" in row])
+
+
+def rows_of(
+    tallies: Sequence[tuple[Tally, Vocabulary, Mapping[str, str]]],
+    split: str | None,
+    ignore_no_interaction: bool,
+    resampling: Resampling | None,
+    tags: Mapping[str, str],
+    slices: tuple[Slice, ...],
+    *,
+    per_class: bool,
+    mpd: bool = False,
+) -> list[Row]:
+    """The rows of tallies, each with its vocabulary and settings."""
+    from hoicli.evaluation.rows import Wanted, tally_rows
+
+    rows: list[Row] = []
+    for tally, vocabulary, settings in tallies:
+        unseen = vocabulary.split(split) if split else None
+        wanted = Wanted(unseen, ignore_no_interaction, per_class, slices, mpd)
+        rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)
+    return rows
+
+
+def _explained(chosen: list[Protocol]) -> Result:
+    """The rows of protocols, as --protocol FILE reads them; where people read, in words."""
+    from hoicli.evaluation.explanation import explained
+    from hoicli.evaluation.protocol_files import protocol_record
+    from hoicli.records.parsing import dump
+
+    records = [protocol_record(row) for row in chosen]
+
+    def rendered(notation: str) -> bytes:
+        if notation == "jsonl":
+            return b"".join(map(dump, records))
+        return "".join(f"{explained(row)}\n" for row in chosen).encode()
+
+    return Result(records, rendered=rendered, piped="table")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from hoicli.commands import choices, options
 from hoicli.commands.checks import PAGE_FOLDER, READ_FOLDER, Count
-from hoicli.commands.manual import command
-from hoicli.commands.options import flag, option
-from hoicli.errors import UsageError
-from hoicli.io.streams import Stream
+from hoicli.commands.command import command
+from hoicli.commands.options import Names, Option
+from hoicli.commands.results import Notes
+from hoicli.commands.values import names_of, text_of
+from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
 
 SLICES = "people,pairs,objects,distance"
@@ -30,90 +33,81 @@ SLICES = "people,pairs,objects,distance"
     exits={0: "done, or --serve was ended by Ctrl-C"},
 )
 def explore(
-    predictions: list[str] | None = options.MODELS,
-    gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset(f"{options.A_DATASET}.", None),
-    protocol: str | None = option(
-        None,
-        "--protocol NAME",
-        "Whose rules say what is right, as in diagnose: diag (default; of V-COCO vcoco-s1 or vcoco-s2), or a file.",
-        offer=choices.single_protocols,
-    ),
-    name: list[str] | None = options.NAMES,
-    images: str | None = option(
-        None, "--images DIR", "The folder of the images; without it boxes stand on empty sheets.", mark=READ_FOLDER
-    ),
-    pictures: str = option(
-        "link",
-        "--pictures",
-        "What of the images stands in the folder: symbolic links (default: nothing is copied), or copies, to send on.",
-        one_of=("link", "copy"),
-    ),
-    slice_: list[str] | None = option(
-        None,
-        "--slice NAME",
-        f"What the page can filter by: {SLICES} (default), other cuts (distance:0.5:1), or a file of "
-        "image_id<TAB>slice lines; several with commas.",
-        offer=choices.slices,
-        several=True,
-    ),
-    serve: bool = flag("--serve", "Serve the page at 127.0.0.1, for this machine only, and write nothing."),
-    port: int = option(0, "--port N", "The port of --serve; 0 (default) takes a free one.", mark=Count(0, 65535)),
-    on_error: str = options.ON_ERROR,
-    output: str | None = option(
-        None,
-        "-o --output DIR",
-        "The folder to write, whole or not at all: new, empty, or an explorer, which is replaced.",
-        mark=PAGE_FOLDER,
-    ),
+    gt: options.Truth = None,
+    predictions: options.Models = None,
     *,
-    filtering: options.Filtering,
-    dumps: options.Dumps,
-) -> None:
+    dataset: options.Dataset = None,
+    protocol: Annotated[str | None, Option("NAME", offer=choices.single_protocols)] = None,
+    name: options.ModelNames = None,
+    images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
+    pictures: Annotated[str, Option(one_of=("link", "copy"))] = "link",
+    slice: Annotated[Names, Option("NAME", offer=choices.slices, several=True)] = None,
+    serve: bool = False,
+    port: Annotated[int, Option("N", mark=Count(0, 65535))] = 0,
+    top_k: options.TopK = None,
+    nms: options.Nms = None,
+    nms_alpha: options.NmsAlpha = 1.0,
+    nms_beta: options.NmsBeta = 0.5,
+    allow_uncounted: options.AllowUncounted = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    output: Annotated[options.Path | None, Option("DIR", mark=PAGE_FOLDER, short="-o")] = None,
+) -> Notes:
     """One page to find out why: classes, errors and images, linked, filtered at once, and two models side by side.
 
     Click a class for its precision-recall curve, its errors by type and gain, and its images; filter by type, verb,
     object, score, IoU and slice; see what A finds and B does not. The page's address holds the view, so that it can be
     sent; ? lists its keys. Numbers are those of diagnose. The page loads nothing from the network. Same input, same
     bytes.
+
+    Arguments:
+        protocol: Whose rules say what is right, as in diagnose: diag (default; of V-COCO vcoco-s1 or vcoco-s2), or a
+            file.
+        images: The folder of the images; without it boxes stand on empty sheets.
+        pictures: How the folder has the images: symbolic links (default: nothing is copied), or copies, to send on.
+        slice: What the page can filter by: people, pairs, objects, distance (default), other cuts (distance:0.5:1), or
+            a file of image_id<TAB>slice lines; several with commas.
+        serve: Serve the page at 127.0.0.1, for this machine only, and write nothing.
+        port: The port of --serve; 0 (default) takes a free one.
+        output: The folder to write, whole or not at all: new, empty, or an explorer, which is replaced.
     """
+    from hoicli.commands.inputs import Inputs, policy_of, required
     from hoicli.diagnosis.run import diagnose_models, diagnosing
-    from hoicli.evaluation.predictions import Predictions
+    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.slices import CLASSES, parse_slices
     from hoicli.explorer.run import Collecting, serve_explorer, write_explorer
 
-    gt = options.required(gt, "explore")
-    if (output is None) != serve:
-        raise UsageError("explore: give -o DIR, the folder to write, or --serve to look at once; one of the two")
+    gt, own, folder = required(gt, "explore"), text_of(dataset), text_of(output)
+    if (folder is None) != serve:
+        how = f"{arg('output', like='DIR')}, the folder to write, or {arg('serve')} to look at once"
+        raise UsageError(f"explore: give {how}; one of the two")
     if port and not serve:
-        raise UsageError(f"--port {port}: goes with --serve")
+        raise UsageError(f"{arg('port', port)}: goes with {arg('serve')}")
     if serve and pictures == "copy":
-        raise UsageError("--pictures copy: --serve reads pictures where they are; leave it out, or give -o DIR")
-    paths = options.inputs(predictions, "PREDS")
-    if len(paths) > 2:
-        raise UsageError(f"{paths[2]}: the page shows one model or two; give at most two streams")
-    row = diagnosing([protocol] if protocol else [], dataset, "shared")
-    dataset = dataset or (row.dataset if row else None)
-    vocabulary = load(dataset or "hico")
-    slices = parse_slices(slice_ or [SLICES], vocabulary)
+        how = f"{arg('serve')} reads pictures where they are; leave it out, or give {arg('output', like='DIR')}"
+        raise UsageError(f"{arg('pictures', pictures)}: {how}")
+    row = diagnosing(names_of(protocol), own, "shared")
+    own = own or (row.dataset if row else None)
+    vocabulary = load(own or "hico")
+    slices = parse_slices(names_of(slice) or SLICES.split(","), vocabulary)
     if of_classes := [made.name for made in slices if made.of == CLASSES]:
-        raise UsageError(
-            f"--slice {','.join(of_classes)}: the page filters by verb, {vocabulary.qualifier} and "
-            "frequency anyway; leave it out"
-        )
-    policy = options.policy(on_error)
-    opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    models = Predictions.named(paths, options.separated(name), opening.predictions)
+        problem = f"the page filters by verb, {vocabulary.qualifier} and frequency anyway; leave it out"
+        raise UsageError(f"{arg('slice', ','.join(of_classes))}: {problem}")
+    policy, filters = policy_of(on_error), Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    models = inputs.models(predictions, name)
+    if len(models) > 2:
+        raise UsageError(f"{models[2].name}: the page shows one model or two; give at most two streams")
     for model in models:
         model.unmatched("explore")
-    truth, collecting = Stream([gt], "ground truth", opening.truth), Collecting(slices)
+    truth, collecting = inputs.truth(gt), Collecting(slices)
     with truth.rereadable():
-        diagnosed = diagnose_models(
-            models, truth, dataset, filtering.filters(), policy, protocol=row, collector=collecting
-        )
+        diagnosed = diagnose_models(models, truth, own, filters, policy, protocol=row, collector=collecting)
         policy.report()
         explored = collecting.explored(diagnosed, truth)
-    if output is None:
-        serve_explorer(explored, port, images)
+    if folder is None:
+        serve_explorer(explored, port, text_of(images))
     else:
-        write_explorer(explored, output, images, pictures)
+        write_explorer(explored, folder, text_of(images), pictures)
+    return Notes()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
 from hoicli.commands.checks import FOLDER, READ, READ_FOLDER, Count
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, flag, option
-from hoicli.errors import DataError, UsageError
-from hoicli.io.outputs import open_output
-from hoicli.io.streams import Line, Stream
+from hoicli.commands.command import command
+from hoicli.commands.options import Given, Option, Piped
+from hoicli.commands.results import Records
+from hoicli.commands.values import text_of
+from hoicli.errors import DataError, UsageError, arg
+
+if TYPE_CHECKING:
+    from hoicli.io.streams import Line
+    from hoicli.records.parsing import Record
 
 
 @command(
@@ -30,54 +35,47 @@ from hoicli.io.streams import Line, Stream
     see=["curriculum", "corrupt"],
 )
 def mask(
-    records: list[str] | None = argument(
-        None, "RECORDS...", "Streams of image records, read as one; - or nothing is stdin.", mark=READ
-    ),
-    ratio: str = option(
-        "middle",
-        "--ratio LEVEL",
-        "Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an instance's "
-        "sides that is black.",
-        offer="robustness.curriculum:RATIOS",
-    ),
-    seed: int = option(
-        0, "--seed N", "Places the masks, together with the image and the box; the number of the epoch, for example."
-    ),
-    images: str | None = option(
-        None, "--images DIR", "The folder of the images; needs --save-images.", mark=READ_FOLDER
-    ),
-    save_images: str | None = option(
-        None, "--save-images DIR", "Write the masked images to this folder, under their names.", mark=FOLDER
-    ),
-    rectangles: bool = flag(
-        "--rectangles",
-        "Write only image_id and masks (or pixelated), for a data loader that paints the rectangles itself.",
-    ),
-    all_boxes: bool = flag("--all-boxes", "Mask every box, not only the subjects and objects of interactions."),
-    dilate: float = option(5.0, "--dilate PX", "How many pixels an instance is dilated first."),
-    expand: float = option(0.1, "--expand F", "Each edge moves outwards by a random share of its side, up to F."),
-    pixelate: float | None = option(
-        None,
-        "--pixelate F",
-        "No masks: pixelate whole images, each with probability F, as SAMPL's baseline RPP does with 0.5.",
-    ),
-    block: int | None = option(
-        None, "--block PX", "The side of a block with --pixelate: 8 pixels unless given.", mark=Count(2, 10_000)
-    ),
-    on_error: str = options.ON_ERROR,
-    output: str = options.OUT,
+    records: Annotated[
+        Given | None,
+        Piped("RECORDS...", "Streams of image records, read as one; - or nothing is stdin.", mark=READ),
+    ] = None,
     *,
-    dumps: options.Dumps,
-) -> None:
+    ratio: Annotated[str | float, Option("LEVEL", offer="robustness.curriculum:RATIOS")] = "middle",
+    seed: Annotated[int, Option("N")] = 0,
+    images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
+    save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDER)] = None,
+    rectangles: bool = False,
+    all_boxes: bool = False,
+    dilate: Annotated[float, Option("PX")] = 5.0,
+    expand: Annotated[float, Option("F")] = 0.1,
+    pixelate: Annotated[float | None, Option("F")] = None,
+    block: Annotated[int | None, Option("PX", mark=Count(2, 10_000))] = None,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+) -> Records:
     """A black rectangle over each instance that interacts, for training on partial cues (SAMPL).
 
     Of each instance (its mask in COCO's form in `segmentations`, else its box) the dilated bounding rectangle is shrunk
     to the cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last black
     pixel) and with the `visibility` of every box. No image is needed unless --images and --save-images ask for masked
     ones. With --pixelate whole images are pixelated instead, and `pixelated` is the side of their blocks, or 0.
+
+    Arguments:
+        ratio: Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an
+            instance's sides that is black.
+        seed: Places the masks, together with the image and the box; the number of the epoch, for example.
+        images: The folder of the images; needs --save-images.
+        save_images: Write the masked images to this folder, under their names.
+        rectangles: Write only image_id and masks (or pixelated), for a data loader that paints the rectangles itself.
+        all_boxes: Mask every box, not only the subjects and objects of interactions.
+        dilate: How many pixels an instance is dilated first.
+        expand: Each edge moves outwards by a random share of its side, up to F.
+        pixelate: No masks: pixelate whole images, each with probability F, as SAMPL's baseline RPP does with 0.5.
+        block: The side of a block with --pixelate: 8 pixels unless given.
     """
+    from hoicli.commands.inputs import Inputs, policy_of
     from hoicli.records.intake import ImageRegister
-    from hoicli.records.parsing import dump
     from hoicli.robustness.masking import (
         Perturbation,
         check_folders,
@@ -89,44 +87,48 @@ def mask(
     from hoicli.robustness.masks import Masking, read_record
     from hoicli.robustness.pixelation import BLOCK, Pixelation
 
-    if (images is None) != (save_images is None):
-        raise UsageError(
-            "--images and --save-images go together: the folder of the images, and that of the masked ones"
-        )
-    masking = Masking.checked(ratio=ratio, seed=seed, dilate=dilate, expand=expand, all_boxes=all_boxes)
+    source, target = text_of(images), text_of(save_images)
+    if (source is None) != (target is None):
+        both = f"{arg('images')} and {arg('save_images')}"
+        raise UsageError(f"{both} go together: the folder of the images, and that of the masked ones")
+    masking = Masking.checked(ratio=str(ratio), seed=seed, dilate=dilate, expand=expand, all_boxes=all_boxes)
     change: Perturbation = masking
     if pixelate is not None:
         if masking != Masking.checked(ratio="middle", seed=seed, dilate=5.0, expand=0.1, all_boxes=False):
-            raise UsageError("--pixelate takes the place of masks: leave out --ratio, --dilate, --expand, --all-boxes")
+            others = ", ".join(map(arg, ("ratio", "dilate", "expand", "all_boxes")))
+            raise UsageError(f"{arg('pixelate')} takes the place of masks: leave out {others}")
         change = Pixelation.checked(probability=pixelate, block=BLOCK if block is None else block, seed=seed)
     elif block is not None:
-        raise UsageError(f"--block {block}: is the side of a pixelated block; give --pixelate F, too")
-    if images is not None and save_images is not None:
-        check_folders(images, save_images)
-    policy = options.policy(on_error)
-    register = ImageRegister()
-    lines: Iterable[Line] = Stream(options.inputs(records, "RECORDS"), "records", dumps.opening(None, policy))
-    if save_images is not None and not policy.skip:  # report bad names before painting
-        lines = list(lines)
-        check_names(lines)
-    painted = painted_files()
-    with open_output(output) as write:
-        for line in lines:
+        raise UsageError(
+            f"{arg('block', block)}: is the side of a pixelated block; give {arg('pixelate', like='F')}, too"
+        )
+    if source is not None and target is not None:
+        check_folders(source, target)
+    policy = policy_of(on_error)
+    inputs = Inputs(None, policy, None, from_, image_list)
+    lines: Iterable[Line] = inputs.records(records, "records", "RECORDS", name="records")
+
+    def made() -> Iterator[Record]:
+        register, painted, read = ImageRegister(), painted_files(), lines
+        if target is not None and not policy.skip:  # report bad names before painting
+            read = list(lines)
+            check_names(read)
+        for line in read:
             try:
                 record = read_record(line)
                 register.add(str(record["image_id"]), line)
-                if images is None or save_images is None:
+                if source is None or target is None:
                     record = change.record(record)
                 else:
-                    image = read_image(record, images, line.place)
+                    image = read_image(record, source, line.place)
                     painted.add(str(image.name), line)
                     high, wide = image.picture.pixels.shape[:2]
                     record = change.record({**record, "width": wide, "height": high})
-                    write_changed(image, record, change, images, save_images, line.place)
+                    write_changed(image, record, change, source, target, line.place)
             except DataError as error:
-                policy.handle(DataError(error.problem, place=error.place or line.place, field=error.field))
+                policy.handle(error.at(line.place))
                 continue
-            if rectangles:
-                record = {"image_id": record["image_id"], change.key: record[change.key]}
-            write(dump(record))
-    policy.report()
+            yield {"image_id": record["image_id"], change.key: record[change.key]} if rectangles else record
+        policy.report()
+
+    return Records(made())

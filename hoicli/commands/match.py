@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hoicli.commands import options
-from hoicli.commands.manual import command
-from hoicli.commands.options import flag
-from hoicli.errors import UsageError
-from hoicli.io.outputs import open_output
+from hoicli.commands.command import command
+from hoicli.commands.results import Records
+from hoicli.commands.values import names_of, text_of
+from hoicli.errors import UsageError, arg
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
@@ -27,63 +29,72 @@ from hoicli.vocabulary.datasets import load
     see=["eval", "diagnose"],
 )
 def match(
-    predictions: list[str] | None = options.PREDICTIONS,
-    gt: str | None = options.GROUND_TRUTH,
-    protocol: list[str] | None = options.PROTOCOLS,
-    dataset: str | None = options.DATASET_OF_PROTOCOLS,
-    count_images: str | None = options.COUNT_IMAGES,
-    only_predicted: bool = flag(
-        "--only-predicted", "Leave out ground-truth images without predictions: for the shards of one dump."
-    ),
-    on_error: str = options.ON_ERROR,
-    output: str = options.OUT,
+    gt: options.Truth = None,
+    predictions: options.Predictions = None,
     *,
-    viewing: options.Viewing,
-    filtering: options.Filtering,
-    dumps: options.Dumps,
-) -> None:
+    protocol: options.Protocols = None,
+    dataset: options.DatasetOfProtocols = None,
+    count_images: options.CountImages = None,
+    only_predicted: bool = False,
+    iou: options.Iou = None,
+    slice: options.Slice = None,
+    top_k: options.TopK = None,
+    nms: options.Nms = None,
+    nms_alpha: options.NmsAlpha = 1.0,
+    nms_beta: options.NmsBeta = 0.5,
+    allow_uncounted: options.AllowUncounted = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+) -> Records:
     """Match predictions with ground truth: the outcome of each prediction, and the prediction that found each
     ground-truth triplet.
 
     One JSON line for each image and protocol, with everything that eval and diagnose need; name a --protocol to keep
     the stream small. With --iou and --slice there is one for each threshold and part. Ground-truth images without
     predictions have a line too, since their triplets are missed.
+
+    Arguments:
+        only_predicted: Leave out ground-truth images without predictions: for the shards of one dump.
     """
+    from hoicli.commands.inputs import Inputs, policy_of, required, views_of
     from hoicli.evaluation.coverage import Coverage, served
+    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.match_records import missed_records
-    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import matched_lines, read_truth
     from hoicli.evaluation.selection import adjusted
-    from hoicli.records.parsing import dump, ending
+    from hoicli.records.parsing import dump
 
-    gt = options.required(gt, "match")
-    paths = options.inputs(predictions, "PREDS")
-    chosen = adjusted(chosen_protocols(protocol or [], dataset), images=count_images)
-    named = explicit(protocol or [])
+    gt, names, own = required(gt, "match"), names_of(protocol), text_of(dataset)
+    chosen = adjusted(chosen_protocols(names, own), images=count_images)
+    named = explicit(names)
     if whole := [row.name for row in chosen if row.whole_image]:
-        raise UsageError(f"--protocol {', '.join(whole)}: of whole images, which have no boxes to match; hoicli eval")
-    filters, policy = filtering.filters(), options.policy(on_error)
-    vocabulary = load(dataset or chosen[0].dataset)
-    views = viewing.views(vocabulary)
+        problem = "of whole images, which have no boxes to match; hoicli eval"
+        raise UsageError(f"{arg('protocol', ', '.join(whole))}: {problem}")
+    filters, policy = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted), policy_of(on_error)
+    vocabulary = load(own or chosen[0].dataset)
+    views = views_of(iou, slice, vocabulary)
     if views.of_classes:
-        raise UsageError(f"--slice {views.of_classes[0].name}: cuts what is averaged; give it to hoicli eval")
-    opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
-    truth_lines = Stream([gt], "ground truth", opening.truth)
-    # a shard may be empty: a job array can have more tasks than images
-    lines = (
-        Stream(paths, "predictions", opening.predictions) if only_predicted else Predictions(paths, opening.predictions)
-    )
-    with open_output(output) as write, ending(write, "match"):
-        truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
+        raise UsageError(f"{arg('slice', views.of_classes[0].name)}: cuts what is averaged; give it to hoicli eval")
+    inputs = Inputs(own, policy, vocabulary.path or vocabulary.name, from_, image_list)
+    truth_lines = inputs.truth(gt)
+    lines: Stream = inputs.predictions(predictions)
+    if only_predicted:  # a shard may be empty: a job array can have more tasks than images
+        lines = inputs.records(predictions, "predictions", "PREDS", name="predictions", scored=True)
+
+    def made() -> Iterator[bytes]:
+        truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=allow_uncounted)
         matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
         coverage, missed = Coverage(), truth.absent(())
         for batch in matched_lines(lines, truth, matched, filters, policy, partial=only_predicted):
             coverage.merge(batch.coverage)
             missed[truth.rows_of(batch.image_ids)] = False
-            write(batch.lines)
+            yield batch.lines
         if not only_predicted:
             for record in missed_records(truth, missed, matched, filters):
-                write(dump(record))
+                yield dump(record)
         policy.report()
         coverage.report(truth, matched, lines.name, shard=only_predicted)  # may refuse the whole
+
+    return Records(made(), piped="match")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
-from hoicli.commands.drawing import Drawing
-from hoicli.commands.manual import command
-from hoicli.commands.options import flag, option
+from hoicli.commands.command import command
+from hoicli.commands.options import Numbers, Option
+from hoicli.commands.results import Result
+from hoicli.commands.values import numbers_of, tags_of, text_of
+from hoicli.errors import arg
 from hoicli.io.messages import note
-from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.evaluation.ground_truth import GroundTruth
+    from hoicli.figures.styles import Look
     from hoicli.pairs.statistics import PairStatistics
     from hoicli.records.results import Row
 
@@ -39,53 +41,28 @@ if TYPE_CHECKING:
         ),
     ],
     see=["diagnose", "convert"],
+    plot="Draw recall against precision over the sweep.",
 )
 def pairstats(
-    predictions: list[str] | None = options.MODELS,
-    gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset(f"{options.A_DATASET}.", None),
-    name: list[str] | None = options.NAMES,
-    verb_score: str = option(
-        "verb",
-        "--verb-score",
-        "The score for interaction mAP and negative AP: verb_score, or the triplet's, which includes the boxes'.",
-        one_of=("verb", "triplet"),
-    ),
-    one_to_one: bool = flag(
-        "--one-to-one",
-        "A detected pair finds at most one true pair, the best detected first (the Diag-HOI paper); without it, all "
-        "that it matches (the released code).",
-    ),
-    as_released: bool = flag(
-        "--as-released",
-        "Diag-HOI's code to the digit: negative AP over 110 recall values (at best 91.8), verbs without a true "
-        "positive and images without predictions left out as it does.",
-    ),
-    interactiveness: bool = flag(
-        "--interactiveness",
-        "Add interactiveness AP (TIN++, Body-Part Map): the AP of pairs that interact, one class for all, by boxes "
-        "alone.",
-    ),
-    nms_sweep: str | None = option(
-        None,
-        "--nms-sweep T,T,...",
-        "Adds rows after pair NMS, for each threshold T: a pair goes, with its triplets, when IoU_subject^a * "
-        "IoU_object^b with a better one of its object label exceeds T.",
-    ),
-    nms_alpha: float = options.NMS_ALPHA,
-    nms_beta: float = options.NMS_BETA,
-    allow_uncounted: bool = options.ALLOW_UNCOUNTED,
-    det_threshold: str | None = option(
-        None,
-        "--det-threshold S,S,...",
-        "Adds rows of only the pairs whose boxes both score at least S, for each S; needs the records' scores.",
-    ),
-    plot: str | None = options.figure("Draw recall against precision over the sweep."),
+    gt: options.Truth = None,
+    predictions: options.Models = None,
     *,
-    dumps: options.Dumps,
-    drawing: Drawing,
-    out: options.ResultRows,
-) -> None:
+    dataset: options.Dataset = None,
+    name: options.ModelNames = None,
+    verb_score: Annotated[str, Option(one_of=("verb", "triplet"))] = "verb",
+    one_to_one: bool = False,
+    as_released: bool = False,
+    interactiveness: bool = False,
+    nms_sweep: Annotated[Numbers, Option("T,T,...")] = None,
+    nms_alpha: options.NmsAlpha = 1.0,
+    nms_beta: options.NmsBeta = 0.5,
+    allow_uncounted: options.AllowUncounted = False,
+    det_threshold: Annotated[Numbers, Option("S,S,...")] = None,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result:
     """How well humans and objects are paired, and how well their pairs are told apart.
 
     Pairs per image, pair recall and pair precision count the pairs that a record lists (`pairs`), else the distinct
@@ -95,33 +72,40 @@ def pairstats(
     which only full has; V-COCO, whose pairs belong to people first, has full alone, and its interaction mAP is over
     action-roles. Values are in percent (pairs_per_image: pairs). Each value of --nms-sweep and of --det-threshold adds
     rows beside those of all pairs.
+
+    Arguments:
+        verb_score: The score for interaction mAP and negative AP: verb_score, or the triplet's, which includes the
+            boxes'.
+        one_to_one: A detected pair finds at most one true pair, the best detected first (the Diag-HOI paper); without
+            it, all that it matches (the released code).
+        as_released: Diag-HOI's code to the digit: negative AP over 110 recall values (at best 91.8), verbs without a
+            true positive and images without predictions left out as it does.
+        interactiveness: Add interactiveness AP (TIN++, Body-Part Map): the AP of pairs that interact, one class for
+            all, by boxes alone.
+        nms_sweep: Adds rows after pair NMS, for each threshold T: a pair goes, with its triplets, when
+            IoU_subject^a * IoU_object^b with a better one of its object label exceeds T.
+        det_threshold: Adds rows of only the pairs whose boxes both score at least S, for each S; needs the records'
+            scores.
     """
+    from hoicli.commands.inputs import Inputs, policy_of, required
     from hoicli.evaluation.coverage import check_counted, served
-    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import protocol_of
-    from hoicli.figures.pairs import plot_pairs
     from hoicli.pairs.rows import pair_rows
     from hoicli.pairs.settings import sweeps
     from hoicli.pairs.statistics import not_released, pair_statistics
 
-    gt, look = options.required(gt, "pairstats"), drawing.look(plot)
-    paths = options.inputs(predictions, "PREDS")
-    policy, vocabulary = out.policy(), load(dataset or "hico")
-    opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    models = Predictions.named(paths, options.separated(name), opening.predictions)
-    tags = out.tags(*(["model"] if models[0].tagged else []))
-    settings = sweeps(
-        options.numbers("--nms-sweep", nms_sweep),
-        options.numbers("--det-threshold", det_threshold),
-        alpha=nms_alpha,
-        beta=nms_beta,
-    )
+    gt, own = required(gt, "pairstats"), text_of(dataset)
+    policy, vocabulary = policy_of(on_error), load(own or "hico")
+    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    models = inputs.models(predictions, name)
+    tags = tags_of(tag, *(["model"] if models[0].tagged else []))
+    thresholds = numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold)
+    settings = sweeps(*thresholds, alpha=nms_alpha, beta=nms_beta)
     protocol = protocol_of(vocabulary)
     if as_released and protocol.person_first:
         raise not_released()
-    truth_lines = Stream([gt], "ground truth", opening.truth)
-    truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=allow_uncounted)
+    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
     served(truth, [protocol])
     measure = partial(
         pair_statistics,
@@ -138,9 +122,13 @@ def pairstats(
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=whose)
         _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
     policy.report()
-    out.write(rows)
-    if plot is not None:
-        plot_pairs(rows, plot, look)
+
+    def drawn(path: str, look: Look) -> None:
+        from hoicli.figures.pairs import plot_pairs
+
+        plot_pairs(rows, path, look)
+
+    return Result(rows, drawn=drawn)
 
 
 def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
@@ -152,5 +140,5 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
         fate = "left out, as released" if statistics.as_released else "their pairs are missed"
         note(f"{whose}{without:,} of {total:,} ground-truth images have no predictions: {fate}")
     for metric, reason in statistics.reasons().items():
-        advice = "" if "verb_score" not in reason else "; --verb-score triplet puts the triplet's score in its place"
-        note(f"{whose}no {METRICS[metric]}: {reason}{advice}")
+        advice = f"; {arg('verb_score', 'triplet')} puts the triplet's score in its place"
+        note(f"{whose}no {METRICS[metric]}: {reason}{advice if 'verb_score' in reason else ''}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
-from hoicli.commands.manual import command
-from hoicli.commands.options import flag, option, separated
-from hoicli.errors import UsageError
-from hoicli.io.streams import Stream
+from hoicli.commands.command import command
+from hoicli.commands.options import Given, Names, Numbers, Option
+from hoicli.commands.results import Result
+from hoicli.commands.values import names_of, tags_of, text_of, texts_of
+from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
 
 
@@ -26,109 +29,94 @@ from hoicli.vocabulary.datasets import load
     see=["eval", "convert", "vocab"],
 )
 def recall(
-    predictions: list[str] | None = options.PREDICTIONS,
-    gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset("hico (default), swig or FILE.json.", None, offer=("hico", "swig")),
-    k: str = option("20,50,100", "--k K,K,...", "How many predictions of an image count, the best first."),
-    metric: list[str] | None = option(
-        None,
-        "--metric NAME",
-        "R, mR, zR or F1 alone; several with commas (default: these four).",
-        offer="evaluation.recall_measured:METRICS",
-        several=True,
-    ),
-    graph_constraint: bool | None = flag(
-        "--graph-constraint/--no-graph-constraint",
-        "Only the rows with it (of each pair of boxes the best prediction counts), or only those without.",
-        default=None,
-    ),
-    split: str | None = option(
-        None,
-        "--split NAME",
-        "Adds zR@K: the recall of triplets whose interaction a zero-shot split withholds from training.",
-        offer=choices.splits,
-    ),
-    train: str | None = option(
-        None,
-        "--train FILE",
-        "Adds zR@K: the recall of triplets (subject, verb, object) that this ground truth of the training set lacks.",
-        mark=READ,
-    ),
-    per_class: bool = flag("--per-class", "Add R@K of every verb."),
-    as_released: str | None = option(
-        None,
-        "--as-released NAME",
-        "A project's code to the digit: mR@K counts 0 for verbs without ground truth; openpsg leaves out images "
-        "without predictions; sgg-benchmark counts the last pixel of what two boxes share, not of the boxes.",
-        one_of="evaluation.recall_conventions:RELEASED",
-    ),
-    allow_uncounted: bool = options.ALLOW_UNCOUNTED,
-    bootstrap: int | None = options.bootstrap("every mean"),
-    seed: int = options.SEED,
+    gt: options.Truth = None,
+    predictions: options.Predictions = None,
     *,
-    dumps: options.Dumps,
-    out: options.ResultRows,
-) -> None:
+    dataset: Annotated[
+        options.Path | None, options.dataset("hico (default), swig or FILE.json.", offer=("hico", "swig"))
+    ] = None,
+    k: Annotated[Numbers, Option("K,K,...")] = "20,50,100",
+    metric: Annotated[Names, Option("NAME", offer="evaluation.recall_measured:METRICS", several=True)] = None,
+    graph_constraint: bool | None = None,
+    split: Annotated[str | None, Option("NAME", offer=choices.splits)] = None,
+    train: Annotated[Given | None, Option("FILE", mark=READ)] = None,
+    per_class: bool = False,
+    as_released: Annotated[str | None, Option("NAME", one_of="evaluation.recall_conventions:RELEASED")] = None,
+    allow_uncounted: options.AllowUncounted = False,
+    bootstrap: Annotated[int | None, options.bootstrap("every mean")] = None,
+    seed: options.Seed = 0,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result:
     """How many ground-truth triplets are among the K best predictions of their image.
 
     A prediction finds the triplets with its subject, verb and object whose two boxes it overlaps by at least 0.5. R@K
     is the mean share found over images, mR@K the mean over verbs of such means, F1@K the harmonic mean of the two. With
     graph constraint only the best prediction of each pair of boxes counts. Values are in percent.
+
+    Arguments:
+        k: How many predictions of an image count, the best first.
+        metric: R, mR, zR or F1 alone; several with commas (default: these four).
+        graph_constraint: Only the rows with it (of each pair of boxes the best prediction counts), or only those
+            without.
+        split: Adds zR@K: the recall of triplets whose interaction a zero-shot split withholds from training.
+        train: Adds zR@K: the recall of triplets (subject, verb, object) that this ground truth of the training set
+            lacks.
+        per_class: Add R@K of every verb.
+        as_released: A project's code to the digit: mR@K counts 0 for verbs without ground truth; openpsg leaves out
+            images without predictions; sgg-benchmark counts the last pixel of what two boxes share, not of the boxes.
     """
-    from hoicli.evaluation.predictions import Predictions
+    from hoicli.commands.inputs import Inputs, policy_of, required
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
     from hoicli.evaluation.recall_found import CONSTRAINTS, not_in_training, of_split
     from hoicli.evaluation.recall_measured import evaluable, measured, named_metrics, recall_rows
     from hoicli.evaluation.run import read_truth
     from hoicli.resampling.draws import Resampling
 
-    gt, ks = options.required(gt, "recall"), _cuts(k)
-    paths = options.inputs(predictions, "PREDS")
+    gt, ks, own = required(gt, "recall"), _cuts(k), text_of(dataset)
     if split and train:
-        raise UsageError("--split, --train: both say which triplets are unseen; keep one")
-    metrics = named_metrics(separated(metric), unseen=bool(split or train))
-    vocabulary = evaluable(load(dataset or "hico"))
-    split = vocabulary.split(split) if split else None
+        raise UsageError(f"{arg('split')}, {arg('train')}: both say which triplets are unseen; keep one")
+    vocabulary = evaluable(load(own or "hico"))
+    metrics = named_metrics(names_of(metric), unseen=bool(split or train))
+    unseen_classes = vocabulary.split(split) if split else None
     constraints = CONSTRAINTS if graph_constraint is None else CONSTRAINTS[:1] if graph_constraint else CONSTRAINTS[1:]
     convention = RELEASED[as_released] if as_released else PUBLISHED
     if convention.most is not None and max(ks) > convention.most and CONSTRAINTS[1] in constraints:
         problem = f"{as_released} ranks {convention.most} predictions without graph constraint"
-        raise UsageError(f"--k {max(ks)}: {problem}; give --k up to {convention.most}, or --graph-constraint")
-    tags, policy = out.tags(), out.policy()
+        fix = f"give {arg('k')} up to {convention.most}, or {arg('graph_constraint')}"
+        raise UsageError(f"{arg('k', max(ks))}: {problem}; {fix}")
+    tags, policy = tags_of(tag), policy_of(on_error)
     resampling = Resampling.asked(bootstrap, seed)
-    opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    truth = read_truth(Stream([gt], "ground truth", opening.truth), vocabulary, policy, allow_uncounted=allow_uncounted)
+    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    stream = inputs.predictions(predictions)
+    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
     unseen = None
-    if split:
-        unseen = of_split(truth, split)
-    elif train:
-        unseen = not_in_training(truth, Stream([train], "training set", opening.truth), policy)
-    found = measured(
-        Predictions(paths, opening.predictions).unmatched("recall"), truth, convention, policy, unseen=unseen
-    )
+    if unseen_classes:
+        unseen = of_split(truth, unseen_classes)
+    elif train is not None:
+        unseen = not_in_training(truth, inputs.truth(train, "training set", name="train"), policy)
+    found = measured(stream.unmatched("recall"), truth, convention, policy, unseen=unseen)
     settings = {"data": vocabulary.signed, **truth.signed}
     if not vocabulary.own:  # no paper evaluates the shipped datasets so
         settings["extension"] = "recall"
     rows = list(
         recall_rows(
-            found,
-            ks,
-            constraints,
-            settings=settings,
-            tags=tags,
-            metrics=metrics,
-            per_class=per_class,
+            found, ks, constraints, settings=settings, tags=tags, metrics=metrics, per_class=per_class,
             resampling=resampling,
         )
-    )
+    )  # fmt: skip
     policy.report()
-    out.write(rows)
+    return Result(rows)
 
 
-def _cuts(text: str) -> list[int]:
-    """The values of --k; raises `UsageError` for one that is no whole number of at least 1."""
+def _cuts(given: Numbers) -> list[int]:
+    """The values of --k. Raises `UsageError` for one that is no whole number of at least 1."""
+    text = ",".join(texts_of(given))
     parts = [part.strip() for part in text.split(",")]
     bad = [part for part in parts if not (part.isascii() and part.isdecimal() and len(part) < 10 and int(part))]
     if bad:
-        raise UsageError(f"--k {text}: {bad[0]!r} is no whole number of at least 1; for example --k 20,50,100")
+        problem = f"{bad[0]!r} is no whole number of at least 1; for example {arg('k', '20,50,100')}"
+        raise UsageError(f"{arg('k', text)}: {problem}")
     return list(dict.fromkeys(map(int, parts)))

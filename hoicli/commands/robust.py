@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
-from hoicli.commands.drawing import Drawing
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, flag, option
-from hoicli.errors import UsageError
+from hoicli.commands.command import command
+from hoicli.commands.options import Given, Names, Option, Piped
+from hoicli.commands.results import Result
+from hoicli.commands.values import names_of, tags_of, text_of
+from hoicli.errors import UsageError, arg
 from hoicli.io.messages import display_name, note
-from hoicli.io.streams import Stream
+
+if TYPE_CHECKING:
+    from hoicli.figures.styles import Look
+    from hoicli.records.results import Row
 
 
 @command(
@@ -30,74 +37,33 @@ from hoicli.io.streams import Stream
         ),
     ],
     see=["corrupt", "eval"],
+    plot="Draw the models: --plot-kind.",
 )
 def robust(
-    rows: list[str] | None = argument(
-        None, "ROWS...", "Streams of result rows, read as one; - or nothing is stdin.", mark=READ
-    ),
-    metric: str | None = option(None, "--metric NAME", "The rows' metric: mAP, or the only one there is."),
-    subset: str | None = option(None, "--subset NAME", "The rows' subset: full, or the only one there is."),
-    protocol: str | None = option(
-        None, "--protocol NAME", "The rows' protocol, where there are several.", offer=choices.single_protocols
-    ),
-    model_tag: str = option("model", "--model-tag KEY", "The tag that tells models apart."),
-    name: list[str] | None = option(
-        None,
-        "--name NAME",
-        "Each ROWS is a model of its own: their names, in the order of ROWS; repeatable, or several with commas.",
-    ),
-    corruption: list[str] | None = option(
-        None,
-        "--corruption NAME",
-        "The corruptions of a complete grid: names, rohoi (all 20), seen, or auto (default): rohoi where more than "
-        "half occur.",
-        offer=choices.grid_corruptions,
-        several=True,
-    ),
-    severity: list[str] | None = option(
-        None,
-        "--severity N",
-        "The severities of a complete grid: numbers, seen, or auto (default): 1 to 5 beside rohoi if more than half "
-        "occur.",
-        offer=choices.grid_severities,
-        several=True,
-    ),
-    dataset: str | None = options.dataset(f"Of cells that name predictions: {options.A_DATASET}.", None),
-    bootstrap: int | None = option(
-        None,
-        "--bootstrap N",
-        "Of cells that name predictions: 95 % intervals, and differences from the first model, from N resamples of the "
-        "images, the same in all cells and models (1000 is usual).",
-        mark=options.ROUNDS,
-    ),
-    seed: int = options.SEED,
-    unit: str | None = option(
-        None, "--unit", "The unit of the values, whatever the rows say.", one_of=("percent", "fraction")
-    ),
-    allow_missing: bool = flag("--allow-missing", "Average an incomplete grid, too, and say what is missing."),
-    rank_by: str = option(
-        "mri",
-        "--rank-by NAME",
-        "What ranks the models: mri, cri, clean or relative_drop.",
-        one_of="robustness.rows:RANKED_BY",
-    ),
-    with_published: str | None = option(
-        None,
-        "--with-published",
-        "Add the paper's own numbers on that dataset, unranked, each row marked as not comparable.",
-        one_of="tables.published:ROHOI_DATASETS",
-    ),
-    plot: str | None = options.figure("Draw the models: --plot-kind."),
-    plot_kind: str = option(
-        "curves",
-        "--plot-kind",
-        "curves: means by severity, and families or corruptions as bars; heatmap: every cell, a panel for each model.",
-        one_of="figures.robustness:PLOTS",
-    ),
+    rows: Annotated[
+        Given | None, Piped("ROWS...", "Streams of result rows, read as one; - or nothing is stdin.", mark=READ)
+    ] = None,
     *,
-    drawing: Drawing,
-    out: options.ResultRows,
-) -> None:
+    metric: Annotated[str | None, Option("NAME")] = None,
+    subset: Annotated[str | None, Option("NAME")] = None,
+    protocol: Annotated[str | None, Option("NAME", offer=choices.single_protocols)] = None,
+    model_tag: Annotated[str, Option("KEY")] = "model",
+    name: Annotated[Names, Option("NAME", several=True)] = None,
+    corruption: Annotated[Names, Option("NAME", offer=choices.grid_corruptions, several=True)] = None,
+    severity: Annotated[Names, Option("N", offer=choices.grid_severities, several=True)] = None,
+    dataset: Annotated[
+        options.Path | None, options.dataset(f"Of cells that name predictions: {options.A_DATASET}.")
+    ] = None,
+    bootstrap: Annotated[int | None, Option("N", mark=options.ROUNDS)] = None,
+    seed: options.Seed = 0,
+    unit: Annotated[str | None, Option(one_of=("percent", "fraction"))] = None,
+    allow_missing: bool = False,
+    rank_by: Annotated[str, Option("NAME", one_of="robustness.rows:RANKED_BY")] = "mri",
+    with_published: Annotated[str | None, Option(one_of="tables.published:ROHOI_DATASETS")] = None,
+    plot_kind: Annotated[str, Option(one_of="figures.robustness:PLOTS")] = "curves",
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result:
     """The robustness of one or several models: MRI and CRI, by corruption, family and severity.
 
     Reads what hoicli eval writes with --tag corruption=NAME --tag severity=1 to 5, and with --tag corruption=clean for
@@ -105,47 +71,61 @@ def robust(
     corruption's mean by the clean value and by 1 + ln(1 + its deviation over severities). A missing or doubled cell
     stops the run. The indices are RoHOI's; images of hoicli corrupt (--tag recipe=hoicli-1) are not, so that values
     compare within a recipe and not with the paper's tables.
+
+    Arguments:
+        metric: The rows' metric: mAP, or the only one there is.
+        subset: The rows' subset: full, or the only one there is.
+        protocol: The rows' protocol, where there are several.
+        model_tag: The tag that tells models apart.
+        name: Each ROWS is a model of its own: their names, in the order of ROWS; repeatable, or several with commas.
+        corruption: The corruptions of a complete grid: names, rohoi (all 20), seen, or auto (default): rohoi where
+            more than half occur.
+        severity: The severities of a complete grid: numbers, seen, or auto (default): 1 to 5 beside rohoi if more than
+            half occur.
+        bootstrap: Of cells that name predictions: 95 % intervals, and differences from the first model, from N
+            resamples of the images, the same in all cells and models (1000 is usual).
+        unit: The unit of the values, whatever the rows say.
+        allow_missing: Average an incomplete grid, too, and say what is missing.
+        rank_by: What ranks the models: mri, cri, clean or relative_drop.
+        with_published: Add the paper's own numbers on that dataset, unranked, each row marked as not comparable.
+        plot_kind: curves: means by severity, and families or corruptions as bars; heatmap: every cell, a panel for
+            each model.
     """
-    from hoicli.robustness.drawing import draw
+    from hoicli.commands.inputs import Inputs, lines, policy_of
+    from hoicli.resampling.draws import Resampling
     from hoicli.robustness.gathering import Gathering
     from hoicli.robustness.grids import grids as grids_of
     from hoicli.robustness.rows import arranged, ranked, robustness_rows
     from hoicli.robustness.selection import Selection, benchmark, is_vcoco, named
     from hoicli.tables.published import rohoi_rows
 
-    look = drawing.look(plot)
-    if plot is None and plot_kind != "curves":
-        raise UsageError(f"--plot-kind {plot_kind}: name the figure with --plot FILE")
-    wanted = benchmark(",".join(corruption or ["auto"]), ",".join(severity or ["auto"]))
-    resampling = None
-    if bootstrap is not None:
-        from hoicli.resampling.draws import Resampling
-
-        resampling = Resampling.checked(bootstrap, seed)
-    tags, policy = out.tags(), out.policy()
-    paths = options.inputs(rows, "ROWS")
-    names = {display_name(path): model for path, model in named(paths, options.separated(name)).items()}
+    wanted = benchmark(",".join(names_of(corruption) or ["auto"]), ",".join(names_of(severity) or ["auto"]))
+    resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+    own, tags, policy = text_of(dataset), tags_of(tag), policy_of(on_error)
+    stream = lines(rows, "rows", "rows", "ROWS")
+    names = {display_name(path): model for path, model in named(stream.paths, names_of(name)).items()}
     called = protocol
     if protocol is not None and protocol.endswith(".json"):
         from hoicli.evaluation.protocol_files import explicit
 
         (called,) = explicit([protocol])
     gathering = Gathering(Selection(metric, subset, called, unit), model_tag=model_tag, names=names)
-    gathering.read(Stream(paths, "rows"), policy)
-    if resampling is not None and not gathering.cells:
-        raise UsageError(f"--bootstrap {bootstrap}: rows have no images; give cells with their predictions")
-    if dataset is not None and not gathering.cells:
-        raise UsageError(f"--dataset {dataset}: is that of cells with their predictions; rows say what they are of")
+    gathering.read(stream, policy)
+    if bootstrap is not None and not gathering.cells:
+        raise UsageError(f"{arg('bootstrap', bootstrap)}: rows have no images; give cells with their predictions")
+    if own is not None and not gathering.cells:
+        problem = "is that of cells with their predictions; rows say what they are of"
+        raise UsageError(f"{arg('dataset', own)}: {problem}")
     samples = None
     if gathering.cells:
         from hoicli.robustness.sampling import evaluate_cells
 
-        opening = options.Dumps(None, None).opening(dataset, policy, within=dataset or "hico")
-        samples = evaluate_cells(gathering, opening, policy, protocol=protocol, dataset=dataset, resampling=resampling)
+        opening = Inputs(own, policy, own or "hico").opening
+        samples = evaluate_cells(gathering, opening, policy, protocol=protocol, dataset=own, resampling=resampling)
     policy.report()
     grids, remarks = grids_of(gathering, wanted, allow_missing=allow_missing)
     if len(grids) > 1 and model_tag in tags:
-        raise UsageError(f"--tag {model_tag}: the rows are of {len(grids)} models, which it tells apart")
+        raise UsageError(f"{arg('tag', model_tag)}: the rows are of {len(grids)} models, which it tells apart")
     grids = ranked(grids, rank_by)
     for remark in remarks:
         note(remark)
@@ -158,10 +138,18 @@ def robust(
         first = gathering.cells[0]
         baseline = gathering.name_of(first.tags, first.line)
         differences = list(difference_rows(grids, samples, baseline, model_tag, tags=tags))
-    own = grids[0].protocol
-    if with_published and is_vcoco(own) != (with_published == "vcoco"):
-        raise UsageError(f"--with-published {with_published}: the rows are of {own or 'no protocol'}, on other data")
+    of = grids[0].protocol
+    if with_published and is_vcoco(of) != (with_published == "vcoco"):
+        problem = f"the rows are of {of or 'no protocol'}, on other data"
+        raise UsageError(f"{arg('with_published', with_published)}: {problem}")
     published = rohoi_rows(with_published, tags=tags) if with_published else []
-    out.write(*arranged(grids, results, differences, published, out.notation()))
-    if plot is not None:
-        draw(grids, plot, kind=plot_kind, look=look)
+
+    def blocks(notation: str) -> Iterable[Sequence[Row]]:
+        return arranged(grids, results, differences, published, notation)
+
+    def figure(path: str, look: Look) -> None:
+        from hoicli.robustness.drawing import draw
+
+        draw(grids, path, kind=plot_kind, look=look)
+
+    return Result([row for block in blocks("jsonl") for row in block], blocks=blocks, drawn=figure)

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
 from hoicli.commands import options
 from hoicli.commands.checks import OUTPUT
-from hoicli.commands.drawing import Drawing
-from hoicli.commands.manual import command
-from hoicli.commands.options import flag, option
-from hoicli.commands.scoring import SIM, Scoring, similarities
-from hoicli.errors import UsageError
-from hoicli.io.outputs import open_output
-from hoicli.io.streams import Stream
+from hoicli.commands.command import command
+from hoicli.commands.options import Numbers, Option
+from hoicli.commands.results import Records, Result
+from hoicli.commands.scoring import Sim, similarities
+from hoicli.commands.values import tags_of, text_of, texts_of
+from hoicli.errors import UsageError, arg
+
+if TYPE_CHECKING:
+    from hoicli.figures.styles import Look
+
+PANEL = "Options of SHOE's metrics"
+
+
+def _over_deltas(values: Mapping[str, Any]) -> None:
+    """Raises `UsageError` where there is but one delta to draw."""
+    if not any(mark in ",".join(texts_of(values["delta"])) for mark in ",:"):
+        how = f"give several, for example {arg('delta', '0.3:0.7:0.1')}"
+        raise UsageError(f"{arg('plot')}: draws the numbers over {arg('delta')}; {how}")
 
 
 @command(
@@ -30,76 +44,120 @@ from hoicli.io.streams import Stream
         ),
     ],
     see=["shoe-sim", "vocab", "agree"],
+    plot="Draw soft_map and mf1 over the values of --delta: .png, .svg or .pdf.",
+    drawable=_over_deltas,
 )
 def shoe_eval(
-    predictions: list[str] | None = options.PREDICTIONS,
-    gt: str | None = options.GROUND_TRUTH,
-    sim: list[str] | None = SIM,
-    dataset: str | None = options.dataset(
-        "The dataset whose table gives the ground truth its senses: hico (default), vcoco, swig; FILE.json: looked up.",
-        None,
-    ),
-    wordnet: str | None = options.WORDNET,
-    ignore_no_interaction: bool = flag(
-        "--ignore-no-interaction",
-        "Leave out what is no_interaction, of ground truth and predictions: no model that answers in words says it.",
-    ),
-    bootstrap: int | None = options.bootstrap("every number"),
-    seed: int = options.SEED,
-    per_class: bool = flag("--per-class", "Add soft_ap, f1 and ap of every class."),
-    reasons: str | None = option(
-        None,
-        "--reasons FILE",
-        "Write why: a line for each ground truth and each unmatched prediction, with senses and similarities.",
-        mark=OUTPUT,
-    ),
-    plot: str | None = options.figure("Draw soft_map and mf1 over the values of --delta: .png, .svg or .pdf."),
+    gt: options.Truth = None,
+    predictions: options.Predictions = None,
+    sim: Sim = None,
     *,
-    scoring: Scoring,
-    dumps: options.Dumps,
-    drawing: Drawing,
-    out: options.ResultRows,
-) -> None:
+    dataset: Annotated[
+        options.Path | None,
+        options.dataset(
+            "The dataset whose table gives the ground truth its senses: hico (default), vcoco, swig; FILE.json: "
+            "looked up."
+        ),
+    ] = None,
+    wordnet: options.WordNet = None,
+    ignore_no_interaction: bool = False,
+    bootstrap: Annotated[int | None, options.bootstrap("every number")] = None,
+    seed: options.Seed = 0,
+    per_class: bool = False,
+    reasons: Annotated[options.Path | None, Option("FILE", mark=OUTPUT)] = None,
+    delta: Annotated[Numbers, Option("D", panel=PANEL)] = 0.5,
+    against: Annotated[str, Option("WHERE", offer="shoe.settings:AGAINST", panel=PANEL)] = "image",
+    combine: Annotated[str, Option("HOW", offer="shoe.settings:COMBINE", panel=PANEL)] = "mean",
+    verb_weight: Annotated[float, Option("W", panel=PANEL)] = 0.5,
+    ap: Annotated[str, Option("AREA", offer="shoe.settings:AREAS", panel=PANEL)] = "envelope",
+    assignment: Annotated[str, Option("HOW", offer="shoe.settings:ASSIGNMENTS", panel=PANEL)] = "greedy",
+    min_similarity: Annotated[float, Option("S", panel=PANEL)] = 0.0,
+    min_score: Annotated[float | None, Option("S", panel=PANEL)] = None,
+    min_rank: Annotated[float | None, Option("R", panel=PANEL)] = None,
+    rank_of: Annotated[str, Option("WHAT", offer="shoe.settings:RANKS", panel=PANEL)] = "all",
+    filter_map: Annotated[bool, Option(panel=PANEL)] = False,
+    single_hoi: Annotated[bool, Option(panel=PANEL)] = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result:
     """Soft mAP and mF1 of open-vocabulary predictions: the SHOE metric.
 
     A prediction on the right boxes is worth how similar its verb and object are to the ground truth's, from 0 to 1.
     soft_map ranks by score; mf1, gt_miss_rate and prediction_miss_rate need no scores; map is plain mAP by equal
     spelling, with the same boxes and area. Values are in percent. Labels are free text, and a label may have any of its
     WordNet senses; `verb_synset` and `synsets` in a record name one.
+
+    Arguments:
+        ignore_no_interaction: Leave out what is no_interaction, of ground truth and predictions: no model that answers
+            in words says it.
+        per_class: Add soft_ap, f1 and ap of every class.
+        reasons: Write why: a line for each ground truth and each unmatched prediction, with senses and similarities.
+        delta: An unmatched prediction counts against the most similar class, if it is at least this similar. Several
+            (0.3,0.5,0.7 or 0.3:0.7:0.1): rows of each.
+        against: Where that class is sought: in the prediction's image (the paper's algorithms) or the dataset (its
+            figure).
+        combine: Verb and object similarity become one by mean, geometric or min.
+        verb_weight: The verb's weight in the mean; the object's is 1 - W.
+        ap: Area under precision and recall: envelope (best precision at a recall or beyond), 11-point, step (no
+            envelope), or trapezoid (straight lines, from recall 0 and precision 1).
+        assignment: greedy: ground truth takes predictions in the order of annotation (the paper's algorithms);
+            optimal: the greatest total similarity of each image, which shows what that order costs.
+        min_similarity: The least similarity of a match. The paper's algorithms have none; its miss rates speak of one.
+        min_score: mF1 and miss rates: only predictions that score at least S.
+        min_rank: mF1 and miss rates: only predictions that at least a share R of all do not outscore (0.5: the better
+            half). A reading of ours: the paper does not define its confidence score rank, and its Table 2 has another.
+        rank_of: Another reading of --min-rank: the share is of all predictions, of those in its image, or of those of
+            its class; best: at least R times the best score of its image.
+        filter_map: --min-score and --min-rank choose the predictions of soft_map and map, too (section 6.4 of the
+            paper; its algorithm does not).
+        single_hoi: Only images with one human-object pair, where boxes of one label with IoU > 0.8 are one (the
+            supplement's Table 2).
     """
-    from hoicli.evaluation.predictions import Predictions
-    from hoicli.records.parsing import dump
+    from hoicli.commands.inputs import Inputs, policy_of, required
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.explanation import explain
     from hoicli.shoe.rows import evaluation_rows
     from hoicli.shoe.run import Evaluation
+    from hoicli.shoe.settings import ShoeOptions
     from hoicli.wordnet.selection import choose
 
-    gt = options.required(gt, "shoe-eval")
+    gt, own = required(gt, "shoe-eval"), text_of(dataset)
     tables = similarities(sim, "shoe-eval")
-    paths = options.inputs(predictions, "PREDS")
-    asked = scoring.options(ignore_no_interaction=ignore_no_interaction)
+    asked = ShoeOptions(
+        delta=",".join(texts_of(delta)),
+        against=against,
+        combine=combine,
+        verb_weight=verb_weight,
+        ap=ap,
+        assignment=assignment,
+        min_similarity=min_similarity,
+        min_score=min_score,
+        min_rank=min_rank,
+        rank_of=rank_of,
+        filter_map=filter_map,
+        single_hoi=single_hoi,
+        ignore_no_interaction=ignore_no_interaction,
+    )
     if reasons is not None and asked.tags:
-        raise UsageError("--reasons: give one --delta, of which the reasons are")
-    if plot is not None and not asked.tags:
-        raise UsageError("--plot: draws the numbers over --delta; give several, for example --delta 0.3:0.7:0.1")
-    look = drawing.look(plot)
+        raise UsageError(f"{arg('reasons')}: give one {arg('delta')}, of which the reasons are")
     resampling = Resampling.asked(bootstrap, seed)
-    tags, policy = out.tags(*asked.tags), out.policy()
-    opening = dumps.opening(dataset, policy, within=dataset or "hico")
-    choose(wordnet)
-    truth = Stream([gt], "ground truth", opening.truth)
-    evaluation = Evaluation(truth, tables, asked, policy, dataset=dataset or "hico")
-    done = evaluation.run(Predictions(paths, opening.predictions))
+    tags, policy = tags_of(tag, *asked.tags), policy_of(on_error)
+    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    stream = inputs.predictions(predictions)
+    choose(text_of(wordnet))
+    evaluation = Evaluation(inputs.truth(gt), tables, asked, policy, dataset=own or "hico")
+    done = evaluation.run(stream)
     rows = list(evaluation_rows(done, tags, resampling, per_class=per_class))
     policy.report()
     if reasons is not None:
-        with open_output(reasons) as write:
-            filters = {key: done.signature[key] for key in ("minscore", "minrank") if key in done.signature}
-            for record in explain(done.shoe, done.matching, **filters):
-                write(dump(record))
-    if plot is not None:
+        filters = {key: done.signature[key] for key in ("minscore", "minrank") if key in done.signature}
+        Records(explain(done.shoe, done.matching, **filters)).write(text_of(reasons) or "")
+
+    def drawn(path: str, look: Look) -> None:
         from hoicli.figures.deltas import plot_deltas
 
-        plot_deltas(rows, plot, look)
-    out.write(rows)
+        plot_deltas(rows, path, look)
+
+    return Result(rows, drawn=drawn)

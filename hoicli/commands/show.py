@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
-from hoicli.commands.checks import READ_FOLDER, READ_NAMED, SHOWN, Count
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, flag, option, separated
-from hoicli.errors import UsageError
+from hoicli.commands.checks import READ, READ_FOLDER, SHOWN, Count
+from hoicli.commands.command import command
+from hoicli.commands.options import Argument, Names, Option, Streams
+from hoicli.commands.results import Notes
+from hoicli.commands.values import count_of, names_of, text_of
+from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
-from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from hoicli.figures.overlays import Overlay
     from hoicli.figures.showing import Shown
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
 
 TILE = 480
@@ -48,80 +50,80 @@ TILE = 480
     see=["explore", "diagnose", "audit"],
 )
 def show(
-    predictions: list[str] | None = argument(
-        None, "PREDS...", "Streams of predictions, one for each model; - is stdin.", mark=READ_NAMED
-    ),
-    gt: str | None = options.GROUND_TRUTH,
-    images: str | None = option(
-        None, "--images DIR", "The folder of the images; without it boxes stand on blank sheets.", mark=READ_FOLDER
-    ),
-    image_id: list[str] | None = option(
-        None, "--image-id NAME", "Draw this image; repeatable, or several with commas."
-    ),
-    first: str = option("24", "--first N", "Without --image-id: the first N images by their ids; or all."),
-    top: str = option("5", "--top K", "Of each model, the K best triplets of an image; or all."),
-    score: float | None = option(None, "--score T", "Of predictions, only those with at least this score."),
-    verb: list[str] | None = option(None, "--verb NAME", "Only triplets of these verbs; several with commas."),
-    object_: list[str] | None = option(None, "--object NAME", "Only triplets with these objects; several with commas."),
-    single_hoi: bool = flag(
-        "--single-hoi",
-        "Only images with one human-object pair in --gt, as shoe-eval has them (its supplement's Figure 6).",
-    ),
-    size: int | None = option(
-        None,
-        "--size PX",
-        f"The longer side of a picture at most: 1280 in a folder, {TILE} in a sheet.",
-        mark=Count(64, 8192),
-    ),
-    dataset: str | None = options.dataset("Labels must be of it; without it any label will do.", None),
-    name: list[str] | None = options.NAMES,
-    on_error: str = options.ON_ERROR,
-    output: str | None = option(
-        None,
-        "-o --output FILE|DIR",
-        "FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).",
-        mark=SHOWN,
-    ),
+    gt: options.Truth = None,
+    predictions: Annotated[
+        Streams | None, Argument("PREDS...", "Streams of predictions, one for each model; - is stdin.", mark=READ)
+    ] = None,
     *,
-    dumps: options.Dumps,
-) -> None:
+    images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
+    image_id: Annotated[Names, Option("NAME", several=True)] = None,
+    first: Annotated[int | str, Option("N")] = 24,
+    top: Annotated[int | str, Option("N")] = 5,
+    score: Annotated[float | None, Option("T")] = None,
+    verb: Annotated[Names, Option("NAME", several=True)] = None,
+    object_: Annotated[Names, Option("NAME", several=True)] = None,
+    single_hoi: bool = False,
+    size: Annotated[int | None, Option("PX", mark=Count(64, 8192))] = None,
+    dataset: Annotated[
+        options.Path | None, options.dataset("Labels must be of it; without it any label will do.")
+    ] = None,
+    name: options.ModelNames = None,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    output: Annotated[options.Path | None, Option("FILE|DIR", mark=SHOWN, short="-o")] = None,
+) -> Notes:
     """Draw ground truth, predictions or both on the images: a folder of pictures, or one contact sheet.
 
     No ground truth is needed. Ground truth is cyan, each model has a colour of its own; the subject's box is solid, the
     object's dashed. An image is looked up by the record's file_name, else by its id or number. One that is not at hand
     is a blank sheet, and a note counts them. Same input, same bytes.
+
+    Arguments:
+        images: The folder of the images; without it boxes stand on blank sheets.
+        image_id: Draw this image; repeatable, or several with commas.
+        first: Without --image-id: the first N images by their ids; or all.
+        top: Of each model, the N best triplets of an image; or all.
+        score: Of predictions, only those with at least this score.
+        verb: Only triplets of these verbs; several with commas.
+        object_: Only triplets with these objects; several with commas.
+        single_hoi: Only images with one human-object pair in --gt, as shoe-eval has them (its supplement's Figure 6).
+        size: The longer side of a picture at most: 1280 in a folder, 480 in a sheet.
+        output: FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).
     """
-    from hoicli.evaluation.predictions import Predictions
+    from hoicli.commands.inputs import Inputs, policy_of
     from hoicli.figures.showing import Choice, Source, chosen
     from hoicli.figures.shown_files import SHEET, kind_of
 
-    if output is None:
-        raise UsageError("show: say where to with -o: FILE.png for one sheet, or a folder")
-    if not predictions and gt is None:
-        raise UsageError("show: give predictions, or ground truth with --gt")
+    target = text_of(output)
+    if target is None:
+        raise UsageError(f"show: say where to with {arg('output')}: FILE.png for one sheet, or a folder")
+    if predictions is None and gt is None:
+        raise UsageError(f"show: give predictions, or ground truth with {arg('gt')}")
     if single_hoi and gt in (None, "-"):
-        raise UsageError("--single-hoi: give the ground truth, whose pairs are counted, as a file with --gt")
+        how = f"as a file with {arg('gt')}"
+        raise UsageError(f"{arg('single_hoi')}: give the ground truth, whose pairs are counted, {how}")
     choice = Choice(
-        separated(image_id),
-        options.top_of(first, "--first"),
-        options.top_of(top),
+        names_of(image_id),
+        count_of("first", first),
+        count_of("top", top),
         score,
-        frozenset(text.replace(" ", "_") for text in separated(verb)),
-        frozenset(text.replace(" ", "_") for text in separated(object_)),
+        frozenset(text.replace(" ", "_") for text in names_of(verb)),
+        frozenset(text.replace(" ", "_") for text in names_of(object_)),
     )
     if choice.count == 0:
-        raise UsageError("--first 0: draws nothing; give a number from 1, or all")
+        raise UsageError(f"{arg('first', 0)}: draws nothing; give a number from 1, or all")
     if score is not None and not isfinite(score):
-        raise UsageError(f"--score {score}: give a finite number")
-    kind = kind_of(output)
+        raise UsageError(f"{arg('score', score)}: give a finite number")
+    kind = kind_of(target)
     if kind == SHEET and choice.count is None and not image_id:
-        raise UsageError("--first all: too much for one sheet; give a number, or a folder")
-    vocabulary, policy = load(dataset) if dataset else None, options.policy(on_error)
-    opening = dumps.opening(dataset, policy)
-    models = Predictions.named(predictions, separated(name), opening.predictions) if predictions else []
+        raise UsageError(f"{arg('first', 'all')}: too much for one sheet; give a number, or a folder")
+    own, policy = text_of(dataset), policy_of(on_error)
+    vocabulary, inputs = load(own) if own else None, Inputs(own, policy, None, from_, image_list)
+    models = inputs.models(predictions, name) if predictions is not None else []
     if single_hoi and gt is not None:
-        choice = replace(choice, among=_single(Stream([gt], "ground truth", opening.truth), options.policy(on_error)))
-    sources = [Source("ground truth", Stream([gt], "ground truth", opening.truth), scored=False)] if gt else []
+        choice = replace(choice, among=_single(inputs.truth(gt), policy_of(on_error)))
+    sources = [] if gt is None else [Source("ground truth", inputs.truth(gt), scored=False)]
     sources += [Source(model.model, model.unmatched("show"), scored=True) for model in models]
     for source in sources:
         source.read(choice, vocabulary, policy)
@@ -129,7 +131,8 @@ def show(
     folder = None if images is None else Path(images)
     found = list(chosen(sources, choice, folder))
     drawing = _drawn(found, folder, size or (TILE if kind == SHEET else 1280))
-    _write(output, kind, [item.overlay for item in found], drawing)
+    _write(target, kind, [item.overlay for item in found], drawing)
+    return Notes()
 
 
 def _single(truth: Stream, policy: ErrorPolicy) -> frozenset[str]:
@@ -139,7 +142,7 @@ def _single(truth: Stream, policy: ErrorPolicy) -> frozenset[str]:
 
     triplets = read_triplets(truth, policy=policy, truth=True)
     keep = single_pair_images(triplets)
-    note(f"--single-hoi: {int(keep.sum()):,} of {len(keep):,} images have one human-object pair")
+    note(f"{arg('single_hoi')}: {int(keep.sum()):,} of {len(keep):,} images have one human-object pair")
     return frozenset(image_id for image_id, single in zip(triplets.image_ids, keep.tolist(), strict=True) if single)
 
 
@@ -159,8 +162,8 @@ def _drawn(found: list[Shown], folder: Path | None, size: int) -> Iterator[Image
             progress.to(number)
     if missing and folder is not None:
         note(
-            f"--images {folder}: no picture of {len(missing):,} of {len(found):,} images (the first: {missing[0]}); "
-            "their boxes stand on blank sheets"
+            f"{arg('images', str(folder))}: no picture of {len(missing):,} of {len(found):,} images (the first: "
+            f"{missing[0]}); their boxes stand on blank sheets"
         )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import typer
+from typing import Annotated
 
 from hoicli.commands import options
 from hoicli.commands.checks import READ
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, flag
+from hoicli.commands.command import command
+from hoicli.commands.options import Given, Piped
+from hoicli.commands.results import Result
+from hoicli.commands.values import text_of
 from hoicli.errors import DataError
-from hoicli.io.messages import display_name, note
-from hoicli.io.streams import Stream
+from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
 
@@ -30,44 +31,45 @@ from hoicli.vocabulary.datasets import load
     exits={0: "nothing worse than warnings", 1: "something no metric can use, or an unreadable file"},
 )
 def validate(
-    files: list[str] | None = argument(
-        None, "FILE...", "Streams to check, read as one; - or nothing is stdin.", mark=READ
-    ),
-    gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset(f"The dataset whose labels are meant: {options.A_DATASET}.", None),
-    open_vocabulary: bool = flag("--open-vocabulary", "Labels and verbs are free text: look none of them up."),
+    gt: options.Truth = None,
+    files: Annotated[
+        Given | None, Piped("FILE...", "Streams to check, read as one; - or nothing is stdin.", mark=READ)
+    ] = None,
     *,
-    dumps: options.Dumps,
-    out: options.Listing,
-) -> None:
+    dataset: Annotated[
+        options.Path | None, options.dataset(f"The dataset whose labels are meant: {options.A_DATASET}.")
+    ] = None,
+    open_vocabulary: bool = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+) -> Result:
     """Check a stream of records, and with --gt the pair: each kind of fault with its count and one example.
 
     Ground truth, predictions, match records and result rows are recognised. Exit code 0: nothing worse than warnings;
     1: something no metric can use.
+
+    Arguments:
+        open_vocabulary: Labels and verbs are free text: look none of them up.
     """
+    from hoicli.commands.inputs import Inputs
     from hoicli.validation.stream import validate_images
 
-    paths = options.inputs(files, "FILE")
-    vocabulary = None if open_vocabulary else load(dataset or "hico")
-    opening = dumps.opening(dataset, within=None if open_vocabulary else dataset or "hico")
+    own = text_of(dataset)
+    vocabulary = None if open_vocabulary else load(own or "hico")
+    inputs = Inputs(own, None, None if open_vocabulary else own or "hico", from_, image_list)
     checked = []
-    truth = None
-    if gt is not None:
-        lines = Stream([gt], "ground truth", opening.truth)
-        checked.append(validate_images(lines, vocabulary, display_name(gt), facts=True))
-        truth = checked[0].facts
-    name = ", ".join(map(display_name, paths))
-    checked.append(
-        validate_images(
-            Stream(paths, "records", opening if gt is None else opening.predictions), vocabulary, name, truth=truth
-        )
-    )
+    if gt is None:
+        stream = inputs.records(files, "records", "FILE", name="files")
+        checked.append(validate_images(stream, vocabulary, stream.name, truth=None))
+    else:
+        truth, stream = inputs.truth(gt), inputs.records(files, "records", "FILE", name="files", scored=True)
+        checked.append(validate_images(truth, vocabulary, truth.name, facts=True))
+        checked.append(validate_images(stream, vocabulary, stream.name, truth=checked[0].facts))
     if not checked[-1].lines:
-        raise DataError("is empty: no lines to check", place=name)
-    rows = [finding.row() for stream in checked for finding in stream.findings]
-    out.write(rows)
+        raise DataError("is empty: no lines to check", place=stream.name)
+    rows = [finding.row() for one in checked for finding in one.findings]
     kinds = "one kind of fault" if len(rows) == 1 else f"{len(rows) or 'no'} kinds of fault"
     verdict = checked[-1].verdict and f"; {checked[-1].verdict}"
-    note(f"checked {sum(stream.lines for stream in checked):,} lines: {kinds}{verdict}")
-    if any(stream.findings.has_errors for stream in checked):
-        raise typer.Exit(1)
+    broken = any(one.findings.has_errors for one in checked)
+    note(f"checked {sum(one.lines for one in checked):,} lines: {kinds}{verdict}")
+    return Result(rows, failed="" if broken else None)

@@ -1,35 +1,66 @@
-"""How a parameter gets the value that the shell gives.
-
-Since 0.29 typer loads Pydantic and builds a validator for every parameter, also for text and for what is not given.
-That takes as long as reading a ground truth, and nothing but a number needs it.
-"""
+"""Values as a command's function gets them from either door: names, numbers and tags in one form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+import os
+from collections.abc import Mapping
+from math import isfinite
+
+from hoicli.commands.options import Names, Numbers, Path, Tags
+from hoicli.errors import UsageError, arg
 
 
-def unconverted(params: Sequence[Any]) -> list[Any]:
-    """The parameters of a command, which convert words to numbers alone; any typer before 0.29 keeps its own way."""
-    for param in params:
-        own = getattr(param, "get_runtime_param", None)
-        if own is not None and not isinstance(own, partial):
-            param.get_runtime_param = partial(_Value, own)
-    return list(params)
+def names_of(given: Names) -> list[str]:
+    """The names of one text with commas between, or of a list of such texts."""
+    return [name.strip() for text in ([given] if isinstance(given, str) else given or ()) for name in text.split(",")]
 
 
-class _Value:
-    """What typer calls a runtime parameter; `own` builds typer's."""
+def texts_of(given: Numbers) -> list[str]:
+    """A value, or a list of values, as texts."""
+    if given is None:
+        return []
+    return [str(each) for each in given] if isinstance(given, list | tuple) else [str(given)]
 
-    def __init__(self, own: Callable[[], Any]) -> None:
-        self._own = own
 
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The value; by typer's validator if it is words and the parameter no text."""
-        if value is None:
-            return () if param.multiple or param.nargs == -1 else None
-        if param.type_descriptor.annotation in (str, list[str]) or not isinstance(value, str | list | tuple):
-            return value
-        return self._own().coerce(value, param=param, ctx=ctx)
+def text_of(path: Path | None) -> str | None:
+    """A path as text."""
+    return None if path is None else os.fspath(path)
+
+
+def numbers_of(name: str, given: Numbers) -> list[float]:
+    """The finite numbers of the parameter `name`. Raises `UsageError` that quotes a bad one."""
+    text = ",".join(texts_of(given))
+    found = []
+    for part in text.split(",") if text or given is not None else []:
+        try:
+            number = float(part)
+        except ValueError:
+            number = float("nan")
+        if not isfinite(number):
+            raise UsageError(f"{arg(name, text)}: {part.strip()!r} is no number; give numbers with commas between")
+        found.append(number)
+    return found
+
+
+def count_of(name: str, given: int | str, *, least: int = 0, most: int | None = None) -> int | None:
+    """A whole number, None for "all". Raises `UsageError` for anything else, and for one out of range."""
+    text = str(given).strip()
+    if text == "all":
+        return None
+    number = int(text[:9]) if text.isascii() and text.isdecimal() else -1
+    if number < least or (most is not None and number > most):
+        bounds = "" if most is None else f" from {least:,} to {most:,}"
+        raise UsageError(f"{arg(name, given)}: give a whole number{bounds}, or all")
+    return number
+
+
+def tags_of(given: Tags, *taken: str) -> dict[str, str]:
+    """The tags of rows. Raises `UsageError` for a bad one, and for one in `taken`, which the command sets itself."""
+    from hoicli.records.results import parse_tags
+
+    if isinstance(given, Mapping):
+        for key in given:
+            if not isinstance(key, str) or not key or "=" in key:
+                raise UsageError(f"{arg('tag')}: {key!r} is no name of a tag")
+        given = [f"{key}={value}" for key, value in given.items()]
+    return parse_tags([given] if isinstance(given, str) else list(given or ()), taken=taken)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
-from hoicli.commands.checks import READ, READ_TRUTH, Read
+from hoicli.commands.checks import READ, Read
 from hoicli.commands.choices import named_truth, offline_backends
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, flag, option
-from hoicli.errors import DataError, UsageError
+from hoicli.commands.command import command
+from hoicli.commands.options import Given, Option, Piped
+from hoicli.commands.results import Records, Result
+from hoicli.commands.values import tags_of, text_of
+from hoicli.errors import DataError, UsageError, arg
 
 if TYPE_CHECKING:
     from hoicli.converters.containers.source import Source
@@ -53,82 +55,36 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
     see=["prompts", "convert", "shoe-eval", "shoe-sim", "recall"],
 )
 def vlm_eval(
-    answers: list[str] | None = argument(
-        None, "ANSWERS...", "Files of answers, read as one; - or nothing is stdin.", mark=READ
-    ),
-    task: str | None = option(
-        None, "--task", "What was asked, where neither the files nor another option says it.", one_of=lambda: TASKS
-    ),
-    as_released: str | None = option(
-        None,
-        "--as-released NAME",
-        "The released scripts' figures to the digit: crosshoi-bench (choice) or hoi-benchmarks (ground, refer).",
-        one_of="vlm.rows:RELEASED",
-    ),
-    bootstrap: int | None = options.bootstrap("every value"),
-    seed: int = options.SEED,
-    questions: str | None = option(
-        None,
-        "--questions FILE",
-        "The questions: an annotation file of CrossHOI-Bench, or one like it.",
-        mark=READ,
-        panel=CHOICE,
-    ),
-    setting: str | None = option(
-        None,
-        "--setting",
-        "What the questions show, where the file does not say it: the image, the person's box, or both boxes.",
-        one_of="vlm.bank:SETTINGS",
-        panel=CHOICE,
-    ),
-    choose: str | None = option(
-        None,
-        "--choose WHICH",
-        "Which predictions of a detector choose: top:K, the best of an image (default top:5); total:N, the best of the "
-        "dump; score:T, those of at least T. Equal scores stay together.",
-        offer=("top:5", "total:", "score:"),
-        panel=CHOICE,
-    ),
-    gt: str | None = option(
-        None,
-        "--gt FILE",
-        "Image records answer: the ground truth of their images, as hoicli convert reads it, or its name (hico:test).",
-        offer=named_truth,
-        mark=READ_TRUTH,
-        panel=GROUND,
-    ),
-    match: str | None = option(
-        None,
-        "--match NAME",
-        "mean (default): a pair is found if the mean of its boxes' IoUs reaches the threshold (the script's rule). "
-        "both: if both IoUs do.",
-        one_of="vlm.grounding:MATCHES",
-        panel=GROUND,
-    ),
-    top_k: int | None = option(
-        None, "--top-k K", "Only the K first (best) predicted pairs of each question count.", panel=GROUND
-    ),
-    dataset: str | None = options.dataset(
-        "The dataset whose verbs the true phrases have (hico, swig): they have its senses; without, WordNet's first.",
-        None,
-        panel=REFER,
-    ),
-    sim: str | None = option(
-        None,
-        "--sim NAME",
-        "What says how alike two senses are: lexical (default), wordnet:wup and the like, or table:FILE from shoe-sim "
-        "(SHOE has language models rate them).",
-        offer=offline_backends,
-        mark=Read(prefix="table:"),
-        panel=REFER,
-    ),
-    needed: bool = flag(
-        "--needed", "Write the pairs of senses that the similarity needs, for shoe-sim --pairs.", panel=REFER
-    ),
+    answers: Annotated[
+        options.Path | Sequence[options.Path] | None,
+        Piped("ANSWERS...", "Files of answers, read as one; - or nothing is stdin.", mark=READ),
+    ] = None,
     *,
-    dumps: options.Dumps,
-    out: options.ResultRows,
-) -> None:
+    task: Annotated[str | None, Option(one_of=lambda: TASKS)] = None,
+    as_released: Annotated[str | None, Option("NAME", one_of="vlm.rows:RELEASED")] = None,
+    bootstrap: Annotated[int | None, options.bootstrap("every value")] = None,
+    seed: options.Seed = 0,
+    questions: Annotated[options.Path | None, Option("FILE", mark=READ, panel=CHOICE)] = None,
+    setting: Annotated[str | None, Option(one_of="vlm.bank:SETTINGS", panel=CHOICE)] = None,
+    choose: Annotated[str | None, Option("WHICH", offer=("top:5", "total:", "score:"), panel=CHOICE)] = None,
+    gt: Annotated[Given | None, Option("FILE", offer=named_truth, mark=READ, panel=GROUND)] = None,
+    match: Annotated[str | None, Option("NAME", one_of="vlm.grounding:MATCHES", panel=GROUND)] = None,
+    top_k: Annotated[int | None, Option("K", panel=GROUND)] = None,
+    dataset: Annotated[
+        options.Path | None,
+        options.dataset(
+            "The dataset whose verbs the true phrases have (hico, swig): they have its senses; without, WordNet's "
+            "first.",
+            panel=REFER,
+        ),
+    ] = None,
+    sim: Annotated[str | None, Option("NAME", offer=offline_backends, mark=Read(prefix="table:"), panel=REFER)] = None,
+    needed: Annotated[bool, Option(panel=REFER)] = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result | Records:
     """How well questions about interactions are answered: multiple choice, grounding or referring.
 
     choice (CrossHOI-Bench): which options were chosen, as macro, instance and micro F1, and exact match. Answers are
@@ -143,11 +99,26 @@ def vlm_eval(
     refer (hoi-benchmarks): whether the phrase for a pair is the true one, but for case, and how similar the verbs are.
 
     The task is seen in the files, or from an option that one task alone has. Values are in percent.
+
+    Arguments:
+        task: What was asked, where neither the files nor another option says it.
+        as_released: The released scripts' figures to the digit: crosshoi-bench (choice) or hoi-benchmarks (ground,
+            refer).
+        questions: The questions: an annotation file of CrossHOI-Bench, or one like it.
+        setting: What the questions show, where the file does not say it: the image, the person's box, or both boxes.
+        choose: Which predictions of a detector choose: top:K, the best of an image (default top:5); total:N, the best
+            of the dump; score:T, those of at least T. Equal scores stay together.
+        gt: Image records answer: the ground truth of their images, as hoicli convert reads it, or its name
+            (hico:test).
+        match: mean (default): a pair is found if the mean of its boxes' IoUs reaches the threshold (the script's
+            rule). both: if both IoUs do.
+        top_k: Only the K first (best) predicted pairs of each question count.
+        sim: What says how alike two senses are: lexical (default), wordnet:wup and the like, or table:FILE from
+            shoe-sim (SHOE has language models rate them).
+        needed: Write the pairs of senses that the similarity needs, for shoe-sim --pairs.
     """
+    from hoicli.commands.inputs import Inputs, piped_paths, policy_of
     from hoicli.converters.containers.source import Source
-    from hoicli.io.outputs import open_output
-    from hoicli.io.streams import Stream
-    from hoicli.records.parsing import dump
     from hoicli.resampling.draws import Resampling
     from hoicli.vlm.answers import read_answers
     from hoicli.vlm.bank import read_bank
@@ -160,35 +131,40 @@ def vlm_eval(
 
     whose = "choice" if as_released == "crosshoi-bench" else "ground refer"
     own = {
-        "--questions": (questions, "choice"),
-        "--setting": (setting, "choice"),
-        "--choose": (choose, "choice"),
-        "--gt": (gt, "ground"),
-        "--match": (match, "ground"),
-        "--top-k": (top_k, "ground"),
-        "--dataset": (dataset, "refer"),
-        "--sim": (sim, "refer"),
-        "--needed": (needed or None, "refer"),
-        "--from": (dumps.source_format, "choice ground"),
-        "--image-list": (dumps.image_list, "choice ground"),
-        f"--as-released {as_released}": (as_released, whose),
+        "questions": (questions, "choice"),
+        "setting": (setting, "choice"),
+        "choose": (choose, "choice"),
+        "gt": (gt, "ground"),
+        "match": (match, "ground"),
+        "top_k": (top_k, "ground"),
+        "dataset": (dataset, "refer"),
+        "sim": (sim, "refer"),
+        "needed": (needed or None, "refer"),
+        "from_": (from_, "choice ground"),
+        "image_list": (image_list, "choice ground"),
+        "as_released": (as_released, whose),
     }
     given = {name: tasks.split() for name, (value, tasks) in own.items() if value is not None}
     selection, resampling = Selection.parse(choose or "top:5"), Resampling.asked(bootstrap, seed)
     if top_k is not None and top_k < 1:
-        raise UsageError(f"--top-k {top_k}: give a whole number of at least 1")
+        raise UsageError(f"{arg('top_k', top_k)}: give a whole number of at least 1")
     measure = _checked(sim or "lexical")
-    paths, tags, policy = options.inputs(answers, "ANSWERS"), out.tags(), out.policy()
+    paths = piped_paths(answers, "ANSWERS", "answers")
+    if paths is None:
+        raise UsageError("answers: give files")
+    tags, policy = tags_of(tag), policy_of(on_error)
     sources = [] if gt is not None else [Source(path) for path in paths]
     task = task or next((tasks[0] for tasks in given.values() if len(tasks) == 1), None) or _seen(sources)
     if others := [name for name, tasks in given.items() if task not in tasks]:
-        raise UsageError(f"{', '.join(others)}: not for --task {task}; leave it out")
+        named = ", ".join(arg(name, as_released if name == "as_released" else None) for name in others)
+        raise UsageError(f"{named}: not for {arg('task', task)}; leave it out")
     maker = RowMaker(tags, as_released, resampling)
+    inputs = Inputs(None, policy, None, from_, image_list)
     if task == "choice":
         if questions is None:
-            raise UsageError("--task choice: give the questions with --questions FILE")
-        bank, opening = read_bank(questions, policy, setting=setting), dumps.opening(None, policy)
-        chosen = read_answers(sources, bank, policy, opening, selection, released=as_released is not None)
+            raise UsageError(f"{arg('task', task)}: give the questions with {arg('questions', like='FILE')}")
+        bank = read_bank(text_of(questions) or "", policy, setting=setting)
+        chosen = read_answers(sources, bank, policy, inputs.opening, selection, released=as_released is not None)
         chosen.report()
         made = maker.choice(chosen, selection)
     elif task == "ground":
@@ -196,33 +172,27 @@ def vlm_eval(
         if gt is None:
             asked = read_grounding(sources, policy)
         else:
-            opening = dumps.opening(None, policy)
-            truth = Stream([gt], "ground truth", opening.truth)
-            asked, signed = grounding_of(truth, Stream(paths, "predictions", opening.predictions), policy)
+            predicted = inputs.records(paths, "predictions", "ANSWERS", name="answers", scored=True)
+            asked, signed = grounding_of(inputs.truth(gt), predicted, policy)
         made = maker.grounding(asked, match or "mean", most=top_k, signed=signed)
     else:
         choose_wordnet(None)
         phrases = read_referring(sources, policy)
         if needed:
-            with open_output(out.output) as write:
-                for line in Phrases.of(phrases, dataset).lines():
-                    write(dump(line))
-            policy.report()
-            return
-        made = maker.referring(phrases, measure, dataset, policy)
+            return Records(Phrases.of(phrases, text_of(dataset)).lines(), policy.report)
+        made = maker.referring(phrases, measure, text_of(dataset), policy)
     found = list(made)
     policy.report()
-    out.write(found)
+    return Result(found)
 
 
 def _checked(sim: str) -> str:
     """The value of --sim. Raises `UsageError` for none that rates senses offline."""
     if sim == "llm":
-        raise UsageError(
-            "--sim llm: have shoe-sim ask (--needed, then shoe-sim --backend llm --pairs), and give its table"
-        )
+        how = f"have shoe-sim ask ({arg('needed')}, then shoe-sim --backend llm --pairs), and give its table"
+        raise UsageError(f"{arg('sim', sim)}: {how}")
     if not sim.removeprefix("table:") or (not sim.startswith("table:") and sim not in offline_backends()):
-        raise UsageError(f"--sim {sim}: choose from {', '.join(offline_backends())}FILE")
+        raise UsageError(f"{arg('sim', sim)}: choose from {', '.join(offline_backends())}FILE")
     return sim
 
 
@@ -232,6 +202,6 @@ def _seen(sources: Sequence[Source]) -> str:
 
     task = next(filter(None, map(task_in, sources)), None)
     if task is None:
-        problem = f"does not say what was asked; give --task {', '.join(TASKS)} (with --questions FILE for choice)"
-        raise DataError(problem, place=", ".join(source.name for source in sources))
+        how = f"give {arg('task')} {', '.join(TASKS)} (with {arg('questions', like='FILE')} for choice)"
+        raise DataError(f"does not say what was asked; {how}", place=", ".join(source.name for source in sources))
     return task

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from hoicli.commands import options
 from hoicli.commands.checks import READ, READ_DATASET
-from hoicli.commands.manual import command
-from hoicli.commands.options import argument, option
-from hoicli.errors import DataError, UsageError
+from hoicli.commands.command import command
+from hoicli.commands.options import Argument, Given, Names, Option
+from hoicli.commands.results import Result
+from hoicli.commands.values import text_of, texts_of
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
 OWN = "Options for a dataset of your own (--from)"
+LISTS = ("interactions", "verbs", "objects", "splits", "images")
 
 
 @command(
@@ -39,47 +42,25 @@ OWN = "Options for a dataset of your own (--from)"
     see=["shoe-sim", "validate", "convert"],
 )
 def vocab(
-    dataset: str | None = argument(
-        None,
-        "DATASET",
-        "hico (default), vcoco, swig, hoia, hoiw, ambiguous-hoi, hico-det-sg, pastanet-hoi, hoi-coco or FILE.json.",
-        offer=options.DATASETS,
-        mark=READ_DATASET,
-    ),
-    what: str = option(
-        "interactions",
-        "--list WHAT",
-        "interactions, verbs, objects, splits or (test) images.",
-        one_of=("interactions", "verbs", "objects", "splits", "images"),
-    ),
-    from_: str | None = option(
-        None,
-        "--from FILE",
-        "Make the file of a dataset from this ground truth: its subjects, verbs, objects and interactions.",
-        mark=READ,
-        panel=OWN,
-    ),
-    train: str | None = option(
-        None,
-        "--train FILE",
-        "The training set: how often it has each interaction, and so which are rare (fewer than 10).",
-        mark=READ,
-        panel=OWN,
-    ),
-    name: str | None = option(
-        None, "--name NAME", "The dataset's name in signatures (default: that of the file).", panel=OWN
-    ),
-    senses: list[str] | None = option(
-        None,
-        "--senses LABEL",
-        "Instead: the WordNet senses that a verb, an object, or both (the verb first) may have, and the one that the "
-        "dataset's label has; repeatable; - reads one a line of stdin.",
-    ),
-    pos: str | None = option(None, "--pos", "Of --senses, only objects (n) or only verbs (v).", one_of=("n", "v")),
-    wordnet: str | None = options.WORDNET,
+    dataset: Annotated[
+        options.Path | None,
+        Argument(
+            "DATASET",
+            "hico (default), vcoco, swig, hoia, hoiw, ambiguous-hoi, hico-det-sg, pastanet-hoi, hoi-coco or FILE.json.",
+            offer=options.DATASETS,
+            mark=READ_DATASET,
+        ),
+    ] = None,
     *,
-    out: options.Listing,
-) -> None:
+    list_: Annotated[str, Option("WHAT", one_of=LISTS)] = "interactions",
+    from_: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
+    train: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
+    name: Annotated[str | None, Option("NAME", panel=OWN)] = None,
+    senses: Annotated[Names, Option("LABEL", repeated=True)] = None,
+    pos: Annotated[str | None, Option(one_of=("n", "v"))] = None,
+    wordnet: options.WordNet = None,
+    output: Annotated[str, options.output()] = "-",
+) -> Result | str:
     """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images.
 
     Ids are 0-based. Objects have all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids; objects
@@ -88,24 +69,31 @@ def vocab(
 
     A prediction's label keeps all its senses: shoe-eval takes the one most similar to the ground truth's. A label of
     the dataset, as ground truth, has the one chosen in a curated table; `why` says so where it is not obvious.
+
+    Arguments:
+        list_: interactions, verbs, objects, splits or (test) images.
+        from_: Make the file of a dataset from this ground truth: its subjects, verbs, objects and interactions.
+        train: The training set: how often it has each interaction, and so which are rare (fewer than 10).
+        name: The dataset's name in signatures (default: that of the file).
+        senses: Instead: the WordNet senses that a verb, an object, or both (the verb first) may have, and the one that
+            the dataset's label has; repeatable; - reads one a line of stdin.
+        pos: Of --senses, only objects (n) or only verbs (v).
     """
     if from_ is not None:
-        if dataset is not None or out.format_ != "auto":
-            raise UsageError("--from writes the file of a dataset: leave DATASET and --format out")
-        _make(from_, train, name, out.output)
-        return
+        if dataset is not None:
+            raise UsageError(f"{arg('from_')} writes the file of a dataset: leave DATASET out")
+        return _dataset(from_, train, name, output)
     if train is not None or name is not None:
-        raise UsageError("--train and --name go with --from GT.jsonl")
-    vocabulary = load(dataset or "hico")
+        raise UsageError(f"{arg('train')} and {arg('name')} go with {arg('from_', like='GT.jsonl')}")
+    vocabulary = load(text_of(dataset) or "hico")
     if senses is None and (pos is not None or wordnet is not None):
-        raise UsageError("--pos and --wordnet go with --senses LABEL")
+        raise UsageError(f"{arg('pos')} and {arg('wordnet')} go with {arg('senses', like='LABEL')}")
     if senses is not None:
-        out.write(_senses(senses, pos, wordnet, vocabulary))
-        return
-    rows = list(_rows(vocabulary, what))
+        return Result(_senses(texts_of(senses), pos, text_of(wordnet), vocabulary))
+    rows = list(_rows(vocabulary, list_))
     if not rows:
-        raise UsageError(f"--list {what}: {vocabulary.name} has none")
-    out.write(rows)
+        raise UsageError(f"{arg('list_', list_)}: {vocabulary.name} has none")
+    return Result(rows)
 
 
 def _senses(labels: list[str], pos: str | None, wordnet: str | None, vocabulary: Vocabulary) -> list[dict[str, Any]]:
@@ -133,31 +121,32 @@ def _labels(given: list[str]) -> Iterator[str]:
                 raise DataError("not UTF-8; write one label a line", place=line.place) from None
 
 
-def _make(truth: str, train: str | None, name: str | None, output: str) -> None:
-    """Write the file of the dataset that ground truth shows."""
-    from hoicli.io.outputs import open_output
+def _dataset(truth: Given, train: Given | None, name: str | None, output: str) -> str:
+    """The file of the dataset that ground truth shows."""
+    from hoicli.commands.inputs import lines
     from hoicli.records.seen import Seen, dataset_name, dataset_of, in_one_spelling, tell_doubts, written
 
-    name = name or dataset_name(truth if output == "-" else output)
+    streams = [lines(truth, "from_", "ground truth", "FILE")]
+    streams += [] if train is None else [lines(train, "train", "ground truth", "FILE")]
+    name = name or dataset_name(streams[0].name if output == "-" else output)
     if not name:
-        raise UsageError("--from: name the dataset with --name NAME")
+        raise UsageError(f"{arg('from_')}: name the dataset with {arg('name', like='NAME')}")
     parts = []
-    for path in (truth, train):
-        if path is not None:
-            parts.append(Seen())
-            parts[-1].add_stream(Stream([path], "ground truth"))
+    for stream in streams:
+        parts.append(Seen())
+        parts[-1].add_stream(stream)
     parts = in_one_spelling(parts)
     seen, training = parts[0], parts[1] if len(parts) > 1 else None
     if not seen.pairs:
-        raise DataError("no triplets in it: a dataset's classes are those of its ground truth", place=truth)
+        problem = "no triplets in it: a dataset's classes are those of its ground truth"
+        raise DataError(problem, place=streams[0].name)
     content = dataset_of(seen, training, name)
-    with open_output(output) as write:
-        write(written(content).encode())
     tell_doubts(seen, training)
     subjects = ", ".join(f"{label} ({count:,})" for label, count in seen.subjects.most_common(5))
     more = ", ..." if len(seen.subjects) > 5 else ""
     kinds = ", ".join(f"{len(content[key]):,} {key}" for key in ("verbs", "objects", "interactions"))
     note(f"{name}: {kinds} in {seen.images:,} images; subjects: {subjects}{more}")
+    return written(content)
 
 
 def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:

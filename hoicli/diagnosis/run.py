@@ -185,8 +185,7 @@ def diagnose_models(
     return diagnosed
 
 
-def emit_predictions(
-    write: Callable[[bytes], object],
+def emitted_predictions(
     gt: Stream,
     predictions: Predictions,
     vocabulary: Vocabulary,
@@ -195,8 +194,8 @@ def emit_predictions(
     reading: Reading = "shared",
     asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
     protocol: Protocol | None = None,
-) -> None:
-    """Write one line for each image: every prediction with its type and repair (`gather.diagnosis_records`)."""
+) -> Iterator[bytes]:
+    """A line for each image: every prediction with its type and repair (`gather.diagnosis_records`)."""
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     protocol = protocol or protocol_of(vocabulary)
     served(truth, [protocol])
@@ -213,6 +212,6 @@ def emit_predictions(
         coverage.add(batch)
         tally.add_batch(batch, {})
         for record in diagnosis_records(batch, found, types, settings, protocol):
-            write(dump(record))
+            yield dump(record)
     check_counted(tally, vocabulary, predictions.name, allowed=filters.allow_uncounted)
     coverage.report(truth, [protocol], predictions.name)

@@ -140,6 +140,11 @@ class Stream:
         return list(self._opener(self._paths))
 
     @property
+    def paths(self) -> list[str]:
+        """What it reads."""
+        return self._paths
+
+    @property
     def name(self) -> str:
         """Its name in messages."""
         return ", ".join(map(display_name, self._paths))

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
-from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import Record
+from hoicli.records.results import Row
 from hoicli.shoe.answers import AnswerCache
 from hoicli.shoe.backends import synsets_of
 from hoicli.shoe.endpoint import Endpoint, request_fields
 from hoicli.shoe.interview import CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER, Interview, failures_error
 from hoicli.shoe.pairs import SCALE, Pair, Rated, days_of
 from hoicli.shoe.questions import Question, setup_of
-from hoicli.shoe.rating import Work, write_rows
-from hoicli.tables.notations import chosen_format, render
+from hoicli.shoe.rating import Work
 from hoicli.wordnet.selection import open_wordnet
 
 LONGEST_TIMEOUT = 86_400
@@ -92,25 +93,25 @@ class Raters:
             table |= dict.fromkeys([model] if model else self.models, (tokens_in, tokens_out))
         return table
 
-    def run(self, work: Work, policy: ErrorPolicy, output: str) -> None:
-        """Ask and write, or with `--dry-run` count. Raises `DataError` if questions have no usable answer: stdout then
-        has the complete pairs, an output file is not written, and the cache has all answers."""
+    @contextmanager
+    def _interview(self, *, skip: bool) -> Iterator[tuple[Interview, AnswerCache]]:
         cache = AnswerCache(self.cache)
         try:
             if cache.cut:
                 note(f"{self.cache}: lines that were cut off: {cache.cut:,}; their questions are asked again")
-            interview = Interview(self.endpoint, cache, jobs=self.jobs, skip=policy.skip)
-            if self.dry_run:
-                self._count(interview, work, output)
-            else:
-                if self.cache is None:
-                    note(f"without {arg('cache', like='FILE')} a run that ends early loses its answers")
-                self._ask(interview, cache, work, policy, output)
+            yield Interview(self.endpoint, cache, jobs=self.jobs, skip=skip), cache
         finally:
             cache.close()
 
-    def _ask(self, interview: Interview, cache: AnswerCache, work: Work, policy: ErrorPolicy, output: str) -> None:
-        """Ask the models, and write the rated pairs."""
+    def rated(self, work: Work, policy: ErrorPolicy) -> Iterator[Record]:
+        """Ask the models: the lines of the rated pairs. Raises `DataError` after the last if questions have no usable
+        answer: stdout then has the complete pairs, an output file is not written, and the cache has all answers."""
+        if self.cache is None:
+            note(f"without {arg('cache', like='FILE')} a run that ends early loses its answers")
+        with self._interview(skip=policy.skip) as (interview, cache):
+            yield from self._ask(interview, cache, work, policy)
+
+    def _ask(self, interview: Interview, cache: AnswerCache, work: Work, policy: ErrorPolicy) -> Iterator[Record]:
         ratings = interview.ratings(questions(work.pairs), self.models, self.screen)
         prompt = setup_of(self.endpoint)
         days = {model: cache.days(model, prompt) for model in self.models}
@@ -124,26 +125,28 @@ class Raters:
         error = failures_error(interview.failures, kept=self.cache is not None) if failed else None
         if not policy.skip:  # a mean over only some of the models would mislead
             rated = [Rated(None) if pair in failed else found for pair, found in zip(work.pairs, rated, strict=True)]
-        write_rows(work.rows(rated), output, None if policy.skip else error)
+        yield from work.rows(rated)
+        if error is not None and not policy.skip:
+            raise error
         note(f"{len(work.pairs):,} pairs, {', '.join(self.models)}; {interview.answers:,} answers in this run")
         policy.report()
         if error is not None:
             note(f"left out what models did not rate: {error}")
 
-    def _count(self, interview: Interview, work: Work, output: str) -> None:
-        """Write one row for each model: questions, tokens and cost."""
-        rows = list(interview.plan(questions(work.pairs), self.models, self.screen))
+    def planned(self, work: Work) -> list[Row]:
+        """Nothing is asked: one row for each model, with questions, tokens and cost."""
+        with self._interview(skip=False) as (interview, _):
+            rows: list[Row] = list(interview.plan(questions(work.pairs), self.models, self.screen))
         for row in rows:
             if row["model"] in self._price:
                 tokens_in, tokens_out = self._price[row["model"]]
                 row["cost"] = round((row["prompt_tokens"] * tokens_in + row["completion_tokens"] * tokens_out) / 1e6, 4)
-        with open_output(output) as write:
-            write(render(rows, chosen_format("auto", output)))
         screened = f"; {self.screen} may save the others some" if self.screen else ""
         note(
             f"asked nothing. Estimates: {CHARACTERS_A_TOKEN} characters a token, {TOKENS_AN_ANSWER} tokens an answer "
             f"(more from a model that writes out its reasoning){screened}"
         )
+        return rows
 
 
 def questions(pairs: Sequence[Pair]) -> list[Question]:

@@ -9,10 +9,9 @@ import numpy as np
 
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
-from hoicli.io.outputs import open_output
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import Record, dump, parse
+from hoicli.records.parsing import Record, parse
 from hoicli.shoe.backends import Backend, Lexical, Measure, synsets_of
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.merge import read_tables
@@ -157,9 +156,9 @@ def rated_rows(name: str, backend: Backend, work: Work, policy: ErrorPolicy) -> 
     return work.rows(rated)
 
 
-def write_missing(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy, output: str) -> None:
-    """Write the pairs that tables lack, as lines {pos, a, b}; a note says what the tables have, and where that is from.
-    Raises `DataError` once they are written, if there are any."""
+def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> Iterator[Record]:
+    """The pairs that tables lack, as lines {pos, a, b}; a note says what the tables have, and where that is from.
+    Raises `DataError` after the last, if there are any."""
     table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
     found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
     missing = [pair for pair, value in zip(pairs, np.isnan(found).tolist(), strict=True) if value]
@@ -167,9 +166,7 @@ def write_missing(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy, ou
     had = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
     note(f"{tables.name}: {len(table):,} pairs of senses, {had} ({signed})")
     policy.report()
-    with open_output(output) as write:
-        for pair in missing:
-            write(dump(dict(zip(("pos", "a", "b"), pair, strict=True))))
+    yield from (dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in missing)
     if missing:
         verbs = sum(pos == "v" for pos, _, _ in missing)
         raise DataError(
@@ -177,13 +174,3 @@ def write_missing(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy, ou
             f"{len(missing) - verbs:,} of objects); rate them with hoicli shoe-sim --pairs, and add the lines",
             place=tables.name,
         )
-
-
-def write_rows(rows: Iterable[Record], output: str, error: DataError | None = None) -> None:
-    """Write lines, then raise the error if there is one: stdout has the lines by then, an output file is not
-    written."""
-    with open_output(output) as write:
-        for record in rows:
-            write(dump(record))
-        if error is not None:
-            raise error

@@ -19,16 +19,24 @@ from hoicli.tables.values import Showing
 from hoicli.tables.writers import written
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
-"""What `--format` takes; auto is a table on a terminal and JSONL into a pipe or a file."""
+"""What `--format` takes."""
 
 
-def chosen_format(name: str, output: str) -> str:
-    """The format in force; raises `UsageError` for an unknown one."""
+ENDINGS = {".tex": "latex", ".md": "md", ".html": "html", ".htm": "html", ".csv": "csv", ".jsonl": "jsonl"}
+"""The notation of a file by its ending, without .gz."""
+
+
+def chosen_format(name: str, output: str, *, piped: str = "jsonl") -> str:
+    """The notation in force: the one that is named, else that of the output's ending, else a table on a terminal and
+    `piped` elsewhere. Raises `UsageError` for an unknown one."""
     if name not in FORMATS:
         raise UsageError(f"{arg('format', name)}: choose from {', '.join(FORMATS)}")
-    if name == "auto":
-        return "table" if output == "-" and sys.stdout.isatty() else "jsonl"
-    return name
+    if name != "auto":
+        return name
+    if output == "-":
+        return "table" if sys.stdout.isatty() else piped
+    path = output.removesuffix(".gz")
+    return next((notation for ending, notation in ENDINGS.items() if path.endswith(ending)), piped)
 
 
 def render(rows: Iterable[Row], output_format: str) -> bytes:

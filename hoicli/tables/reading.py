@@ -40,7 +40,7 @@ def sound_row(line: Line) -> PlacedRow:
 
 
 def read_rows(
-    paths: Sequence[str],
+    stream: Stream,
     policy: ErrorPolicy,
     *,
     metrics: Collection[str],
@@ -53,12 +53,12 @@ def read_rows(
     Where there are several files, a row without tags has the name of its file for its model. Raises `DataError` for a
     line that is no result row, or leaves it to the policy; and where no row is left, which says what the rows have.
     """
-    named = models(paths)
+    named = models(stream.paths)
     rows: list[Row] = []
     asked = [("metric", metrics)] if metrics else []
     asked += where.items()
     met: list[dict[str, None]] = [{} for _ in asked]
-    for line in chain(before, Stream(paths, "rows") if paths else ()):
+    for line in chain(before, stream):
         try:
             row = sound_row(line)
         except DataError as error:
@@ -73,11 +73,11 @@ def read_rows(
             rows.append(row)
     policy.report()
     if not rows:
-        place = ", ".join("<stdin>" if path == "-" else path for path in paths)
         why = [_why_none(key, wanted, list(values)) for (key, wanted), values in zip(asked, met, strict=True) if values]
         told = "; ".join(filter(None, why)) or "each has rows, all together none"
         raise DataError(
-            f"no rows of {arg('metric')} and {arg('where')} in it: {told}" if any(met) else "no rows in it", place=place
+            f"no rows of {arg('metric')} and {arg('where')} in it: {told}" if any(met) else "no rows in it",
+            place=stream.name,
         )
     return rows
 

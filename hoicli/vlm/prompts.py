@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
@@ -20,9 +20,8 @@ from hoicli.converters.vlm.frames import Frame
 from hoicli.converters.vlm.prompts import coords_of, reply_format
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
-from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import Record, dump
+from hoicli.records.parsing import Record
 from hoicli.vlm.bank import FEWEST, PADDING, Bank, Question, read_bank
 from hoicli.vlm.letters import shown
 from hoicli.vocabulary.datasets import load
@@ -105,33 +104,30 @@ def prompt_of(
     return line
 
 
-def write_prompts(
+def question_prompts(
     paths: Sequence[str],
     frame: Frame,
     image_list: str | None,
     policy: ErrorPolicy,
-    output: str,
     *,
     setting: str | None,
     response_format: bool,
-) -> None:
-    """Write a line for every question of the files. image_list: ground truth that has the images'
-    sizes."""
+) -> Iterator[Record]:
+    """A line for every question of the files. image_list: ground truth that has the images' sizes."""
     banks = [read_bank(path, policy, setting=setting) for path in paths]
     sizes: Mapping[str, tuple[float, float]] = {}
     if image_list is not None:
         sizes = read_image_list(image_list, Context(load("hico"), policy, note)).sizes
     written = 0
-    with open_output(output) as write:
-        for bank in banks:
-            for question in bank.questions:
-                size, place = sizes.get(question.image_id), f"{bank.name}: {question.file_name}"
-                try:
-                    line = prompt_of(bank, question, frame, size, response_format=response_format)
-                except DataError as error:
-                    policy.handle(DataError(error.problem, place=place, field=error.field))
-                    continue
-                write(dump(line))
-                written += 1
+    for bank in banks:
+        for question in bank.questions:
+            size, place = sizes.get(question.image_id), f"{bank.name}: {question.file_name}"
+            try:
+                line = prompt_of(bank, question, frame, size, response_format=response_format)
+            except DataError as error:
+                policy.handle(DataError(error.problem, place=place, field=error.field))
+                continue
+            yield line
+            written += 1
     policy.report()
     note(f"{written:,} questions ({', '.join(dict.fromkeys(f'{bank.dataset}, {bank.setting}' for bank in banks))})")

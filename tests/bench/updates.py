@@ -19,7 +19,7 @@ OF_BOXES, OF_TRIPLETS = ("boxes", "labels"), ("subject", "object", "verb", "scor
 
 def save(dump: Path, target: Path) -> None:
     """The arrays that a detector had before it wrote the dump: numbers of the vocabulary, single precision."""
-    found = hoicli.read(dump)
+    found = list(hoicli.convert(dump))
     evaluator = hoicli.Evaluator([{**record, "hois": []} for record in found], "hico")
     for record in found:
         hois = record["hois"]
@@ -56,7 +56,7 @@ def microseconds(truth: Path, source: Path) -> float:
 
 def main(truth: str, source: str) -> None:
     """Every image updated, then computed."""
-    evaluator = hoicli.Evaluator(truth, protocols=["hico"])
+    evaluator = hoicli.Evaluator(truth, protocol=["hico"])
     for image_id, arrays in images(Path(source)):
         evaluator.update(image_id, **arrays)
     print(evaluator.compute())

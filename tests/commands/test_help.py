@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from hoicli.cli import COMMANDS, app
-from hoicli.commands.manual import EXIT_CODES, wrapped
+from hoicli.commands.shell import EXIT_CODES, wrapped
 from tests.support.project import ROOT, Hoicli
 from tests.support.shell import FIXTURES, Ran, furnish, sh
 

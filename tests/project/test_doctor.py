@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from hoicli import __version__, doctor
-from hoicli.doctor import CHECKSUMS, DATA, DEPENDENCIES, EXTRAS, MISSING, OK, PROBLEM, SELF_TEST, Examined
+from hoicli import __version__
+from hoicli.commands import doctor
+from hoicli.commands.doctor import CHECKSUMS, DATA, DEPENDENCIES, EXTRAS, MISSING, OK, PROBLEM, SELF_TEST, Examined
 from tests.support.project import ROOT
 
 MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL.Image"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import partial
 from hashlib import sha256
 from itertools import islice, pairwise
 from operator import index
@@ -12,22 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.api.calling import (
-    VIEW_TAGS,
-    Names,
-    Thresholds,
-    called,
-    checked_tags,
-    in_python,
-    names_of,
-    placed,
-    policy_of,
-    typed_call,
-    views_of,
-)
-from hoicli.api.evaluation import Evaluations
-from hoicli.api.inputs import Given, Inputs, Path
-from hoicli.api.results import Result
+from hoicli.commands.command import typed
+from hoicli.commands.eval import rows_of
+from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
+from hoicli.commands.options import Given, Names, Numbers, Path, Tags
+from hoicli.commands.results import Result
+from hoicli.commands.values import names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
 from hoicli.evaluation.coverage import Coverage, Inverted, served, without_class
 from hoicli.evaluation.filters import Filters
@@ -39,7 +30,7 @@ from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import adjusted
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
-from hoicli.io.messages import note
+from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
 from hoicli.records.detections import TRIPLET_COLUMNS, Detections, detections, scenes_of_detections
 from hoicli.records.foreign import as_array
@@ -68,7 +59,7 @@ _COUNTS = tuple(dict.fromkeys(_RUNS.values()))
 class Evaluator:
     """Evaluates predictions that come image by image, as arrays: in a training loop, or from several processes.
 
-        evaluator = hoicli.Evaluator("gt.jsonl", protocols=["hico", "hico-ko"])
+        evaluator = hoicli.Evaluator("gt.jsonl", protocol=["hico", "hico-ko"])
         for image_id, output in ...:
             evaluator.update(image_id, boxes=..., labels=..., subject=..., object=..., verb=..., score=...)
         evaluator.compute().to_dict()
@@ -83,59 +74,59 @@ class Evaluator:
     _chosen: list[Protocol]
     _views: Views
 
-    @typed_call
+    @typed
     def __init__(
         self,
         gt: Given | Evaluator,
-        protocols: Names = None,
+        protocol: Names = None,
         *,
-        dataset: str | None = None,
+        dataset: Path | None = None,
         count_images: str | None = None,
         grid: str | None = None,
-        iou: Thresholds = None,
-        slices: Names = None,
+        iou: Numbers = None,
+        slice: Names = None,
         top_k: int | None = None,
         nms: float | None = None,
         nms_alpha: float = 1.0,
         nms_beta: float = 0.5,
         allow_uncounted: bool = False,
-        source_format: str | None = None,
+        from_: str | None = None,
         image_list: Path | None = None,
         on_error: str = "stop",
     ) -> None:
         """gt: the ground truth, as in `hoicli.evaluate`, read here and once; or another Evaluator, to share what it has
-        read, and its protocols and filters where none are given. protocols and the other options: as in
+        read, and its protocols and filters where none are given. protocol and the other options: as in
         `hoicli.evaluate`; on_error is about lines of `gt`.
 
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
         """
-        with called() as notes:
-            given: Any = gt
-            shared = gt if isinstance(gt, Evaluator) else None
-            if shared is not None and protocols is None and dataset is None:
+        names, own = names_of(protocol), text_of(dataset)
+        shared = gt if isinstance(gt, Evaluator) else None
+        with kept_notes() as notes:
+            if shared is not None and not names and own is None:
                 chosen, self._vocabulary = shared._chosen, shared._vocabulary
             else:
-                chosen = chosen_protocols(names_of(protocols), dataset)
-                self._vocabulary = load(dataset or chosen[0].dataset)
+                chosen = chosen_protocols(names, own)
+                self._vocabulary = load(own or chosen[0].dataset)
             self._filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
             if shared is not None:
                 self._truth = shared._of(self._vocabulary)
                 self._filters = shared._filters if self._filters == Filters() else self._filters
                 notes += shared._truth_notes
             else:
-                policy = policy_of(on_error)
-                inputs = Inputs.of(self._vocabulary, dataset, on_error, source_format, image_list)
-                lines = inputs.stream(given, "gt", "ground truth")
-                self._truth = read_truth(lines, self._vocabulary, policy, allow_uncounted=allow_uncounted)
+                policy, known = policy_of(on_error), self._vocabulary
+                inputs = Inputs(own, policy, known.path or known.name, from_, image_list)
+                given: Any = gt
+                lines = inputs.truth(given)
+                self._truth = read_truth(lines, known, policy, allow_uncounted=allow_uncounted)
                 policy.report()
             self._truth_notes: list[str] = list(notes)
             chosen = adjusted(chosen, images=count_images, grid=grid)
-            named = explicit(names_of(protocols))
-            self._chosen = served(self._truth, chosen, named)
-            self._views = views_of(iou, slices, self._vocabulary)
+            self._chosen = served(self._truth, chosen, explicit(names))
+            self._views = views_of(iou, slice, self._vocabulary)
             if shared is not None and self._views == ALONE:
                 self._views = shared._views
-            self._protocols = self._views.of(self._chosen, named)
+            self._protocols = self._views.of(self._chosen, explicit(names))
         self._notes = notes
         self._known = ImageRegister(self._truth.position)
         self._images: dict[str, Detections] = {}
@@ -176,7 +167,7 @@ class Evaluator:
                 raise DataError("this image was updated already; update each once, and reset() before the next epoch")
             self._repeated |= {name} if repeated else set()
         except DataError as error:
-            raise placed(error, f"update({short(image_id)})") from None
+            raise error.at(f"update({short(image_id)})") from None
 
     def _check_known(self, name: str) -> None:
         """Raises `DataError` for an image that is not in the ground truth."""
@@ -184,7 +175,7 @@ class Evaluator:
             advice = self._known.meant(name) or "give the ground truth of its set"
             raise DataError(f"{name!r} is not in the ground truth; {advice}", code=UNKNOWN_IMAGE)
 
-    @typed_call
+    @typed
     def compute(
         self,
         *,
@@ -193,7 +184,7 @@ class Evaluator:
         per_class: bool = False,
         bootstrap: int | None = None,
         seed: int = 0,
-        tags: Mapping[str, str] | None = None,
+        tag: Tags = None,
     ) -> Result:
         """The results of all images so far, with the rows, percent and signatures of `hoicli eval`; ground truth of
         images without predictions is missed. The options are those of `hoicli.evaluate`. Further updates may follow.
@@ -201,14 +192,14 @@ class Evaluator:
         Warns with `HoicliWarning` if most predictions have no class (the signature says so, too) or the boxes do not
         fit. Raises `DataError` if no image was updated, and `UsageError` for a bad option.
         """
-        with called() as notes:
+        if split:
+            self._vocabulary.split(split)
+        tags = tags_of(tag, *tags_of_views("0.5", "people"))
+        resampling = Resampling.asked(bootstrap, seed)
+        if not self._images:
+            raise DataError("no image was updated", place="compute()")
+        with kept_notes() as notes:
             notes += self._notes
-            if split:
-                self._vocabulary.split(split)
-            own_tags = checked_tags(tags, *VIEW_TAGS)
-            resampling = Resampling.asked(bootstrap, seed)
-            if not self._images:
-                raise DataError("no image was updated", place="compute()")
             tally, coverage = Tally(self._protocols, len(self._vocabulary.interactions)), Coverage()
             images = iter(self._images.values())
             while chunk := list(islice(images, BATCH)):
@@ -228,11 +219,11 @@ class Evaluator:
             if self._repeated:
                 note(f"{len(self._repeated):,} images came again with the same predictions, and count once")
             for doubt in filter(None, doubts):
-                warnings.warn(f"compute(): {in_python(doubt.removeprefix('compute(): '))}", HoicliWarning, stacklevel=3)
+                warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=3)
             one = (tally, self._vocabulary, self._filters.signature())
-            return Evaluations([one], split, ignore_no_interaction, resampling, own_tags, self._views).result(
-                notes, per_class=per_class
-            )
+            rows = partial(rows_of, [one], split, ignore_no_interaction, resampling, tags, self._views.of_classes)
+            made = rows(per_class=per_class)
+        return Result(made, notes, lambda: [row for row in rows(per_class=True) if "verb" in row])
 
     def reset(self) -> None:
         """Forget all images; the ground truth stays."""
@@ -290,11 +281,11 @@ class Evaluator:
 
     @classmethod
     def from_state(
-        cls, state: Mapping[str, Any], gt: Given | Evaluator, protocols: Names = None, **options: Any
+        cls, state: Mapping[str, Any], gt: Given | Evaluator, protocol: Names = None, **options: Any
     ) -> Evaluator:
-        """An Evaluator with the images of a `state()`, which has predictions alone. gt, protocols, options: as in
+        """An Evaluator with the images of a `state()`, which has predictions alone. gt, protocol, options: as in
         `Evaluator(...)`. Raises as `merge`."""
-        return cls(gt, protocols, **options).merge(state)
+        return cls(gt, protocol, **options).merge(state)
 
     def _of(self, vocabulary: Vocabulary) -> GroundTruth:
         """The ground truth. Raises `UsageError` if its dataset is another."""
@@ -337,7 +328,7 @@ class Evaluator:
             try:
                 yield detections(image_id, given, self._vocabulary)
             except DataError as error:
-                raise placed(error, f"state: image {short(image_id)}") from None
+                raise error.at(f"state: image {short(image_id)}") from None
 
     def __repr__(self) -> str:
         names = ", ".join(protocol.name for protocol in self._protocols)

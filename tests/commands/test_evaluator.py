@@ -46,10 +46,10 @@ def printed(hoicli: Hoicli, *arguments: object) -> tuple[list[Record], list[str]
     ("options", "computed", "command"),
     [
         ({}, {}, ()),
-        ({"protocols": "hico,qpic"}, {"per_class": True}, ("--protocol", "hico,qpic", "--per-class")),
-        ({"protocols": ["hico"], "top_k": 3, "nms": 0.5}, {"split": "rf-uc", "tags": {"epoch": "3"}},
+        ({"protocol": "hico,qpic"}, {"per_class": True}, ("--protocol", "hico,qpic", "--per-class")),
+        ({"protocol": ["hico"], "top_k": 3, "nms": 0.5}, {"split": "rf-uc", "tag": {"epoch": "3"}},
          ("--protocol", "hico", "--top-k", 3, "--nms", 0.5, "--split", "rf-uc", "--tag", "epoch=3")),
-        ({"protocols": "diag", "count_images": "boxes"}, {"ignore_no_interaction": True, "bootstrap": 20, "seed": 1},
+        ({"protocol": "diag", "count_images": "boxes"}, {"ignore_no_interaction": True, "bootstrap": 20, "seed": 1},
          ("--protocol", "diag", "--count-images", "boxes", "--ignore-no-interaction", "--bootstrap", 20, "--seed", 1)),
     ],
 )  # fmt: skip
@@ -62,7 +62,7 @@ def test_rows_and_notes_are_the_command_s(
 
 
 def test_a_call_says_nothing_on_its_own(capfd: pytest.CaptureFixture[str]) -> None:
-    result = filled(FOUND, protocols="hico").compute()
+    result = filled(FOUND, protocol="hico").compute()
     assert capfd.readouterr() == ("", "")
     assert result.notes == ["1 of 8 ground-truth images have no predictions: their triplets are missed"]
     assert str(result).splitlines()[2].split()[:2] == ["hico", "1.94"]
@@ -218,7 +218,7 @@ def strange(count: int, verb: str = "adjust") -> list[Record]:
 
 def test_a_network_that_has_learnt_nothing_ends_no_job() -> None:
     """Where the command refuses a number there is a warning, and the signature says it."""
-    evaluator = filled(strange(8), protocols="hico")
+    evaluator = filled(strange(8), protocol="hico")
     with pytest.warns(HoicliWarning) as caught:
         rows = evaluator.compute().rows
     said = [str(warning.message) for warning in caught]

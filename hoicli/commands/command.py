@@ -1,0 +1,284 @@
+"""A command is one function with two doors: the shell's (`shell.py`), and Python's, which is here.
+
+    @command(
+        reads="predictions with --gt, or match records",
+        writes="result rows",
+        examples=[("hoicli eval --gt gt.jsonl preds.jsonl", "every protocol side by side")],
+        see=["match", "diagnose"],
+    )
+    def evaluate(gt: Truth = None, predictions: Predictions = None, *, seed: Seed = 0) -> Result: ...
+
+Both doors take the same parameters with the same defaults, check them by the same marks, and name them in messages as
+the caller wrote them (`errors.arg`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property, wraps
+from numbers import Integral, Real
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
+
+from hoicli.commands.checks import Marked, check
+from hoicli.commands.options import Argument, Names, Numbers, Option, Path, Piped
+from hoicli.commands.results import Notes, Records, Result
+from hoicli.errors import IN_PYTHON, UsageError
+from hoicli.io.claims import watched
+from hoicli.io.messages import kept_notes
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+DECLARED: dict[str, Command] = {}
+"""The commands, by the module each is declared in."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a command: its name, the type that Python takes, its default, and what the shell shows."""
+
+    name: str
+    kind: Any
+    default: Any
+    option: Option
+    text: str
+
+    def marked(self, called: str) -> Marked:
+        """What is checked of its value. called: its name in messages."""
+        argument, piped = isinstance(self.option, Argument), isinstance(self.option, Piped)
+        return Marked(self.name, called, self.option.check, argument=argument, piped=piped)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A function and the facts of its page.
+
+    reads, writes: which records (or files) come in and go out. examples: (command line, what it does), the most common
+    first; each runs in the folder of the one before, so they may be a session. see: related commands. exits: exit codes
+    with a meaning of their own. piped: the notation of rows where --format does not choose and no terminal reads.
+    plot: the help of --plot, "" for a command without. drawable: raises `UsageError` for values that make no figure.
+    """
+
+    function: Callable[..., Any]
+    reads: str
+    writes: str
+    examples: Sequence[tuple[str, str]]
+    see: Sequence[str]
+    exits: Mapping[int, str]
+    piped: str
+    plot: str
+    drawable: Callable[[Mapping[str, Any]], None]
+
+    @cached_property
+    def parameters(self) -> list[Parameter]:
+        """What the function takes, in its order."""
+        return parameters_of(self.function)
+
+    @cached_property
+    def about(self) -> str:
+        """The docstring without the texts of arguments."""
+        return _described(self.function)[0]
+
+    @property
+    def listed(self) -> bool:
+        """Whether it returns rows, first of all: --format says how these are written."""
+        return str(self.function.__annotations__["return"]).startswith("Result")
+
+
+def command(
+    *,
+    reads: str,
+    writes: str,
+    examples: Sequence[tuple[str, str]],
+    see: Sequence[str],
+    exits: Mapping[int, str] | None = None,
+    piped: str = "jsonl",
+    plot: str = "",
+    drawable: Callable[[Mapping[str, Any]], None] = lambda _: None,
+) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+    """Declares the function as the command of its module, and returns it as Python calls it; see `Command`."""
+
+    def declare(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+        declared = Command(function, reads, writes, examples, see, exits or {}, piped, plot, drawable)
+        DECLARED[function.__module__] = declared
+        return from_python(function)
+
+    return declare
+
+
+def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
+    """The parameters of a function with their options; what an annotation does not say is in its docstring."""
+    hints, texts = get_type_hints(function, include_extras=True), _described(function)[1]
+    found = []
+    for name, one in inspect.signature(function).parameters.items():
+        kind, option = hints.get(name), Option()
+        if hasattr(kind, "__metadata__"):
+            kind, option = get_args(kind)[0], next(data for data in kind.__metadata__ if isinstance(data, Option))
+        found.append(Parameter(name, kind, one.default, option, option.text or texts.get(name, "")))
+    return found
+
+
+_ARGUMENTS = re.compile(r"\n*^Arguments:\n((?:(?:    .*)?(?:\n|\Z))+)", re.MULTILINE)
+_TEXT = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+def _described(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """(docstring without its section "Arguments:", the text of each argument in it)."""
+    doc = inspect.getdoc(function) or ""
+    section = _ARGUMENTS.search(doc)
+    if section is None:
+        return doc, {}
+    texts = {name: " ".join(text.split()) for name, text in _TEXT.findall(section[1])}
+    return f"{doc[: section.start()]}\n\n{doc[section.end() :]}".strip(), texts
+
+
+# Python's door
+
+
+@contextmanager
+def called(notes: list[str] | None = None) -> Iterator[list[str]]:
+    """A call from Python: in the block notes are kept, and messages name arguments."""
+    token = IN_PYTHON.set(True)
+    try:
+        with kept_notes() as kept:
+            try:
+                yield kept if notes is None else notes
+            finally:
+                if notes is not None:
+                    notes += kept
+    finally:
+        IN_PYTHON.reset(token)
+
+
+def from_python(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """The function for callers from Python, who get its notes with the result. Its arguments are checked: raises
+    `UsageError` for one that does not exist, that is missing, or that has another type than declared. NumPy's numbers
+    are taken as Python's."""
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        with called() as notes, watched():
+            values = bound(function, args, kwargs)
+            result: Any = function(**values)  # type: ignore[call-arg]
+            output = values.get("output")
+            if isinstance(result, Result):
+                result.notes[:0] = [*notes, *result.above]
+            elif isinstance(result, Records) and output not in (None, "-"):
+                result.write(os.fspath(output))
+            if isinstance(result, Notes):
+                result += notes
+            if isinstance(result, Records):
+                result.notes += notes
+                result.lines = _from_python(result.lines, result.notes)
+            returned: Returned = result
+            return returned
+
+    return call
+
+
+def typed(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """A function that is for Python alone, whose arguments are checked as those of commands."""
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        with called(), watched():
+            return function(**bound(function, args, kwargs))  # type: ignore[call-arg]
+
+    return call
+
+
+def _from_python(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
+    """Lines of records; each is made as in a call, since the work is done when it is asked for."""
+    while True:
+        with called(notes):
+            try:
+                line = next(lines)
+            except StopIteration:
+                return
+        yield line
+
+
+def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of every parameter; raises as `from_python`."""
+    signature, shown = inspect.signature(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
+    names = [name for name in signature.parameters if name not in ("self", "cls")]
+    for name in kwargs.keys() - signature.parameters.keys():
+        near = get_close_matches(name, names, n=1) or [known for known in names if known.rstrip("_") == name]
+        meant = f"did you mean {near[0]!r}?" if near else f"the arguments are {', '.join(names)}"
+        raise UsageError(f"{shown}: no argument {name!r}; {meant}")
+    try:
+        arguments = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise UsageError(f"{shown}: {error}; help({shown}) has them all") from None
+    parameters = parameters_of(function)
+    for one in parameters:
+        if one.name in arguments.arguments and _checked(one.kind):
+            arguments.arguments[one.name] = value = _plain(arguments.arguments[one.name])
+            if not _is_a(value, one.kind):
+                raise UsageError(f"{one.name}={_shown(value)}: give {_words(one.kind)}")
+    arguments.apply_defaults()
+    check([one.marked(one.name) for one in parameters], arguments.arguments)
+    return dict(arguments.arguments)
+
+
+_WORDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+    type(None): "None",
+    os.PathLike[str]: "a path",
+}
+
+
+def _members(kind: Any) -> list[Any]:
+    """The types of a union, or the type itself."""
+    return list(get_args(kind)) if str(get_origin(kind)) in ("typing.Union", "<class 'types.UnionType'>") else [kind]
+
+
+def _checked(kind: Any) -> bool:
+    """Whether the type of an argument is checked here; what is read as a stream is checked by its reader."""
+    return kind in (Names, Numbers) or set(_members(kind)) <= _WORDS.keys()
+
+
+def _is_a(value: object, kind: Any) -> bool:
+    """Whether a value is of a declared type; a flag is no number."""
+    if kind in (Names, Numbers) and isinstance(value, list | tuple):
+        return all(_is_a(item, str if kind == Names else float | str) for item in value)
+    of = {int: Integral, float: Real, os.PathLike[str]: os.PathLike}
+    members = [each for each in _members(kind) if each in _WORDS]
+    simple = tuple(of.get(each, each) for each in members)
+    return isinstance(value, simple) and (bool in members or not isinstance(value, bool))
+
+
+def _words(kind: Any) -> str:
+    """A type in words, for messages."""
+    if kind in (Names, Numbers):
+        return "a name, or a list of names" if kind == Names else "a number, or a list of numbers"
+    if kind == Path or kind == Path | None:
+        return "a path" if kind == Path else "a path or None"
+    return " or ".join(_WORDS[each] for each in _members(kind))
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers, and lists and arrays of them, as Python's: a float32 as the decimal that it prints as, since
+    signatures have that."""
+    if isinstance(value, list | tuple) and len(value) < 1000:
+        return [_plain(item) for item in value]
+    if not hasattr(value, "dtype") or not hasattr(value, "tolist") or not hasattr(value, "ndim"):
+        return value
+    if value.ndim:
+        return [_plain(item) for item in value]
+    return float(str(value)) if getattr(value.dtype, "kind", "") == "f" else value.tolist()
+
+
+def _shown(value: object) -> str:
+    """An argument as it was given, its beginning if it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

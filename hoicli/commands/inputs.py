@@ -1,0 +1,261 @@
+"""What a call is given as a stream: paths, from both doors; records, or arrays by image, from Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from hoicli.commands.options import Given, Names, Numbers, Path, Streams
+from hoicli.commands.values import names_of, text_of, texts_of
+from hoicli.converters.opening import Opening
+from hoicli.errors import IN_PYTHON, DataError, UsageError, arg
+from hoicli.evaluation.predictions import Predictions
+from hoicli.io.spool import temporary_folder
+from hoicli.io.streams import Item, Line, Stream
+from hoicli.records.detections import detections
+from hoicli.records.foreign import plain
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import non_finite
+from hoicli.vocabulary.datasets import load
+
+if TYPE_CHECKING:
+    from hoicli.evaluation.views import Views
+    from hoicli.vocabulary.labels import Vocabulary
+
+
+class HeldStream(Stream):
+    """Records in memory as a stream of lines."""
+
+    def __init__(self, items: Iterable[Item], name: str, label: str) -> None:
+        Stream.__init__(self, [name], label, lambda _: [])
+        self._items = list(items)
+
+    def _read(self) -> Iterator[Line]:
+        return iter(self._items)
+
+
+class _HeldPredictions(HeldStream, Predictions):
+    """Predictions or match records in memory."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """How the parameters of a call become streams.
+
+    dataset: the value of --dataset. policy: what is done about a bad item of a file that is not JSONL. within: the
+    dataset that the command works in; None for a command that takes the records of any. from_, image_list: how such
+    files are read.
+    """
+
+    dataset: Path | None = None
+    policy: ErrorPolicy | None = None
+    within: str | None = None
+    from_: str | None = None
+    image_list: Path | None = None
+
+    @cached_property
+    def opening(self) -> Opening:
+        """What paths are read as."""
+        return Opening(
+            dataset=text_of(self.dataset) or self.within or "hico",
+            said=self.dataset is not None,
+            fixed=self.within is not None,
+            source_format=self.from_,
+            image_list=text_of(self.image_list),
+            skip=self.policy is not None and self.policy.skip,
+        )
+
+    def truth(self, given: Given, label: str = "ground truth", *, name: str = "gt") -> Stream:
+        """A stream of ground truth, or of other records that are no predictions. label: what the records are; name: of
+        the parameter. Raises `UsageError` for what is none of `Given`, `DataError` for bad arrays."""
+        paths = paths_of(given, name)
+        if paths is None:
+            return HeldStream(held(given, name, self._vocabulary, scored=False), name, label)
+        from hoicli.converters.store import located
+
+        return Stream([located(path) for path in paths], label, self.opening.truth)
+
+    def records(self, given: Given | None, label: str, what: str, *, name: str, scored: bool | None = None) -> Stream:
+        """A stream of records of any kind, or with scores; it may be empty. Stdin without one. what: how the user calls
+        them."""
+        if (paths := piped_paths(given, what, name)) is not None:
+            return Stream(paths, label, self.opening.predictions if scored else self.opening)
+        return HeldStream(held(given, name, self._vocabulary, scored=scored), name, label)
+
+    def predictions(self, given: Given | None, *, name: str = "predictions") -> Predictions:
+        """As `records`, of predictions or match records of one model."""
+        if (paths := piped_paths(given, "PREDS", name)) is not None:
+            return Predictions(paths, self.opening.predictions)
+        return _HeldPredictions(held(given, name, self._vocabulary, scored=True), name, "predictions")
+
+    def models(
+        self, given: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions", runs: bool = False
+    ) -> list[Predictions]:
+        """The streams of several models, one for each path, called as `names` says or after their files. runs: streams
+        of one name are runs of one model. Raises `UsageError` if names and streams do not fit."""
+        streams: list[Any] = streams_of(given, what, name)
+        paths = [text_of(one) if isinstance(one, str | os.PathLike) else None for one in streams]
+        called = names_of(names)
+        letters = [path or chr(ord("a") + at) for at, path in enumerate(paths)]
+        found = Predictions.named(letters, called, self.opening.predictions, runs=runs)
+        for at, (model, path) in enumerate(zip(found, paths, strict=True)):
+            if path is None:
+                place = name if len(found) == 1 else f"{name}[{at}]"
+                items = held(streams[at], place, self._vocabulary, scored=True)
+                found[at] = _HeldPredictions(items, place, "predictions").of_model(model.model, tagged=model.tagged)
+        return found
+
+    @property
+    def _vocabulary(self) -> Vocabulary:
+        return load(self.opening.dataset)
+
+
+def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
+    """What --on-error asks for."""
+    return ErrorPolicy(skip=on_error == "skip", unit=unit)
+
+
+def required(gt: Given | None, command: str) -> Given:
+    """The ground truth of a command that needs it. Raises `UsageError` if none is given."""
+    if gt is None:
+        raise UsageError(f"{command}: give the ground truth with {arg('gt', like='FILE')}")
+    return gt
+
+
+def views_of(iou: Numbers, slices: Names, vocabulary: Vocabulary) -> Views:
+    """What --iou and --slice ask for. Raises `UsageError` for a threshold or a slice that there is not."""
+    from hoicli.evaluation.views import ALONE, Views
+
+    asked = texts_of(iou), names_of(slices)
+    return Views.parse(*asked, vocabulary) if any(asked) else ALONE
+
+
+def tags_of_views(iou: Numbers, slices: Names) -> list[str]:
+    """The tags that rows get of --iou and --slice."""
+    return [*(["iou"] if texts_of(iou) else []), *(["slice", "part"] if slices else [])]
+
+
+def lines(given: Given | None, name: str, label: str, what: str) -> Stream:
+    """The lines of files, or records as lines, that are about no image; stdin without them."""
+    if (paths := piped_paths(given, what, name)) is not None:
+        return Stream(paths, label)
+    return HeldStream(held(given, name, None), name, label)
+
+
+def streams_of(given: Streams | None, what: str, name: str) -> list[Any]:
+    """The streams of several models: of a list of paths, of lists of records or of arrays by image, each; anything else
+    is one stream."""
+    if isinstance(given, list | tuple) and given and all(map(_is_stream, given)):
+        return [_paths(one)[0] if isinstance(one, str | os.PathLike) else one for one in given]
+    paths = piped_paths(given, what, name)  # type: ignore[arg-type]
+    return [given] if paths is None else paths
+
+
+def _is_stream(one: Any) -> bool:
+    """Whether an item of a list is a stream by itself, and not a record."""
+    if isinstance(one, Mapping):
+        return all(isinstance(value, Mapping) for value in one.values())
+    return isinstance(one, str | os.PathLike | list | tuple)
+
+
+def piped_paths(given: Given | None, what: str, name: str) -> list[str] | None:
+    """The paths, stdin without any, None for records in memory. what: how the shell's user calls them. Raises
+    `UsageError` if stdin is a terminal, which would seem to hang, and for nothing at all from Python."""
+    if given is not None:
+        return paths_of(given, name)
+    if IN_PYTHON.get():
+        raise UsageError(f"{name}: give a path, records (dicts), or arrays by image id")
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError(f"give {what}, or pipe them in (- reads the terminal)")
+    return ["-"]
+
+
+def paths_of(given: Any, name: str) -> list[str] | None:
+    """The paths, if these are paths. Raises `UsageError` for what is none of `Given`."""
+    if isinstance(given, str | os.PathLike):
+        return _paths(given)
+    if not isinstance(given, Iterable):
+        kind = type(given).__name__
+        raise UsageError(f"{name}: is {kind}; give a path, records (dicts), or arrays by image id")
+    if isinstance(given, Sequence) and given and all(isinstance(path, str | os.PathLike) for path in given):
+        return [path for one in given for path in _paths(one)]
+    return None
+
+
+def _paths(path: Path) -> list[str]:
+    text = os.fspath(path)
+    return [os.path.join(".", text) if text == "-" and IN_PYTHON.get() else text]
+
+
+@contextmanager
+def as_files(given: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[str]]:
+    """The paths; of records in memory that of a temporary file, which messages call as the parameter."""
+    if (paths := paths_of(given, name)) is not None:
+        yield paths
+        return
+    with tempfile.TemporaryDirectory(prefix="hoicli-", dir=temporary_folder()) as folder:
+        inside = os.path.join(folder, "")
+        with open(f"{inside}{name}", "wb") as file:
+            file.writelines(item.data + b"\n" for item in held(given, name, vocabulary))
+        try:
+            yield [f"{inside}{name}"]
+        except DataError as error:
+            place = error.place.replace(inside, "")
+            raise DataError(error.problem, place=place, field=error.field, code=error.code) from None
+
+
+def held(given: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool | None = None) -> Iterator[Item]:
+    """Records, or the arrays of images, as lines. scored: whether arrays are of predictions; None: whether they have
+    scores. Raises `DataError` for what is neither, and for bad arrays."""
+    if isinstance(given, Mapping):
+        for image_id, arrays in given.items():
+            place = f"{name}[{image_id!r}]"
+            if vocabulary is None:
+                raise UsageError(f"{place}: give records (dicts) in a list, or a path; this takes no arrays")
+            if not isinstance(arrays, Mapping):
+                problem = f"{type(arrays).__name__}, not a dict of arrays (boxes, labels, ...); give records as a list"
+                raise DataError(problem, place=place)
+            predicted = "score" in arrays if scored is None else scored
+            try:
+                found = detections(str(image_id), arrays, vocabulary, scored=predicted)
+            except DataError as error:
+                raise error.at(place) from None
+            yield Item(name, 1, _data(found.record(vocabulary, scored=predicted), place), repr(image_id))
+        return
+    for index, record in enumerate(given):
+        place = f"{name}[{index}]"
+        if not isinstance(record, Mapping):
+            problem = f"{type(record).__name__}, not a dict; give a list of dicts, each as a line of JSONL has it"
+            raise DataError(problem, place=place)
+        yield Item(name, 1, _data(record, place), str(index))
+
+
+def _data(record: Mapping[str, Any], place: str) -> bytes:
+    """A record as JSON. Raises `DataError` at `place` for what JSON does not have."""
+    try:
+        data = orjson.dumps(record if type(record) is dict else dict(record), default=plain)
+    except TypeError as error:
+        raise DataError(f"cannot be written as JSON ({error}); give lists, numbers and text", place=place) from None
+    if b"null" in data:  # orjson's word for a NaN, too
+        for field, value in non_finite(_lists(record)):
+            raise DataError(
+                f"{value}: numbers must be finite; correct what wrote it, or drop the item", place=place, field=field
+            )
+    return data
+
+
+def _lists(value: Any) -> Any:
+    """A record with lists and numbers in place of arrays."""
+    if isinstance(value, Mapping):
+        return {key: _lists(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_lists(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float) else plain(value)

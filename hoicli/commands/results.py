@@ -1,0 +1,193 @@
+"""What a command's function returns, for both doors: rows, or records one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from hoicli.errors import UsageError, arg
+from hoicli.io.messages import kept_notes
+
+if TYPE_CHECKING:
+    import pandas
+
+    from hoicli.figures.styles import Look
+    from hoicli.records.parsing import Record
+    from hoicli.records.results import Row
+
+_PART_OF = ("verb", "object", "role", "image_id")
+"""Keys of rows about a class or an image."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The rows of a command, as it writes them with `--format jsonl`.
+
+    rows: one value each, in percent where `unit` is "%"; value None where there is nothing to average; `signature` says
+    what made it. notes: what the command would say on stderr, one line each. Printing a result shows the command's
+    table.
+    """
+
+    rows: list[Row]
+    notes: list[str] = field(default_factory=list)
+    classes: Callable[[], Sequence[Row]] | None = field(default=None, repr=False, compare=False)
+    """Computes the rows of classes where `rows` has none; None if they have to be asked for."""
+    drawn: Callable[[str, Look], None] | None = field(default=None, repr=False, compare=False)
+    """Draws the figure into a file."""
+    above: Sequence[str] = field(default=(), repr=False, compare=False)
+    """Sentences that stand above a table."""
+    blocks: Callable[[str], Iterable[Sequence[Row]]] | None = field(default=None, repr=False, compare=False)
+    """The rows of each table in a notation, where there are several, or other rows in a table than in JSONL."""
+    rendered: Callable[[str], bytes] | None = field(default=None, repr=False, compare=False)
+    """The rows in a notation, where that is no usual table of them."""
+    piped: str = field(default="", repr=False, compare=False)
+    """The notation where neither --format nor a terminal chooses, if not the command's."""
+    hint: str = field(default="", repr=False, compare=False)
+    """A note below a table."""
+    failed: str | None = field(default=None, repr=False, compare=False)
+    """Why the exit code is 1 although there are rows ("": the rows say it)."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For a pickle: with the rows of classes, in place of the predictions that they are made of."""
+        classes = None if self.classes is None else partial(list[Any], self.classes())
+        return type(self), (self.rows, self.notes, classes)
+
+    def to_dict(self, *, drop_none: bool = True) -> dict[str, float | None]:
+        """`{"hico/mAP/full": 31.2, ...}` for a tracker: PROTOCOL/METRIC/SUBSET of each value that is about no single
+        class or image; what else tells values apart comes behind it (an error type, an oracle, `iou:0.75`,
+        `objects:small`), and a model's name in front. Values that there are not (nothing to average) are left out,
+        since trackers refuse None; drop_none: False keeps them."""
+        found: dict[str, float | None] = {}
+        for row in self.rows:
+            if not any(key in row for key in _PART_OF) and not (drop_none and row["value"] is None):
+                found[_key(row)] = row["value"]
+        return found
+
+    @property
+    def per_class(self) -> list[Row]:
+        """The rows about single classes: AP and max_recall of an evaluation, counts and AP of a diagnosis. Raises
+        `UsageError` where the call has to ask for them (`per_class=True`)."""
+        found = [row for row in self.rows if "verb" in row]
+        if found:
+            return found
+        if self.classes is None:
+            raise UsageError("per_class: no rows of classes were made; call again with per_class=True")
+        with kept_notes():
+            return list(self.classes())
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The rows as a pandas data frame, a column for each key and each tag. Raises `UsageError` without pandas."""
+        try:
+            import pandas
+        except ImportError:
+            raise UsageError("to_frame needs pandas: pip install pandas") from None
+        from hoicli.records.results import tag_column
+
+        flat = []
+        for row in self.rows:
+            tags = {tag_column(key): value for key, value in row.get("tags", {}).items()}
+            flat.append({key: value for key, value in row.items() if key != "tags"} | tags)
+        return pandas.DataFrame(flat)
+
+    def plot(
+        self, path: str, *, width: float | None = None, font_size: float | None = None, style: str = "paper"
+    ) -> None:
+        """Draw the command's figure into a file (.png, .svg, .pdf); the options are those of `--plot`. Raises
+        `UsageError` where the command has no figure, and without matplotlib."""
+        if self.drawn is None:
+            raise UsageError("plot: this result has no figure")
+        from hoicli.io.destinations import check_figure
+
+        check_figure(path, "plot")
+        self.drawn(path, look_of(path, width, font_size, style))
+
+    def written(self, notation: str) -> bytes:
+        """The rows in a notation of `--format`."""
+        if self.rendered is not None:
+            return self.rendered(notation)
+        from hoicli.tables.notations import render, sentences
+
+        blocks = [self.rows] if self.blocks is None else self.blocks(notation)
+        return b"\n".join([*sentences(self.above, notation), *(render(block, notation) for block in blocks)])
+
+    def __str__(self) -> str:
+        return self.written("table").decode().rstrip("\n")
+
+    __repr__ = __str__
+
+
+class Records(Iterator["Record"]):
+    """Records one by one, made as they are asked for; `notes` has what the command would say on stderr, complete after
+    the last one. Raises `DataError` at a bad one, as the command does."""
+
+    def __init__(
+        self, lines: Iterable[Record | bytes], then: Callable[[], object] | None = None, *, piped: str = ""
+    ) -> None:
+        """lines: records, or lines of them as JSON. then: what is done after the last one. piped: the command, if what
+        reads its output has to know whether it is whole."""
+        self.notes: list[str] = []
+        self._piped = piped
+        self.lines = _followed(lines, then)
+        self._held: list[Record] = []
+
+    def __next__(self) -> Record:
+        import orjson
+
+        while not self._held:
+            found = next(self.lines)
+            self._held = [found] if isinstance(found, dict) else [*map(orjson.loads, found.splitlines())][::-1]
+        return self._held.pop()
+
+    def write(self, path: str) -> None:
+        """Write all of them to a file as JSONL, whole or not at all; - is stdout."""
+        from hoicli.io.outputs import open_output
+        from hoicli.records.parsing import dump, ending
+
+        with open_output(path) as write, ending(write, self._piped) if self._piped else nullcontext():
+            for record in self.lines:
+                write(record if isinstance(record, bytes) else dump(record))
+
+
+class Notes(list[str]):
+    """What a command that writes files itself would say on stderr, one line each."""
+
+
+def _followed(lines: Iterable[Any], then: Callable[[], object] | None) -> Iterator[Any]:
+    yield from lines
+    if then is not None:
+        then()
+
+
+def look_of(plot: str | None, width: float | None, font_size: float | None, style: str) -> Look:
+    """The look of a figure. Raises `UsageError` for an impossible one, and for options without a figure."""
+    from hoicli.figures.styles import NARROWEST, SHEETS
+
+    given = {"width": width is not None, "font_size": font_size is not None, "style": style != "paper"}
+    if plot is None and any(given.values()):
+        named = ", ".join(arg(name) for name, there in given.items() if there)
+        raise UsageError(f"{named}: name the figure with {arg('plot', like='FILE')}")
+    for name, value, least, most in (("width", width, 1, 50), ("font_size", font_size, 3, 72)):
+        if value is not None and not least <= value <= most:
+            raise UsageError(f"{arg(name, float(value))}: give a number from {least} to {most}")
+    if style not in SHEETS:
+        raise UsageError(f"{arg('style', style)}: choose {' or '.join(SHEETS)}")
+    look = SHEETS[style]
+    look = replace(look, width=width, font=font_size or look.font)
+    if look.width is not None and look.room(0.0) < NARROWEST:
+        needed = ceil(10 * NARROWEST * look.scale) / 10
+        problem = f"print of {look.font:g} points needs at least {needed:g} inches"
+        raise UsageError(f"{arg('width', look.width)}: {problem}")
+    return look
+
+
+def _key(row: Row) -> str:
+    tags: dict[str, Any] = row.get("tags", {})
+    parts = [tags.get("model"), row["protocol"], row["metric"], row["subset"]]
+    parts += [row.get(key) for key in ("error", "reason", "step", "oracle")]
+    parts += [f"iou:{tags['iou']}"] if "iou" in tags else []
+    parts += [f"{tags['slice']}:{tags['part']}"] if "part" in tags else []
+    return "/".join(str(part) for part in parts if part is not None)

@@ -1,0 +1,311 @@
+"""The shell's door: a command as typer takes it, its help as a page of a manual, and where its result goes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand
+
+from hoicli.commands import choices
+from hoicli.commands.checks import FIGURE, check
+from hoicli.commands.command import Command, Parameter
+from hoicli.commands.options import FORMAT, Argument, Option, output
+from hoicli.commands.results import Records, Result, look_of
+from hoicli.errors import UsageError, arg
+from hoicli.io.claims import watched
+from hoicli.io.messages import note, say
+
+if TYPE_CHECKING:
+    from hoicli.figures.styles import Look
+
+EXIT_CODES = {
+    0: "done",
+    1: "the data is wrong; one line on stderr says where, and what to do",
+    2: "the call is wrong; nothing was written",
+}
+"""What exit codes mean, unless a command's page says otherwise."""
+
+_WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""")
+"""A word of a command line with its quotes; long lines are broken only between words."""
+
+_NUMBER = re.compile(r"valid (integer|float|number)\b")
+"""The part of typer's message, in all its versions, that names the expected kind of number."""
+
+_WIDTH = Option("W", "The width of --plot in inches; its panels stand below each other where it is narrow.")
+_FONT_SIZE = Option("S", "The print of --plot in points (8; with --style slide 14).")
+_STYLE = Option("", "What --plot is for: paper, or a slide.", one_of="figures.styles:SHEETS")
+
+
+def _added(command: Command) -> list[Parameter]:
+    """The options that the shell adds to those of the function: how its result is drawn and written."""
+    own = {one.name for one in command.parameters}
+    added: list[tuple[str, Any, Any, Option]] = []
+    if command.plot:
+        added += [
+            ("plot", str | None, None, Option("FILE", command.plot, mark=FIGURE)),
+            ("width", float | None, None, _WIDTH),
+            ("font_size", float | None, None, _FONT_SIZE),
+            ("style", str, "paper", _STYLE),
+        ]
+    if command.listed:
+        added.append(("format", str, "auto", FORMAT))
+    added.append(("output", str, "-", output()))
+    return [Parameter(*one, one[3].text) for one in added if one[0] not in own]
+
+
+def parameters_in_shell(command: Command) -> list[Parameter]:
+    """The parameters of the function, and what the shell adds."""
+    return [*command.parameters, *_added(command)]
+
+
+def application(command: Command) -> typer.Typer:
+    """The command as an application of typer's."""
+    parameters = parameters_in_shell(command)
+
+    def called(**values: Any) -> None:
+        _run(command, parameters, values)
+
+    shown = sorted(parameters, key=lambda one: not isinstance(one.option, Argument))
+    called.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=_declared(one), annotation=_typed(one))
+            for one in shown
+        ]
+    )
+    called.__doc__ = command.about
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(cls=type("Command", (ManualCommand,), {"page": command}))(called)
+    return app
+
+
+def _typed(one: Parameter) -> Any:
+    """The type of a parameter's words: a flag, a number, a text, or a list of texts."""
+    words = isinstance(one.option, Argument) and one.option.metavar.endswith("...")
+    if one.option.several or one.option.repeated or words:
+        return list[str] | None
+    kind = str(one.kind).replace("<class '", "").replace("'>", "")
+    plain: dict[str, Any] = {"bool": bool, "bool | None": bool | None, "int": int, "float": float}
+    plain |= {"int | None": int | None, "float | None": float | None}
+    return plain.get(kind, str if isinstance(one.default, str) else str | None)
+
+
+def _declared(one: Parameter) -> Any:
+    """A parameter as typer declares it."""
+    option, values = one.option, one.option.offer or one.option.one_of
+    default = str(one.default) if isinstance(one.default, float) and _typed(one) is str | None else one.default
+    completion = choices.completer(values, several=option.several) if values else None
+    metavar = option.metavar or "|".join(name for name, _ in choices.entries(values)) or None
+    if isinstance(option, Argument):
+        return typer.Argument(default, metavar=metavar, help=one.text, autocompletion=completion)
+    name = f"--{one.name.rstrip('_').replace('_', '-')}"
+    names = [option.short, name] if option.short else [name]
+    if _typed(one) in (bool, bool | None):
+        if default is not False:  # a flag that is on, or neither on nor off, has one that turns it off
+            names = [f"{name}/--no-{name[2:]}"]
+        return typer.Option(default, *names, help=one.text, rich_help_panel=option.panel or None)
+    return typer.Option(
+        default, *names, metavar=metavar, help=one.text, autocompletion=completion, rich_help_panel=option.panel or None
+    )
+
+
+def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, Any]) -> None:
+    """One call from the shell: check, compute, write."""
+    door = {one.name: values[one.name] for one in _added(command)}
+    own = {one.name: values[one.name] or None if _typed(one) == list[str] | None else values[one.name]
+           for one in command.parameters}  # fmt: skip
+    output = str(values.get("output") or "-")
+    with watched():
+        check([one.marked(_called(one)) for one in parameters], {**door, **own})
+        if command.listed:
+            _notation(door["format"], output, command.piped)  # an unknown one fails before the work
+        look = _look(command, own, door) if command.plot else None
+        result = command.function(**own)
+        if not isinstance(result, Result) and (unused := [name for name in ("plot", "format") if _given(door, name)]):
+            raise UsageError(f"{', '.join(map(arg, unused))}: of the result rows, and none are written here; leave it out")
+        if isinstance(result, str):
+            _write(result.encode(errors="surrogateescape"), output)
+        elif isinstance(result, Records):
+            result.write(output)
+        elif isinstance(result, Result):
+            drawn = door.get("plot")
+            if drawn is not None and look is not None and result.drawn is not None:
+                result.drawn(drawn, look)
+            notation = _notation(door.get("format", "auto"), output, result.piped or command.piped)
+            _write_rows(result, notation, output)
+            if result.hint and notation == "table" and drawn is None:
+                note(result.hint)
+            if result.failed is not None:
+                if result.failed:
+                    say(result.failed)
+                raise typer.Exit(1)
+
+
+def _given(door: dict[str, Any], name: str) -> bool:
+    return door.get(name) not in (None, "auto")
+
+
+def _look(command: Command, own: dict[str, Any], door: dict[str, Any]) -> Look | None:
+    """The look of the figure, None without one. Raises `UsageError` for options without a figure."""
+    look = look_of(door["plot"], door["width"], door["font_size"], door["style"])
+    if door["plot"] is not None:
+        command.drawable(own)
+        return look
+    kinds = [one for one in command.parameters if one.name == "plot_kind" and own["plot_kind"] != one.default]
+    if kinds:
+        raise UsageError(f"{arg('plot_kind', own['plot_kind'])}: name the figure with {arg('plot', like='FILE')}")
+    return None
+
+
+def _called(one: Parameter) -> str:
+    """What messages call a parameter: -o, --gt, PREDS."""
+    return one.option.metavar.rstrip(".") if isinstance(one.option, Argument) else arg(one.name)
+
+
+def _notation(name: str, output: str, piped: str) -> str:
+    """The notation of rows. Raises `UsageError` for one that there is not."""
+    from hoicli.tables.notations import chosen_format
+
+    return chosen_format(name, output, piped=piped)
+
+
+def _write_rows(result: Result, notation: str, output: str) -> None:
+    import sys
+
+    read = notation == "table" and output == "-" and sys.stdout.isatty()
+    for sentence in () if read else result.above:
+        note(sentence)
+    _write(result.written(notation), output)
+
+
+def _write(data: bytes, output: str) -> None:
+    from hoicli.io.outputs import open_output
+
+    with open_output(output) as write:
+        write(data)
+
+
+class ManualCommand(TyperCommand):
+    """A command whose help is a page of a manual."""
+
+    page: Command
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return unconverted(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As typer does, with two more rules: an option with one value may not be given twice (typer takes the last
+        silently); the message for a bad number is hoicli's own."""
+        values, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for param in self.params:
+            several = getattr(param, "multiple", False) or getattr(param, "count", False)
+            harmless = getattr(param, "is_flag", False) and not param.secondary_opts
+            if not several and not harmless and sum(each is param for each in given) > 1:
+                raise UsageError(
+                    f"{self.name}: {'/'.join((*param.opts, *param.secondary_opts))} is given twice; keep one"
+                )
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            wanted, wrong = _NUMBER.search(error.message), error.param
+            if wanted is None or wrong is None:
+                raise
+            kind = "a whole number" if wanted[1] == "integer" else "a number"
+            raise UsageError(f"{_shown_name(wrong)} {values.get(str(wrong.name))}: give {kind}") from None
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The usage line shows the arguments' metavars, whose dots say where several are allowed."""
+        metavars = [param.metavar for param in self.params if param.param_type_name == "argument"]
+        return ["[OPTIONS]", *(f"[{metavar}]" for metavar in metavars)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Streams, arguments and options, the options under the titles they were declared with."""
+        with formatter.section("Streams"):
+            formatter.write_dl([("reads", self.page.reads), ("writes", self.page.writes)])
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if param.param_type_name == "argument":
+                panels.setdefault("Arguments", []).append((str(param.metavar), _argument_help(param)))
+            elif record := param.get_help_record(ctx):
+                panels.setdefault(getattr(param, "rich_help_panel", None) or "Options", []).append(record)
+        for title, records in panels.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Examples, exit codes and related commands."""
+        with formatter.section("Examples"):
+            indent = " " * formatter.current_indent
+            for number, (command, purpose) in enumerate(self.page.examples):
+                lines = wrapped(command, formatter.width - formatter.current_indent)
+                blank = "\n" if number else ""
+                formatter.write(blank + "".join(f"{indent}{line}\n" for line in (f"# {purpose}", *lines)))
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), text) for code, text in {**EXIT_CODES, **self.page.exits}.items()])
+        with formatter.section("See also"):
+            formatter.write_text(", ".join(f"hoicli {name}" for name in self.page.see))
+
+
+def _shown_name(param: Any) -> str:
+    """What messages call a parameter: -o, --gt, PREDS."""
+    return str(param.metavar).rstrip(".") if param.param_type_name == "argument" else str(param.opts[0])
+
+
+def _argument_help(param: Any) -> str:
+    """An argument's help with its default, as options show theirs."""
+    default = param.default
+    return str(param.help) + (f"  [default: {default}]" if isinstance(default, str) else "")
+
+
+def wrapped(command: str, width: int) -> list[str]:
+    """A command line in lines of at most `width` columns, continued with backslashes: broken before a pipe if the next
+    command fits on a line, never between an option and its value."""
+    if len(command) <= width:
+        return [command]
+    words = _WORD.findall(command)
+    room = width - 6  # four columns of indent, two for the backslash
+    lines: list[str] = []
+    line = ""
+    for number, word in enumerate(words):
+        together = [word, *words[number + 1 : number + 2]] if word[0] in "->" else [word]
+        if word == "|":
+            end = next((at for at in range(number + 1, len(words)) if words[at] == "|"), len(words))
+            together = words[number : end if len(" ".join(words[number:end])) <= room else number + 2]
+        if line and len(line) + 1 + len(" ".join(together)) > width - 2:
+            lines.append(f"{line} \\")
+            line = f"    {word}"
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
+# Since 0.29 typer loads Pydantic and builds a validator for every parameter, also for text and for what is not given.
+# That takes as long as reading a ground truth, and nothing but a number needs it.
+
+
+def unconverted(params: Sequence[Any]) -> list[Any]:
+    """The parameters of a command, which convert words to numbers alone; any typer before 0.29 keeps its own way."""
+    for param in params:
+        own = getattr(param, "get_runtime_param", None)
+        if own is not None and not isinstance(own, partial):
+            param.get_runtime_param = partial(_Value, own)
+    return list(params)
+
+
+class _Value:
+    """What typer calls a runtime parameter; `own` builds typer's."""
+
+    def __init__(self, own: Callable[[], Any]) -> None:
+        self._own = own
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value; by typer's validator if it is words and the parameter no text."""
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        if param.type_descriptor.annotation in (str, list[str]) or not isinstance(value, str | list | tuple):
+            return value
+        return self._own().coerce(value, param=param, ctx=ctx)
