@@ -10,7 +10,7 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import READ, Count, Values, Written
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Option
-from hoicli.commands.results import Notes, Records
+from hoicli.commands.results import Notes, Records, instead
 from hoicli.commands.values import text_of
 from hoicli.errors import IN_PYTHON, UsageError, arg
 from hoicli.io.destinations import check_new_folder, check_output
@@ -86,7 +86,7 @@ def convert(
     list_forms: Annotated[bool, Option(panel=ANSWERS)] = False,
     on_error: options.OnError = "stop",
     output: Annotated[options.Path, options.output(_Converted(check_output))] = "-",
-) -> Records | Notes | str:
+) -> Records:
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).
 
     The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; stderr says
@@ -127,7 +127,7 @@ def convert(
     from hoicli.io.workers import no_garbage_collection
 
     if list_ or list_forms:
-        return _forms() if list_forms else _formats()
+        return instead(_forms() if list_forms else _formats())
     if source is None:
         listed = "(hoicli convert --list shows the formats)"
         raise UsageError(f"convert: give a PATH to convert, or - for stdin {listed}")
@@ -172,7 +172,7 @@ def convert(
         with reading() as (_, records):
             converter(to).write(records, target, context)
         conversion.report(notes)
-        return Notes()
+        return instead(Notes())
 
     def made() -> Iterator[bytes]:
         with reading() as (paths, records):

@@ -9,7 +9,7 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import Read
 from hoicli.commands.command import command
 from hoicli.commands.options import Argument, Option
-from hoicli.commands.results import Result
+from hoicli.commands.results import Result, instead
 from hoicli.commands.values import text_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
@@ -44,7 +44,7 @@ def data(
     dataset: Annotated[
         options.Path | None, options.dataset("add: whose labels they are, for a name of your own (default: hico).")
     ] = None,
-) -> Result | str:
+) -> Result:
     """Ground truth by name: wherever a command takes --gt FILE, --gt hico:test takes the copy kept here.
 
     add converts files that you have; fetch downloads them from their publishers' own addresses, over https, and takes
@@ -68,7 +68,7 @@ def data(
         path = store.located(name)
         if path == name:
             raise UsageError(f"{name!r} is no name of ground truth (hoicli data list shows them)")
-        return f"{path}\n"
+        return instead(f"{path}\n")
     if action == "add" and not files:
         raise UsageError(f"data add {name}: give the files to convert")
     if action == "fetch":
@@ -79,4 +79,4 @@ def data(
     what = {True: "the published annotations", False: "not what hoicli knows under this name"}
     said = "" if added.published is None else f", {what[added.published]}"
     note(f"{name}: {added.images:,} images, gt:{added.digest}{said}")
-    return f"{added.path}\n"
+    return instead(f"{added.path}\n")

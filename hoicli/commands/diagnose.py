@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from hoicli.commands import choices, options
 from hoicli.commands.command import command
 from hoicli.commands.options import Names, Option
-from hoicli.commands.results import Records, Result
+from hoicli.commands.results import Records, Result, instead
 from hoicli.commands.values import names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.progress import READING, READING_TRUTH, Job
@@ -65,7 +65,7 @@ def diagnose(
     image_list: options.ImageList = None,
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
-) -> Result | Records | str:
+) -> Result:
     """Why a detector fails: how many errors of each type, and the mAP that fixing each type would give.
 
     Every prediction is a true positive, a duplicate, an interaction error (right boxes, wrong verb), an association
@@ -92,7 +92,7 @@ def diagnose(
     if explain:
         if predictions is not None or gt is not None:
             raise UsageError(f"{arg('explain')} reads nothing: leave out PREDS and {arg('gt')}, or {arg('explain')}")
-        return f"{explanation()}\n"
+        return instead(f"{explanation()}\n")
     if as_released and (independent or progressive is not None):
         raise UsageError(
             f"{arg('as_released')}: the released code has neither {arg('independent')} nor {arg('progressive')}"
@@ -128,7 +128,7 @@ def diagnose(
     truth = None if gt is None else inputs.truth(gt)
     if emit and truth is not None:
         emitted = emitted_predictions(truth, models[0], vocabulary, filters, policy, reading, asked, row)
-        return Records(emitted, policy.report)
+        return instead(Records(emitted, policy.report))
     with Job("diagnose", READING_TRUTH + READING * len(models)):
         diagnosed = diagnose_models(models, truth, own, filters, policy, reading=reading, asked=asked, protocol=row)
     rows = [

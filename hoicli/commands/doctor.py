@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 
 from hoicli.commands.command import command
 from hoicli.commands.options import Option
-from hoicli.commands.results import Result
+from hoicli.commands.results import Result, instead
 from hoicli.records.schemas import kinds, schema_text
 from hoicli.version import __version__
 
@@ -58,7 +58,7 @@ class Examined(NamedTuple):
     see=["validate", "vocab"],
     exits={0: "all that is required is sound; extras may be missing", 1: "something is broken, and named"},
 )
-def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=lambda: list(kinds()))] = None) -> Result | str:
+def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=lambda: list(kinds()))] = None) -> Result:
     """Check the installation: versions, extras, embedded data, and a small evaluation whose result is known.
 
     Nothing is sent anywhere, and no key, user name or folder of yours is printed.
@@ -68,7 +68,7 @@ def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=lambda: list(k
             ground_truth, prediction, match, similarity or result.
     """
     if schema is not None:
-        return schema_text(schema)
+        return instead(schema_text(schema))
     checks = list(examine())
     broken = [f"{check.check} ({check.value})" for check in checks if check.status == PROBLEM]
     failed = f"hoicli doctor: broken: {'; '.join(broken)}" if broken else None

@@ -230,5 +230,5 @@ FORMAT = Option(
     "NAME",
     "auto, table, jsonl, csv, md, latex or html; auto goes by the ending of -o, else it is a table on a terminal and "
     "jsonl in a pipe.",
-    one_of="tables.notations:FORMATS",
+    offer="tables.notations:FORMATS",
 )

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import kept_notes
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hoicli.figures.styles import Look
     from hoicli.records.parsing import Record
     from hoicli.records.results import Row
+
+Usual = TypeVar("Usual")
 
 _PART_OF = ("verb", "object", "role", "image_id")
 """Keys of rows about a class or an image."""
@@ -154,6 +156,11 @@ class Records(Iterator["Record"]):
 
 class Notes(list[str]):
     """What a command that writes files itself would say on stderr, one line each."""
+
+
+def instead(result: object) -> Usual:  # type: ignore[type-var]
+    """What a command returns where an option asks for something else than its usual result, which its type names."""
+    return cast("Usual", result)
 
 
 def _followed(lines: Iterable[Any], then: Callable[[], object] | None) -> Iterator[Any]:

@@ -121,12 +121,14 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
     output = str(values.get("output") or "-")
     with watched():
         check([one.marked(_called(one)) for one in parameters], {**door, **own})
-        if command.listed:
+        if command.listed and _readable():
             _notation(door["format"], output, command.piped)  # an unknown one fails before the work
         look = _look(command, own, door) if command.plot else None
         result = command.function(**own)
         if not isinstance(result, Result) and (unused := [name for name in ("plot", "format") if _given(door, name)]):
-            raise UsageError(f"{', '.join(map(arg, unused))}: of the result rows, and none are written here; leave it out")
+            raise UsageError(
+                f"{', '.join(map(arg, unused))}: of the result rows, and none are written here; leave it out"
+            )
         if isinstance(result, str):
             _write(result.encode(errors="surrogateescape"), output)
         elif isinstance(result, Records):
@@ -135,6 +137,10 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
             drawn = door.get("plot")
             if drawn is not None and look is not None and result.drawn is not None:
                 result.drawn(drawn, look)
+            if not _readable():  # doctor says what is broken all the same
+                print(*("\t".join(map(str, row.values())) for row in result.rows), sep="\n", flush=True)
+                say(result.failed or "")
+                raise typer.Exit(1)
             notation = _notation(door.get("format", "auto"), output, result.piped or command.piped)
             _write_rows(result, notation, output)
             if result.hint and notation == "table" and drawn is None:
@@ -143,6 +149,15 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
                 if result.failed:
                     say(result.failed)
                 raise typer.Exit(1)
+
+
+def _readable() -> bool:
+    """Whether rows can be written: what that needs loads."""
+    try:
+        import hoicli.tables.notations  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _given(door: dict[str, Any], name: str) -> bool:

@@ -9,7 +9,7 @@ from hoicli.commands.checks import APPENDED, READ, Read
 from hoicli.commands.choices import backends
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
-from hoicli.commands.results import Records, Result
+from hoicli.commands.results import Records, Result, instead
 from hoicli.commands.values import text_of, texts_of
 from hoicli.errors import UsageError, arg
 
@@ -77,7 +77,7 @@ def shoe_sim(
     from_: options.From = None,
     image_list: options.ImageList = None,
     on_error: options.OnError = "stop",
-) -> Records | Result:
+) -> Records:
     """How alike senses are, for shoe-eval: a line for each pair, from WordNet or from language models.
 
     With --gt: the pairs that shoe-eval looks up for these predictions, the sense of each ground-truth label with every
@@ -164,4 +164,4 @@ def shoe_sim(
         dry_run=dry_run,
         prices=tuple(texts_of(price)),
     )
-    return Result(raters.planned(work)) if dry_run else Records(raters.rated(work, policy))
+    return instead(Result(raters.planned(work))) if dry_run else Records(raters.rated(work, policy))

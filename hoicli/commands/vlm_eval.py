@@ -10,7 +10,7 @@ from hoicli.commands.checks import READ, Read
 from hoicli.commands.choices import named_truth, offline_backends
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Option, Piped
-from hoicli.commands.results import Records, Result
+from hoicli.commands.results import Records, Result, instead
 from hoicli.commands.values import tags_of, text_of
 from hoicli.errors import DataError, UsageError, arg
 
@@ -84,7 +84,7 @@ def vlm_eval(
     image_list: options.ImageList = None,
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
-) -> Result | Records:
+) -> Result:
     """How well questions about interactions are answered: multiple choice, grounding or referring.
 
     choice (CrossHOI-Bench): which options were chosen, as macro, instance and micro F1, and exact match. Answers are
@@ -179,7 +179,7 @@ def vlm_eval(
         choose_wordnet(None)
         phrases = read_referring(sources, policy)
         if needed:
-            return Records(Phrases.of(phrases, text_of(dataset)).lines(), policy.report)
+            return instead(Records(Phrases.of(phrases, text_of(dataset)).lines(), policy.report))
         made = maker.referring(phrases, measure, text_of(dataset), policy)
     found = list(made)
     policy.report()

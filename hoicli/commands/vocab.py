@@ -9,7 +9,7 @@ from hoicli.commands import options
 from hoicli.commands.checks import READ, READ_DATASET
 from hoicli.commands.command import command
 from hoicli.commands.options import Argument, Given, Names, Option
-from hoicli.commands.results import Result
+from hoicli.commands.results import Result, instead
 from hoicli.commands.values import text_of, texts_of
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
@@ -60,7 +60,7 @@ def vocab(
     pos: Annotated[str | None, Option(one_of=("n", "v"))] = None,
     wordnet: options.WordNet = None,
     output: Annotated[str, options.output()] = "-",
-) -> Result | str:
+) -> Result:
     """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images.
 
     Ids are 0-based. Objects have all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids; objects
@@ -82,7 +82,7 @@ def vocab(
     if from_ is not None:
         if dataset is not None:
             raise UsageError(f"{arg('from_')} writes the file of a dataset: leave DATASET out")
-        return _dataset(from_, train, name, output)
+        return instead(_dataset(from_, train, name, output))
     if train is not None or name is not None:
         raise UsageError(f"{arg('train')} and {arg('name')} go with {arg('from_', like='GT.jsonl')}")
     vocabulary = load(text_of(dataset) or "hico")

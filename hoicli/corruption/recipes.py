@@ -29,7 +29,7 @@ from hoicli.corruption.catalogue import (
     added,
     corruption,
 )
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import display_name
 from hoicli.records.parsing import is_number, json_type, read_object, short
 
@@ -54,7 +54,7 @@ def chosen_recipe(text: str, names: Iterable[str] = ()) -> Recipe:
     else:
         near = get_close_matches(text, RECIPES, n=1)
         meant = f"did you mean {near[0]}?" if near else f"choose {' or '.join(RECIPES)}, or FILE{ENDING}"
-        raise UsageError(f"--recipe {text}: there is no such recipe; {meant}")
+        raise UsageError(f"{arg('recipe', text)}: there is no such recipe; {meant}")
     levels, owners = {**recipe.levels}, {**recipe.owners}
     for name in names:
         found = None if name in CORRUPTIONS else added(name)

@@ -56,13 +56,15 @@ CALLS: list[tuple[str, Callable[[], Any], tuple[object, ...]]] = [
      ("--gt", GT, "--independent", "--top-k", 3, "--tag", "a=b", PREDICTIONS)),
     ("diagnose", lambda: api.diagnose(VCOCO / "ground_truth.jsonl", VCOCO / "predictions.jsonl", dataset="vcoco"),
      ("--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl", VCOCO / "predictions.jsonl")),
-    ("compare", lambda: api.compare(GT, [PREDICTIONS, OTHER], bootstrap=50, seed=1),
+    ("compare", lambda: api.compare(GT, wrong([PREDICTIONS, OTHER]), bootstrap=50, seed=1),
      ("--gt", GT, "--bootstrap", 50, "--seed", 1, PREDICTIONS, OTHER)),
-    ("compare", lambda: api.compare(GT, [PREDICTIONS, OTHER, records(PREDICTIONS)], name=["x", "y", "y"], bootstrap=0),
+    ("compare", lambda: api.compare(GT, wrong([PREDICTIONS, OTHER, records(PREDICTIONS)]),
+         name=["x", "y", "y"], bootstrap=0),
      ("--gt", GT, "--name", "x,y,y", "--bootstrap", 0, PREDICTIONS, OTHER, "COPY")),
-    ("compare", lambda: api.compare(GT, [records(PREDICTIONS), OTHER], bootstrap=20),
+    ("compare", lambda: api.compare(GT, wrong([records(PREDICTIONS), OTHER]), bootstrap=20),
      ("--gt", GT, "--name", "a,other", "--bootstrap", 20, PREDICTIONS, OTHER)),
-    ("compare", lambda: api.compare(GT, [PREDICTIONS, records(OTHER), PREDICTIONS], name=["x", "y", "z"], errors=False,
+    ("compare", lambda: api.compare(GT, wrong([PREDICTIONS, records(OTHER), PREDICTIONS]), name=["x", "y", "z"],
+                                    errors=False,
                                     bootstrap=20, per_class=True, protocol="upt", ignore_no_interaction=True,
                                     split="rf-uc"),
      ("--gt", GT, "--name", "x,y,z", "--no-errors", "--bootstrap", 20, "--per-class", "--protocol", "upt",
@@ -259,10 +261,12 @@ def wrong(given: object) -> Any:
         (lambda: api.evaluate("no.jsonl", PREDICTIONS), DataError, "no.jsonl: no such file; check the path"),
         (lambda: api.evaluate(GT, wrong(3)), UsageError, "predictions: is int; give a path, records (dicts), or"),
         (lambda: api.evaluate(GT, []), DataError, "predictions: no predictions in it"),
-        (lambda: api.evaluate(GT, wrong([3])), DataError, "predictions[0]: int, not a dict; give a list of dicts, each as"),
+        (lambda: api.evaluate(GT, wrong([3])), DataError,
+         "predictions[0]: int, not a dict; give a list of dicts, each as"),
         (lambda: api.evaluate(GT, records(PREDICTIONS)[0]), DataError,
          "predictions['image_id']: str, not a dict of arrays (boxes, labels, ...); give records as a list"),
-        (lambda: api.evaluate(GT, [{"image_id": "a"}]), DataError, "predictions[0]: boxes: missing; every image line has"),
+        (lambda: api.evaluate(GT, [{"image_id": "a"}]), DataError,
+         "predictions[0]: boxes: missing; every image line has"),
         (lambda: api.evaluate(GT, records(PREDICTIONS)[:1] * 2), DataError,
          "predictions[1]: image_id: image 'HICO_test2015_00000001' is at predictions[0] already; keep one line an image"),
         (lambda: api.evaluate(records(PREDICTIONS), PREDICTIONS), DataError, "gt[0]: hois[0].score: ground truth"),
@@ -284,7 +288,8 @@ def wrong(given: object) -> Any:
         (lambda: api.evaluate(GT, PREDICTIONS, iou=wrong([None])), UsageError, "iou=[None]: give a number, or a list"),
         (lambda: api.evaluate(GT, PREDICTIONS, iou=True), UsageError, "iou=True: give a number, or a list of numbers"),
         (lambda: api.evaluate(GT, PREDICTIONS, image_list=wrong(3)), UsageError, "image_list=3: give a path or None"),
-        (lambda: api.compare(GT, [PREDICTIONS, OTHER], name=wrong(5)), UsageError, "name=5: give a name, or a list"),
+        (lambda: api.compare(GT, wrong([PREDICTIONS, OTHER]), name=wrong(5)), UsageError,
+         "name=5: give a name, or a list"),
         (lambda: api.shoe_eval(SHOE_GT, SHOE_FOUND, SIM, delta=wrong(1j)), UsageError, "delta=1j: give a number, or a"),
         (lambda: api.agree(RATINGS, model_scale=wrong(5)), UsageError, "model_scale=5: give a name, or a list"),
         (lambda: api.evaluate(GT, PREDICTIONS, split="nix"), UsageError, "split='nix': hico has uc0"),
@@ -311,8 +316,10 @@ def wrong(given: object) -> Any:
         (lambda: api.evaluate(GT, "-"), DataError, "./-: no such file"),
         (lambda: api.diagnose(GT, PREDICTIONS, as_released=True, independent=True), UsageError, "as_released: the"),
         (lambda: api.diagnose(GT, PREDICTIONS, top=-1), UsageError, "top=-1: give a whole number, or all"),
-        (lambda: api.compare(GT, [PREDICTIONS, OTHER], name=["a"]), UsageError, "name: 1 names for 2 streams; give"),
-        (lambda: api.compare(GT, [PREDICTIONS, MATCHES]), UsageError, f"{MATCHES}: compare needs the predictions"),
+        (lambda: api.compare(GT, wrong([PREDICTIONS, OTHER]), name=["a"]), UsageError,
+         "name: 1 names for 2 streams; give"),
+        (lambda: api.compare(GT, wrong([PREDICTIONS, MATCHES])), UsageError,
+         f"{MATCHES}: compare needs the predictions"),
         (lambda: api.shoe_sim(SHOE_GT, SHOE_FOUND), UsageError, "give a backend (wordnet:wup, lexical, llm"),
         (lambda: api.shoe_sim(SHOE_GT, backend="lexical"), UsageError, "predictions: give a path, records (dicts), or"),
         (lambda: api.shoe_eval(SHOE_GT, SHOE_FOUND, SIM, delta=2), UsageError, "delta"),
@@ -353,7 +360,7 @@ def test_bad_records_are_skipped_and_counted() -> None:
 
 def test_convert_writes_what_the_command_writes(hoicli: Hoicli, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours.json", tmp_path / "theirs.json"
-    notes = api.convert(PREDICTIONS, output=ours, to="inpcc-json")
+    notes: Any = api.convert(PREDICTIONS, output=ours, to="inpcc-json")
     done = hoicli("convert", PREDICTIONS, "--to", "inpcc-json", "-o", theirs)
     assert ours.read_bytes() == theirs.read_bytes()
     assert notes == [line.removeprefix("hoicli: ") for line in done.err.splitlines()]
@@ -481,11 +488,15 @@ def test_the_recipe_of_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_every_command_is_a_name() -> None:
     names = {"eval": "evaluate", "corrupt": "corrupt_records"}
-    assert set(api.__all__) == {names.get(name, name.replace("-", "_")) for name in COMMANDS} | {"corrupt", "Evaluator"}
-    assert {name for name in dir(api) if not name.startswith("__")} == set(api.__all__)
+    names_in_package: list[str] = vars(api)["__all__"]
+    assert set(names_in_package) == {names.get(name, name.replace("-", "_")) for name in COMMANDS} | {
+        "corrupt",
+        "Evaluator",
+    }
+    assert {name for name in dir(api) if not name.startswith("__")} == set(names_in_package)
     text = pydoc.plain(pydoc.render_doc(api))
     functions = re.findall(r"^    (\w+)\(", text[text.index("\nFUNCTIONS") :], re.MULTILINE)
-    assert {*functions} >= set(api.__all__) - {"Evaluator"}
+    assert {*functions} >= set(names_in_package) - {"Evaluator"}
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = api.evalute  # type: ignore[attr-defined]
 

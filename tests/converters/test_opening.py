@@ -11,8 +11,8 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hoicli.commands.records import read as hoicli_read
 
+from hoicli.commands.convert import convert
 from hoicli.converters.opening import Opening, content
 from hoicli.errors import DataError, UsageError
 from hoicli.io import streams
@@ -139,15 +139,15 @@ def test_a_format_of_another_dataset_is_refused() -> None:
 
 
 def test_a_format_is_for_the_files_it_fits() -> None:
-    opening = Opening(from_="cdn")
+    opening = Opening(source_format="cdn")
     assert (opening.truth.source_format, opening.predictions.source_format) == (None, "cdn")
-    opening = Opening(from_="hoia")
+    opening = Opening(source_format="hoia")
     assert (opening.truth.source_format, opening.predictions.source_format) == ("hoia", None)
 
 
 def test_a_format_is_not_for_stdin() -> None:
     with pytest.raises(UsageError, match=r"^--from cdn: stdin and pipes are JSONL; name the file, or: hoicli convert"):
-        list(Stream(["-"], "predictions", Opening(from_="cdn")))
+        list(Stream(["-"], "predictions", Opening(source_format="cdn")))
 
 
 def test_stderr_says_what_was_done_and_how_to_save_it(
@@ -166,7 +166,7 @@ def test_stderr_says_what_was_done_and_how_to_save_it(
 def test_an_option_that_only_convert_has_comes_with_its_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     answers = FIXTURES / "vlm/answers.jsonl"
     with pytest.raises(UsageError, match=rf"--coords: .*: hoicli convert --from vlm {answers} -o answers.jsonl$"):
-        records(answers, opening=Opening(from_="vlm"))
+        records(answers, opening=Opening(source_format="vlm"))
     records(FOREIGN / "anno_bbox.mat")
     assert "; hoicli convert --part train takes the other\n" in capsys.readouterr().err
 
@@ -204,7 +204,7 @@ def test_options_for_answers_are_refused_for_what_holds_none(
     assert (refused.code, refused.out) == (2, "")
     assert "are for --from vlm, the answers of models" in refused.err
     with pytest.raises(UsageError, match="the answers of models"):
-        hoicli_read([orjson.loads(GT.read_bytes().splitlines()[0])], to_vocabulary=True)
+        list(convert([orjson.loads(GT.read_bytes().splitlines()[0])], to_vocabulary=True))
 
 
 def in_folders(*names: str) -> bytes:

@@ -447,8 +447,8 @@ READERS: list[Reader] = [
         "jsonl",
         _both(
             "table --format csv IN -o OUT",
-            "table --format csv --rows tag.model,tag.corruption --columns tag.severity --metric mAP IN -o OUT",
-            "table --format csv --over severity --rows tag.model --columns tag.corruption IN -o OUT",
+            "table --format csv --lines tag.model,tag.corruption --columns tag.severity --metric mAP IN -o OUT",
+            "table --format csv --over severity --lines tag.model --columns tag.corruption IN -o OUT",
         ),
     ),
     Reader("robust:results", FIXTURES / "robust/rows.jsonl", "jsonl", _both("robust IN -o OUT")),

@@ -322,7 +322,7 @@ def test_a_label_of_a_megabyte_widens_no_other_line(hoicli: Hoicli, tmp_path: Pa
     assert len(hoicli("table", tmp_path / "rows.jsonl").out) < 1_100_000
 
 
-@pytest.mark.parametrize("arguments", [("--rows", "tag.model", "--columns", "subset"), ()])
+@pytest.mark.parametrize("arguments", [("--lines", "tag.model", "--columns", "subset"), ()])
 def test_a_table_of_empty_cells_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """3,000 rows once made 78 MB of dashes."""
     (tmp_path / "rows.jsonl").write_text(_rows(1500, metric="m", subset="s#", protocol="own"))

@@ -138,7 +138,7 @@ def correlation(strength: Values, names: Iterable[str] = ROHOI) -> float:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rows", type=Path, help="write the rows of both detectors to this file")
+    parser.add_argument("--lines", type=Path, help="write the rows of both detectors to this file")
     options = parser.parse_args()
     names = list(ROHOI)
     seen, found, published = quality(names), retention(names), kept()

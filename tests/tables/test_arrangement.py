@@ -12,6 +12,7 @@ import pytest
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import kept_notes
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row, signature
 from hoicli.tables.arrangement import by_keys, by_layout, tables_of
@@ -234,7 +235,7 @@ def test_a_row_without_tags_has_the_name_of_its_file(tmp_path: Path) -> None:
 
     def models(*chosen: Path) -> list[str]:
         policy = ErrorPolicy()
-        rows = read_rows([str(path) for path in chosen], policy, metrics=[], where={})
+        rows = read_rows(Stream([str(path) for path in chosen], "rows"), policy, metrics=[], where={})
         return [found["tags"].get("model", "") for found in rows]
 
     assert models(*paths) == [str(paths[0]), "named", str(paths[2])]
@@ -247,10 +248,17 @@ def test_a_bad_line_is_named_or_skipped(tmp_path: Path) -> None:
     bad = {**row("x", 1.0), "ci_low": "low"}
     path.write_text(json.dumps(bad) + "\n" + json.dumps(row("x", 1.0)) + "\n")
     with pytest.raises(DataError, match=r"rows.jsonl:1: ci_low: no finite number"):
-        read_rows([str(path)], ErrorPolicy(), metrics=[], where={})
+        read_rows(Stream([str(path)], "rows"), ErrorPolicy(), metrics=[], where={})
     policy = ErrorPolicy(skip=True)
     with kept_notes():
-        assert len(read_rows([str(path)], policy, metrics=["mAP"], where={"tag.model": ["x"], "n": ["600"]})) == 1
+        assert (
+            len(
+                read_rows(
+                    Stream([str(path)], "rows"), policy, metrics=["mAP"], where={"tag.model": ["x"], "n": ["600"]}
+                )
+            )
+            == 1
+        )
     assert policy.skipped == 1
 
 

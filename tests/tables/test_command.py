@@ -46,8 +46,8 @@ def test_rows_choose_their_layout_and_the_rest_is_counted(hoicli: Hoicli, rows: 
     ("words", "code", "message"),
     [
         (("--layout", "imagenet"), 2, "hoicli: --layout imagenet: choose from robust, shoe, pairs"),
-        (("--layout", "hico", "--rows", "tag.model"), 2, "hoicli: --layout, --rows, --columns: a layout has its own"),
-        (("--rows", "value"), 2, "hoicli: value: no row has it; choose from tag.model, metric, subset"),
+        (("--layout", "hico", "--lines", "tag.model"), 2, "hoicli: --layout, --lines, --columns: a layout has its own"),
+        (("--lines", "value"), 2, "hoicli: value: no row has it; choose from tag.model, metric, subset"),
         (("--where", "protocol"), 2, "hoicli: --where protocol: write KEY=VALUE"),
         (("--where", "protocol=none"), 1, "--metric and --where in it: protocol is diag, hico, hico-ko, "),
         (("--metric", "map"), 1, "rows.jsonl: no rows of --metric and --where in it: metric is mAP, mean_max_recall"),
@@ -57,7 +57,7 @@ def test_rows_choose_their_layout_and_the_rest_is_counted(hoicli: Hoicli, rows: 
         (("--layout", "swig"), 1, "hoicli: no row is of the layout swig"),
         (("--format", "yaml"), 2, "hoicli: --format yaml: choose from auto, table, jsonl, csv"),
         (("--decimals", "10"), 2, "hoicli: --decimals 10: "),
-        (("--rows", "tag.model", "--columns", "subset"), 1, "they differ in"),
+        (("--lines", "tag.model", "--columns", "subset"), 1, "they differ in"),
     ],
 )
 def test_what_it_refuses(hoicli: Hoicli, rows: Path, words: tuple[str, ...], code: int, message: str) -> None:
