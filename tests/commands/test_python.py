@@ -268,7 +268,7 @@ def wrong(given: object) -> Any:
         (lambda: api.evaluate(GT, [{"image_id": "a"}]), DataError,
          "predictions[0]: boxes: missing; every image line has"),
         (lambda: api.evaluate(GT, records(PREDICTIONS)[:1] * 2), DataError,
-         "predictions[1]: image_id: image 'HICO_test2015_00000001' is at predictions[0] already; keep one line an image"),
+         "predictions[1]: image_id: image 'HICO_test2015_00000001' is at predictions[0] already; keep"),
         (lambda: api.evaluate(records(PREDICTIONS), PREDICTIONS), DataError, "gt[0]: hois[0].score: ground truth"),
         (lambda: api.evaluate(GT, [{"x": float("nan")}]), DataError, "predictions[0]: x: nan: numbers must be finite"),
         (lambda: api.evaluate(GT, [{"x": object()}]), DataError, "predictions[0]: cannot be written as JSON ("),
