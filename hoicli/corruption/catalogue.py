@@ -290,7 +290,7 @@ class Recipe(NamedTuple):
 
 def parted(recipe: str) -> tuple[str, str]:
     """What `Recipe.said` puts together: (the recipe that corruptions share, `PACKAGE@VERSION` or "")."""
-    found = re.fullmatch(r"(.+)\+([^+@]+@[^+@]+)", recipe)
+    found = re.fullmatch(r"(.+?)\+([^+@]+@[^@]+)", recipe)
     return (found[1], found[2]) if found else (recipe, "")
 
 

@@ -91,21 +91,17 @@ class Outcome:
 
 
 def record_job(line: Line, plan: Plan) -> Job:
-    """The job of a record. Raises `DataError` for a record without a file name, or with boxes that are none."""
+    """The job of a record. Raises `DataError` for one without a file name, or with boxes, a size or an id that are
+    none."""
     record = parse(line)
-    name = file_name_of(record, line.place)
-    return checked_job(record, plan.images / name, line.place)
-
-
-def checked_job(record: Record, source: Path, place: str) -> Job:
-    """The job of a record with a file name. Raises `DataError` for one with boxes, a size or an id that are none."""
+    source = plan.images / file_name_of(record, line.place)
     record = {"image_id": PurePosixPath(record["file_name"]).stem, **record}
     reads(source, kept=False)
     for problem in problems(record, None, scored=False, besides=("size",)):
         name = problem.field.split("[")[0]
         if name in record and name in ("image_id", "boxes", "width", "height"):
-            raise problem.error(place)
-    return Job(record, source, place)
+            raise problem.error(line.place)
+    return Job(record, source, line.place)
 
 
 def path_job(path: str, plan: Plan) -> Job:

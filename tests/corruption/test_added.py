@@ -15,7 +15,7 @@ import PIL.Image
 import pytest
 
 from hoicli.corruption import corrupt as in_memory
-from hoicli.corruption.catalogue import ROHOI, Corruption, Effect, added
+from hoicli.corruption.catalogue import ROHOI, Corruption, Effect, added, parted
 from tests.support.pictures import textured
 from tests.support.project import Hoicli
 
@@ -116,6 +116,12 @@ def test_an_entry_point_that_is_no_corruption(
     result = hoicli("corrupt", "--save-images", "out", "--corruption", "fog", image)
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert problem in result.err
+
+
+@pytest.mark.parametrize("shared", ["hoicli-1", "hoicli-1+kept", "mine@0123abcd", "mine@0123abcd+kept"])
+def test_a_recipe_is_told_from_the_package(shared: str) -> None:
+    assert parted(shared) == (shared, "")
+    assert parted(f"{shared}+fog@1.2+local") == (shared, "fog@1.2+local")
 
 
 def test_robust_averages_it_and_names_its_package(hoicli: Hoicli, tmp_path: Path) -> None:

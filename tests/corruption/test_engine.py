@@ -581,14 +581,6 @@ def test_the_preview_is_a_picture_of_all_hundred(hoicli: Hoicli, tmp_path: Path)
         assert np.abs(shown(number, severity, 1) - whole[top : top + 171, left : left + 256]).mean() < 4
 
 
-def test_a_small_picture_needs_no_second_look(hoicli: Hoicli, tmp_path: Path) -> None:
-    cv2.imwrite(str(tmp_path / "small.png"), np.full((32, 64, 3), 90, dtype=np.uint8))
-    assert hoicli("corrupt", "--preview", tmp_path / "small.png", "-o", tmp_path / "sheet.png").code == 0
-    sheet = np.asarray(PIL.Image.open(tmp_path / "sheet.png"))
-    assert sheet.shape == (10 * (22 + 128 + 4), 2 * (6 * 260 + 12), 3)
-    assert (sheet[22:150, :256] == 90).all()
-
-
 def test_a_preview_of_no_image_is_told(hoicli: Hoicli, tmp_path: Path) -> None:
     bad = tmp_path / "x.jpg"
     bad.write_text("text")

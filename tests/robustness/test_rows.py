@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli import __version__
-from hoicli.corruption.catalogue import FAMILIES, ROHOI, family_of
+from hoicli.corruption.catalogue import ROHOI, family_of
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
@@ -120,14 +120,6 @@ def test_indices_by_hand() -> None:
         mean([])
 
 
-def test_the_index_depends_on_the_unit() -> None:
-    """Why fractions are refused: they would be praised for a stability they do not have."""
-    percent = {"fog": [30.0, 10.0]}
-    fractions = {"fog": [0.3, 0.1]}
-    assert cri(fractions, 0.4) > 3 * cri(percent, 40.0)
-    assert mri(percent) == pytest.approx(100 * mri(fractions))
-
-
 grids_of_numbers = st.dictionaries(
     st.sampled_from(ROHOI), st.lists(st.floats(0, 100), min_size=1, max_size=6), min_size=1
 )
@@ -214,18 +206,6 @@ def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
     first = table.split("\n\n")[0].splitlines()
     assert [line.split()[0] for line in first[2:]] == ["high", "middle", "low", "settings:"]
     assert len(table.split("\n\n")) == 4  # summary, corruptions, families, severities
-
-
-def test_a_table_of_one_model_has_its_severities(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", grid_rows(falling(), model="cdn"))
-    summary, corruptions, families = hoicli("robust", "--format", "table", path).out.split("\n\n")
-    assert summary.splitlines()[2].split()[:3] == ["cdn", "hico", "40.00"]
-    assert corruptions.splitlines()[1].split()[2:] == ["1", "2", "3", "4", "5", "mean", "sigma", "drop", "%"]
-    assert [line.split()[0] for line in corruptions.splitlines()[2:]] == list(ROHOI)
-    assert [line.split()[0] for line in families.splitlines()[2:]] == [*[*FAMILIES][:4], "all"]
-    assert families.splitlines()[-1].split()[6] == f"{mri(falling()):.2f}"
-    for name in ("md", "latex", "csv"):
-        assert hoicli("robust", "--format", name, path).out
 
 
 def test_models_by_tag_or_by_file(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -611,20 +591,6 @@ def test_heat_maps(hoicli: Hoicli, tmp_path: Path) -> None:
     assert sorted(text for text in texts if text in set(shown)) == sorted(shown)
     lonely = hoicli("robust", "--plot-kind", "heatmap", path)
     assert (lonely.code, lonely.err) == (2, "hoicli: --plot-kind heatmap: name the figure with --plot FILE\n")
-
-
-def test_heat_maps_of_odd_grids(hoicli: Hoicli, tmp_path: Path) -> None:
-    values = {"fog": [30.0, 20.0], "jpeg": [0.0]}
-    path, plot = write(tmp_path / "rows.jsonl", grid_rows(values, clean=None)), tmp_path / "heat.svg"
-    arguments = ("--allow-missing", "--corruption", "seen", "--severity", "seen")
-    assert hoicli("robust", *arguments, "--plot", plot, "--plot-kind", "heatmap", path).code == 0
-    texts = words(plot)
-    assert {"fog", "jpeg", "30.0", "\N{EN DASH}", "MRI 12.5"} <= set(texts)
-    nothing = write(tmp_path / "zero.jsonl", grid_rows({"jpeg": [0.0]}, clean=0.0))
-    assert hoicli("robust", "--plot", plot, "--plot-kind", "heatmap", "--unit", "percent", nothing).code == 0
-    many = write(tmp_path / "many.jsonl", grid_rows({"jpeg": [40.0 - at / 2 for at in range(40)]}, model="m"))
-    assert hoicli("robust", "--plot", plot, "--plot-kind", "heatmap", many).code == 0
-    assert "39.5" not in words(plot)  # forty numbers have no room
 
 
 def test_heads_for_papers(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -197,16 +197,6 @@ def test_neither_order_nor_shards_of_cells_change_a_byte(hoicli: Hoicli, two: Pa
         assert hoicli("robust", *arguments, two / "one.jsonl", two / "two.jsonl").out == expected
 
 
-def test_models_are_named_as_those_of_rows(hoicli: Hoicli, two: Path) -> None:
-    lines = [json.loads(line) for line in (two / "cells.jsonl").read_text().splitlines()]
-    one_, other = (
-        write(two / f"{model}.jsonl", [{**cell, "model": "x"} for cell in lines if cell["model"] == model])
-        for model in "ab"
-    )
-    rows = results(hoicli, "--bootstrap", 10, "--name", "B,A", other, one_)
-    assert one(rows, "mri_diff", "A")["tags"]["baseline"] == "B"
-
-
 def test_vcoco_takes_the_papers_protocol(hoicli: Hoicli, tmp_path: Path) -> None:
     folder = FIXTURES / "vcoco"
     files = {"gt": str(folder / "ground_truth.jsonl"), "predictions": str(folder / "predictions.jsonl")}
