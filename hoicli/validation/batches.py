@@ -119,7 +119,9 @@ class Checked(Images):
         return {
             image_id: About(
                 self.sizes[row],
-                frozenset(names[at] for names in classes for at in place[hoi[row] : hoi[row + 1]]),
+                frozenset(
+                    chain.from_iterable(map(names.__getitem__, place[hoi[row] : hoi[row + 1]]) for names in classes)
+                ),
                 self.boxes[box[row] : box[row + 1]],
             )
             for row, image_id in enumerate(self.image_ids)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise, permutations
+from itertools import chain, pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -123,8 +123,8 @@ class LabelEvidence:
     def __init__(self, vocabulary: Vocabulary, counts: ClassCounts | None = None) -> None:
         self.vocabulary = vocabulary
         self.counts = counts or ClassCounts()
-        self._readings = list(readings(vocabulary))
-        self._read: dict[TripletClass, list[TripletClass | None]] = {}
+        self._readings = [AS_READ, *readings(vocabulary)]
+        self._read: dict[TripletClass, dict[TripletClass, list[int]]] = {}
 
     def add(self, classes: list[ScoredClass]) -> None:
         """The triplets of a record that may be a bad one."""
@@ -143,23 +143,26 @@ class LabelEvidence:
         there are any. The predictions that were compared."""
         best = first_largest(batch.image_of_hoi, _scores(batch))
         names, place = batch.classes
-        compared = []
+        compared, matched = [], self.counts.matched
         for row, image, at in zip(*(of.tolist() for of in (best, batch.image_of_hoi[best], place[best])), strict=True):
             about = truth.get(batch.image_ids[image])
             if about is not None and about.classes:
                 compared.append(row)
-                for number, meant in enumerate(self._meant(names[at])):
-                    self.counts.matched[number] += meant in about.classes
+                meant = self._meant(names[at])
+                for number in chain.from_iterable(meant[each] for each in about.classes if each in meant):
+                    matched[number] += 1
         self.counts.images += len(compared)
         return np.array(compared, dtype=np.int64)
 
-    def _meant(self, name: TripletClass) -> list[TripletClass | None]:
-        """The class as it is and by every reading, None where that has no name for it."""
+    def _meant(self, name: TripletClass) -> dict[TripletClass, list[int]]:
+        """The classes that a class may stand for, each with the readings that say so."""
         if name not in self._read:
             if len(self._read) >= DISTINCT:
                 self._read.clear()
-            read = [name, *(reading.apply(name) for reading in self._readings)]
-            self._read[name] = [None if each is None else comparable(each, self.vocabulary) for each in read]
+            found = self._read[name] = {}
+            for number, reading in enumerate(self._readings):
+                if (meant := reading.apply(name)) is not None:
+                    found.setdefault(comparable(meant, self.vocabulary), []).append(number)
         return self._read[name]
 
     def finding(self, name: str) -> Finding | None:
@@ -224,9 +227,8 @@ class LabelEvidence:
         """The reading under which the triplets are interactions; a dataset with roles has no such list of objects."""
         if self.vocabulary.roles or self.counts.triplets < ENOUGH_TRIPLETS:
             return None
-        own = self._interactions(AS_READ) / self._total
         shares = [self._interactions(reading) / self._total for reading in self._readings]
-        best = max(range(len(shares)), key=lambda number: shares[number])
+        own, best = shares[0], max(range(1, len(shares)), key=lambda number: shares[number])
         neighbours = shares[best] >= 0.9 and own <= 0.75  # off by one, an object is of the same kind: much still fits
         if shares[best] < max(0.5, 2 * own) and not neighbours:
             return None
@@ -247,8 +249,8 @@ class LabelEvidence:
         """The reading under which the best predictions are of annotated classes."""
         if self.counts.images < ENOUGH_IMAGES:
             return None
-        best = max(range(len(self._readings)), key=lambda number: self.counts.matched[number + 1])
-        found = self.counts.matched[best + 1]
+        best = max(range(1, len(self._readings)), key=lambda number: self.counts.matched[number])
+        found = self.counts.matched[best]
         if found < max(self.counts.images / 5, 2 * self.counts.matched[0]):
             return None
         reading = self._readings[best]
