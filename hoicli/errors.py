@@ -22,12 +22,13 @@ def arg(name: str, value: object = None, *, like: str = "") -> str:
     name: of the parameter (`top_k`; `from_`, since `from` is Python's own word). like: what the shell's help shows in
     place of a value (`FILE`).
     """
-    text = f"{value:g}" if isinstance(value, float) else value
+    number = f"{value:g}" if isinstance(value, float) else None
     if IN_PYTHON.get():
-        return name if value is None else f"{name}={value!r}" if text is value else f"{name}={text}"
-    given = like if value is None else f"{text}"
+        return name if value is None else f"{name}={number or repr(value)}"
     called = "-o" if name == "output" else f"--{name.rstrip('_').replace('_', '-')}"
-    return called if value is None and not like else f"{called} {given}"
+    if value is None:
+        return f"{called} {like}".rstrip()
+    return f"{called} {number or value}"
 
 
 def visible(text: str) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property, wraps
+from functools import cache, wraps
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
@@ -63,6 +63,7 @@ class Command:
     first; each runs in the folder of the one before, so they may be a session. see: related commands. exits: exit codes
     with a meaning of their own. piped: the notation of rows where --format does not choose and no terminal reads.
     plot: the help of --plot, "" for a command without. drawable: raises `UsageError` for values that make no figure.
+    listed: whether it has rows to write, whose notation --format chooses.
     """
 
     function: Callable[..., Any]
@@ -74,21 +75,17 @@ class Command:
     piped: str
     plot: str
     drawable: Callable[[Mapping[str, Any]], None]
+    listed: bool
 
-    @cached_property
+    @property
     def parameters(self) -> list[Parameter]:
         """What the function takes, in its order."""
         return parameters_of(self.function)
 
-    @cached_property
+    @property
     def about(self) -> str:
         """The docstring without the texts of arguments."""
         return _described(self.function)[0]
-
-    @property
-    def listed(self) -> bool:
-        """Whether it returns rows, first of all: --format says how these are written."""
-        return str(self.function.__annotations__["return"]).startswith("Result")
 
 
 def command(
@@ -101,17 +98,21 @@ def command(
     piped: str = "jsonl",
     plot: str = "",
     drawable: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    listed: bool = False,
 ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """Declares the function as the command of its module, and returns it as Python calls it; see `Command`."""
+    """Declares the function as the command of its module, and returns it as Python calls it; see `Command`.
+    listed: given where the usual result is no rows, but an option asks for some."""
 
     def declare(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-        declared = Command(function, reads, writes, examples, see, exits or {}, piped, plot, drawable)
+        rows = listed or function.__annotations__["return"] == "Result"
+        declared = Command(function, reads, writes, examples, see, exits or {}, piped, plot, drawable, rows)
         DECLARED[function.__module__] = declared
         return from_python(function)
 
     return declare
 
 
+@cache
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     """The parameters of a function with their options; what an annotation does not say is in its docstring."""
     hints, texts = get_type_hints(function, include_extras=True), _described(function)[1]
@@ -167,13 +168,13 @@ def from_python(function: Callable[Parameters, Returned]) -> Callable[Parameters
             values = bound(function, args, kwargs)
             result: Any = function(**values)  # type: ignore[call-arg]
             output = values.get("output")
+            if isinstance(result, Records) and output not in (None, "-"):
+                result.write(os.fspath(output))
             if isinstance(result, Result):
                 result.notes[:0] = [*notes, *result.above]
-            elif isinstance(result, Records) and output not in (None, "-"):
-                result.write(os.fspath(output))
-            if isinstance(result, Notes):
+            elif isinstance(result, Notes):
                 result += notes
-            if isinstance(result, Records):
+            elif isinstance(result, Records):
                 result.notes += notes
                 result.lines = _from_python(result.lines, result.notes)
             returned: Returned = result

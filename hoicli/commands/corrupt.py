@@ -13,7 +13,7 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import FOLDERS, OUTPUT, READ, READ_FOLDER, READ_JSON
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
-from hoicli.commands.results import Notes, Records, Result
+from hoicli.commands.results import Notes, Records, Result, instead
 from hoicli.commands.values import names_of, text_of
 from hoicli.corruption.catalogue import CORRUPTIONS, FAMILIES, IMAGENET_C, RECIPE, SEVERITIES
 from hoicli.corruption.catalogue import corruption as named
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         ("hoicli corrupt --list", "what each is, with its constants"),
     ],
     see=["robust", "eval", "mask"],
+    listed=True,
 )
 def corrupt_records(
     sources: Annotated[
@@ -79,7 +80,7 @@ def corrupt_records(
     image_list: options.ImageList = None,
     on_error: options.OnError = "stop",
     output: Annotated[str, options.output(OUTPUT)] = "-",
-) -> Result | Records | Notes:
+) -> Records:
     """Corrupt images, RoHOI-style: its 20 corruptions, five severities each, by the recipe hoicli-1 or another.
 
     The paper describes its corruptions in words and publishes no constants, so numbers from these images compare with
@@ -108,11 +109,11 @@ def corrupt_records(
 
     constants = chosen_recipe(os.fspath(recipe), names_of(corruption))
     if list_:
-        return _listed(constants)
+        return instead(_listed(constants))
     require_libraries()
     if preview is not None:
         _preview(os.fspath(preview), output, seed, constants)
-        return Notes()
+        return instead(Notes())
     folder = text_of(save_images)
     if folder is None:
         problem = f"give the folder to write the images to with {arg('save_images', like='DIR')}"

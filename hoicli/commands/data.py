@@ -9,7 +9,7 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import Read
 from hoicli.commands.command import command
 from hoicli.commands.options import Argument, Option
-from hoicli.commands.results import Result, instead
+from hoicli.commands.results import Result
 from hoicli.commands.values import text_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
@@ -68,7 +68,7 @@ def data(
         path = store.located(name)
         if path == name:
             raise UsageError(f"{name!r} is no name of ground truth (hoicli data list shows them)")
-        return instead(f"{path}\n")
+        return _placed(name, path)
     if action == "add" and not files:
         raise UsageError(f"data add {name}: give the files to convert")
     if action == "fetch":
@@ -79,4 +79,9 @@ def data(
     what = {True: "the published annotations", False: "not what hoicli knows under this name"}
     said = "" if added.published is None else f", {what[added.published]}"
     note(f"{name}: {added.images:,} images, gt:{added.digest}{said}")
-    return instead(f"{added.path}\n")
+    return _placed(name, str(added.path))
+
+
+def _placed(name: str, path: str) -> Result:
+    """The row of a set; the command prints the path alone, whatever --format says."""
+    return Result([{"name": name, "path": path}], rendered=lambda _: f"{path}\n".encode(errors="surrogateescape"))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hoicli.commands.command import typed
 from hoicli.commands.eval import rows_of
-from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
+from hoicli.commands.inputs import VIEW_TAGS, Inputs, policy_of, views_of
 from hoicli.commands.options import Given, Names, Numbers, Path, Tags
 from hoicli.commands.results import Result
 from hoicli.commands.values import names_of, tags_of, text_of
@@ -194,7 +194,7 @@ class Evaluator:
         """
         if split:
             self._vocabulary.split(split)
-        tags = tags_of(tag, *tags_of_views("0.5", "people"))
+        tags = tags_of(tag, *VIEW_TAGS)
         resampling = Resampling.asked(bootstrap, seed)
         if not self._images:
             raise DataError("no image was updated", place="compute()")

@@ -138,9 +138,13 @@ def views_of(iou: Numbers, slices: Names, vocabulary: Vocabulary) -> Views:
     return Views.parse(*asked, vocabulary) if any(asked) else ALONE
 
 
-def tags_of_views(iou: Numbers, slices: Names) -> list[str]:
+VIEW_TAGS = ("iou", "slice", "part")
+"""The tags of rows at other thresholds and of parts of the data."""
+
+
+def tags_of_views(iou: Numbers, slices: Names) -> tuple[str, ...]:
     """The tags that rows get of --iou and --slice."""
-    return [*(["iou"] if texts_of(iou) else []), *(["slice", "part"] if slices else [])]
+    return (VIEW_TAGS[:1] if texts_of(iou) else ()) + (VIEW_TAGS[1:] if slices else ())
 
 
 def lines(given: Given | None, name: str, label: str, what: str) -> Stream:

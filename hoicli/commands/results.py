@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -96,7 +97,12 @@ class Result:
         return pandas.DataFrame(flat)
 
     def plot(
-        self, path: str, *, width: float | None = None, font_size: float | None = None, style: str = "paper"
+        self,
+        path: str | os.PathLike[str],
+        *,
+        width: float | None = None,
+        font_size: float | None = None,
+        style: str = "paper",
     ) -> None:
         """Draw the command's figure into a file (.png, .svg, .pdf); the options are those of `--plot`. Raises
         `UsageError` where the command has no figure, and without matplotlib."""
@@ -104,8 +110,8 @@ class Result:
             raise UsageError("plot: this result has no figure")
         from hoicli.io.destinations import check_figure
 
-        check_figure(path, "plot")
-        self.drawn(path, look_of(path, width, font_size, style))
+        check_figure(os.fspath(path), "plot")
+        self.drawn(os.fspath(path), look_of(os.fspath(path), width, font_size, style))
 
     def written(self, notation: str) -> bytes:
         """The rows in a notation of `--format`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -88,10 +89,9 @@ def _typed(one: Parameter) -> Any:
     words = isinstance(one.option, Argument) and one.option.metavar.endswith("...")
     if one.option.several or one.option.repeated or words:
         return list[str] | None
-    kind = str(one.kind).replace("<class '", "").replace("'>", "")
-    plain: dict[str, Any] = {"bool": bool, "bool | None": bool | None, "int": int, "float": float}
-    plain |= {"int | None": int | None, "float | None": float | None}
-    return plain.get(kind, str if isinstance(one.default, str) else str | None)
+    if one.kind in (bool, int, float, bool | None, int | None, float | None):
+        return one.kind
+    return str if isinstance(one.default, str) else str | None
 
 
 def _declared(one: Parameter) -> Any:
@@ -115,12 +115,12 @@ def _declared(one: Parameter) -> Any:
 
 def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, Any]) -> None:
     """One call from the shell: check, compute, write."""
-    door = {one.name: values[one.name] for one in _added(command)}
-    own = {one.name: values[one.name] or None if _typed(one) == list[str] | None else values[one.name]
-           for one in command.parameters}  # fmt: skip
+    values = {name: None if value in ([], ()) else value for name, value in values.items()}  # a list without a word
+    own = {one.name: values[one.name] for one in command.parameters}
+    door = {name: value for name, value in values.items() if name not in own}
     output = str(values.get("output") or "-")
     with watched():
-        check([one.marked(_called(one)) for one in parameters], {**door, **own})
+        check([one.marked(_called(one)) for one in parameters], values)
         if command.listed and _readable():
             _notation(door["format"], output, command.piped)  # an unknown one fails before the work
         look = _look(command, own, door) if command.plot else None
@@ -189,8 +189,6 @@ def _notation(name: str, output: str, piped: str) -> str:
 
 
 def _write_rows(result: Result, notation: str, output: str) -> None:
-    import sys
-
     read = notation == "table" and output == "-" and sys.stdout.isatty()
     for sentence in () if read else result.above:
         note(sentence)
@@ -230,7 +228,8 @@ class ManualCommand(TyperCommand):
             if wanted is None or wrong is None:
                 raise
             kind = "a whole number" if wanted[1] == "integer" else "a number"
-            raise UsageError(f"{_shown_name(wrong)} {values.get(str(wrong.name))}: give {kind}") from None
+            (meant,) = (one for one in parameters_in_shell(self.page) if one.name == wrong.name)
+            raise UsageError(f"{_called(meant)} {values.get(meant.name)}: give {kind}") from None
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The usage line shows the arguments' metavars, whose dots say where several are allowed."""
@@ -263,11 +262,6 @@ class ManualCommand(TyperCommand):
             formatter.write_dl([(str(code), text) for code, text in {**EXIT_CODES, **self.page.exits}.items()])
         with formatter.section("See also"):
             formatter.write_text(", ".join(f"hoicli {name}" for name in self.page.see))
-
-
-def _shown_name(param: Any) -> str:
-    """What messages call a parameter: -o, --gt, PREDS."""
-    return str(param.metavar).rstrip(".") if param.param_type_name == "argument" else str(param.opts[0])
 
 
 def _argument_help(param: Any) -> str:

@@ -158,6 +158,7 @@ def shoe_eval(
     def drawn(path: str, look: Look) -> None:
         from hoicli.figures.deltas import plot_deltas
 
+        _over_deltas({"delta": delta})
         plot_deltas(rows, path, look)
 
     return Result(rows, drawn=drawn)
