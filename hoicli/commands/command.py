@@ -63,7 +63,7 @@ class Command:
     first; each runs in the folder of the one before, so they may be a session. see: related commands. exits: exit codes
     with a meaning of their own. piped: the notation of rows where --format does not choose and no terminal reads.
     plot: the help of --plot, "" for a command without. drawable: raises `UsageError` for values that make no figure.
-    listed: whether it has rows to write, whose notation --format chooses.
+    listed: of the values given, whether they ask for rows, whose notation --format chooses; None: no values do.
     """
 
     function: Callable[..., Any]
@@ -75,7 +75,7 @@ class Command:
     piped: str
     plot: str
     drawable: Callable[[Mapping[str, Any]], None]
-    listed: bool
+    listed: Callable[[Mapping[str, Any]], bool] | None
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -98,18 +98,22 @@ def command(
     piped: str = "jsonl",
     plot: str = "",
     drawable: Callable[[Mapping[str, Any]], None] = lambda _: None,
-    listed: bool = False,
+    listed: Callable[[Mapping[str, Any]], bool] | None = None,
 ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
     """Declares the function as the command of its module, and returns it as Python calls it; see `Command`.
-    listed: given where the usual result is no rows, but an option asks for some."""
+    listed: left out, a function that returns a `Result` always gives rows, and another never."""
 
     def declare(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-        rows = listed or function.__annotations__["return"] == "Result"
+        rows = listed or (_always if function.__annotations__["return"] == "Result" else None)
         declared = Command(function, reads, writes, examples, see, exits or {}, piped, plot, drawable, rows)
         DECLARED[function.__module__] = declared
         return from_python(function)
 
     return declare
+
+
+def _always(_: Mapping[str, Any]) -> bool:
+    return True
 
 
 @cache

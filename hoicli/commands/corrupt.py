@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         ("hoicli corrupt --list", "what each is, with its constants"),
     ],
     see=["robust", "eval", "mask"],
-    listed=True,
+    listed=lambda given: bool(given["list_"]),
 )
 def corrupt_records(
     sources: Annotated[

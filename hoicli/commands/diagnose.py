@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         ),
     ],
     see=["explore", "match", "eval", "pairstats"],
+    listed=lambda given: not given["explain"] and given["emit"] is None,
     plot="Draw the deltas and the errors: .png, .svg or .pdf.",
 )
 def diagnose(

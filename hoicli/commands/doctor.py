@@ -56,6 +56,7 @@ class Examined(NamedTuple):
         ("hoicli doctor --format jsonl | jq -r 'select(.status != \"ok\") | .advice'", "what to install"),
     ],
     see=["validate", "vocab"],
+    listed=lambda given: given["schema"] is None,
     exits={0: "all that is required is sound; extras may be missing", 1: "something is broken, and named"},
 )
 def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=lambda: list(kinds()))] = None) -> Result:

@@ -133,11 +133,17 @@ class Records(Iterator["Record"]):
     the last one. Raises `DataError` at a bad one, as the command does."""
 
     def __init__(
-        self, lines: Iterable[Record | bytes], then: Callable[[], object] | None = None, *, piped: str = ""
+        self,
+        lines: Iterable[Record | bytes],
+        then: Callable[[], object] | None = None,
+        *,
+        piped: str = "",
+        failed: str | None = None,
     ) -> None:
         """lines: records, or lines of them as JSON. then: what is done after the last one. piped: the command, if what
-        reads its output has to know whether it is whole."""
+        reads its output has to know whether it is whole. failed: what the command says last, to exit with code 1."""
         self.notes: list[str] = []
+        self.failed = failed
         self._piped = piped
         self.lines = _followed(lines, then)
         self._held: list[Record] = []

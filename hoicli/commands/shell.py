@@ -53,7 +53,7 @@ def _added(command: Command) -> list[Parameter]:
             ("font_size", float | None, None, _FONT_SIZE),
             ("style", str, "paper", _STYLE),
         ]
-    if command.listed:
+    if command.listed is not None:
         added.append(("format", str, "auto", FORMAT))
     added.append(("output", str, "-", output()))
     return [Parameter(*one, one[3].text) for one in added if one[0] not in own]
@@ -121,14 +121,13 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
     output = str(values.get("output") or "-")
     with watched():
         check([one.marked(_called(one)) for one in parameters], values)
-        if command.listed and _readable():
-            _notation(door["format"], output, command.piped)  # an unknown one fails before the work
+        if command.listed is not None and command.listed(own):
+            if _readable():
+                _notation(door["format"], output, command.piped)  # an unknown one fails before the work
+        elif unused := [name for name in ("plot", "format") if door.get(name) not in (None, "auto")]:
+            raise UsageError(f"{' and '.join(map(arg, unused))}: no rows are written here; leave it out")
         look = _look(command, own, door) if command.plot else None
         result = command.function(**own)
-        if not isinstance(result, Result) and (unused := [name for name in ("plot", "format") if _given(door, name)]):
-            raise UsageError(
-                f"{', '.join(map(arg, unused))}: of the result rows, and none are written here; leave it out"
-            )
         if isinstance(result, str):
             _write(result.encode(errors="surrogateescape"), output)
         elif isinstance(result, Records):
@@ -145,10 +144,10 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
             _write_rows(result, notation, output)
             if result.hint and notation == "table" and drawn is None:
                 note(result.hint)
-            if result.failed is not None:
-                if result.failed:
-                    say(result.failed)
-                raise typer.Exit(1)
+        if isinstance(result, Records | Result) and result.failed is not None:
+            if result.failed:
+                say(result.failed)
+            raise typer.Exit(1)
 
 
 def _readable() -> bool:
@@ -158,10 +157,6 @@ def _readable() -> bool:
     except ImportError:
         return False
     return True
-
-
-def _given(door: dict[str, Any], name: str) -> bool:
-    return door.get(name) not in (None, "auto")
 
 
 def _look(command: Command, own: dict[str, Any], door: dict[str, Any]) -> Look | None:

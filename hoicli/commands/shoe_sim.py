@@ -138,6 +138,22 @@ def shoe_sim(
         raise UsageError(f"{arg('backend', backend)} asks no model; {which}")
     if backend is not None and backend != "llm":
         offline = offline_backend(backend, policy)
+    raters = None
+    if backend == "llm":
+        from hoicli.shoe.raters import Raters  # it brings an HTTP client along
+
+        raters = Raters(
+            base_url=base_url,
+            named=tuple(texts_of(model)),
+            screen=screen,
+            cache=cache,
+            key_env=key_env,
+            jobs=jobs,
+            timeout=timeout,
+            body=body,
+            dry_run=dry_run,
+            prices=tuple(texts_of(price)),
+        )
     if pairs is not None:
         work: rating.Work = rating.PairLines(lines(pairs, "pairs", "pairs", "pairs"), policy, offline)
     elif gt is not None:
@@ -146,22 +162,9 @@ def shoe_sim(
         work = needed.evaluation_pairs(*streams, own or "hico", policy, all_pairs=all_pairs)
     else:
         work = needed.dataset_pairs(own or "hico", all_pairs=all_pairs)
-    if check is not None:
-        return Records(rating.missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy))
+    if raters is not None:
+        return instead(Result(raters.planned(work))) if dry_run else Records(raters.rated(work, policy))
     if backend is not None and offline is not None:
         return Records(rating.rated_rows(backend, offline, work, policy), policy.report)
-    from hoicli.shoe.raters import Raters  # it brings an HTTP client along
-
-    raters = Raters(
-        base_url=base_url,
-        named=tuple(texts_of(model)),
-        screen=screen,
-        cache=cache,
-        key_env=key_env,
-        jobs=jobs,
-        timeout=timeout,
-        body=body,
-        dry_run=dry_run,
-        prices=tuple(texts_of(price)),
-    )
-    return instead(Result(raters.planned(work))) if dry_run else Records(raters.rated(work, policy))
+    missing, lacking = rating.missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
+    return Records(missing, failed=lacking)

@@ -49,8 +49,8 @@ def count_of(name: str, given: int | str, *, least: int = 0, most: int | None = 
         return None
     number = int(text[:9]) if text.isascii() and text.isdecimal() else -1
     if number < least or (most is not None and number > most):
-        bounds = "" if most is None else f" from {least:,} to {most:,}"
-        raise UsageError(f"{arg(name, given)}: give a whole number{bounds}, or all")
+        bounds = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+        raise UsageError(f"{arg(name, given)}: give a whole number {bounds}, or all")
     return number
 
 

@@ -53,6 +53,7 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
         ("hoicli vlm-eval --dataset hico --sim table:sim.jsonl referred.json", "the similarity by that table"),
     ],
     see=["prompts", "convert", "shoe-eval", "shoe-sim", "recall"],
+    listed=lambda given: not given["needed"],
 )
 def vlm_eval(
     answers: Annotated[

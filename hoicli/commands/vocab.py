@@ -40,6 +40,7 @@ LISTS = ("interactions", "verbs", "objects", "splits", "images")
         ),
     ],
     see=["shoe-sim", "validate", "convert"],
+    listed=lambda given: given["from_"] is None,
 )
 def vocab(
     dataset: Annotated[

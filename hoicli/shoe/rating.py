@@ -156,9 +156,9 @@ def rated_rows(name: str, backend: Backend, work: Work, policy: ErrorPolicy) -> 
     return work.rows(rated)
 
 
-def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> Iterator[Record]:
-    """The pairs that tables lack, as lines {pos, a, b}; a note says what the tables have, and where that is from.
-    Raises `DataError` after the last, if there are any."""
+def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> tuple[list[Record], str | None]:
+    """The pairs that tables lack, as lines {pos, a, b}, and how many in a sentence, None for none; a note says what
+    the tables have, and where that is from."""
     table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
     found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
     missing = [pair for pair, value in zip(pairs, np.isnan(found).tolist(), strict=True) if value]
@@ -166,11 +166,9 @@ def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> 
     had = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
     note(f"{tables.name}: {len(table):,} pairs of senses, {had} ({signed})")
     policy.report()
-    yield from (dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in missing)
-    if missing:
-        verbs = sum(pos == "v" for pos, _, _ in missing)
-        raise DataError(
-            f"{len(missing):,} of {len(pairs):,} pairs of senses are not in it ({verbs:,} of verbs, "
-            f"{len(missing) - verbs:,} of objects); rate them with hoicli shoe-sim --pairs, and add the lines",
-            place=tables.name,
-        )
+    verbs = sum(pos == "v" for pos, _, _ in missing)
+    lacking = (
+        f"{tables.name}: {len(missing):,} of {len(pairs):,} pairs of senses are not in it ({verbs:,} of verbs, "
+        f"{len(missing) - verbs:,} of objects); rate them with hoicli shoe-sim --pairs, and add the lines"
+    )
+    return [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in missing], lacking if missing else None

@@ -315,7 +315,7 @@ def wrong(given: object) -> Any:
         (lambda: api.evaluate("a\0b", PREDICTIONS), UsageError, "'a\\x00b': no path has a NUL character"),
         (lambda: api.evaluate(GT, "-"), DataError, "./-: no such file"),
         (lambda: api.diagnose(GT, PREDICTIONS, as_released=True, independent=True), UsageError, "as_released: the"),
-        (lambda: api.diagnose(GT, PREDICTIONS, top=-1), UsageError, "top=-1: give a whole number, or all"),
+        (lambda: api.diagnose(GT, PREDICTIONS, top=-1), UsageError, "top=-1: give a whole number of at least 0"),
         (lambda: api.compare(GT, wrong([PREDICTIONS, OTHER]), name=["a"]), UsageError,
          "name: 1 names for 2 streams; give"),
         (lambda: api.compare(GT, wrong([PREDICTIONS, MATCHES])), UsageError,

@@ -84,7 +84,7 @@ def test_a_model_and_itself_and_no_rounds(hoicli: Hoicli, files: dict[str, Path]
         (["--sim", "lexical"], "--sim: goes with --metric, for example"),
     ],
 )
-def test_calls_that_cannot_be(hoicli: Hoicli, given: list[str], message: str) -> None:
-    result = hoicli("compare", "--gt", SHOE / "gt.jsonl", *given, FIXTURE, FIXTURE)
+def test_calls_that_cannot_be(hoicli: Hoicli, files: dict[str, Path], given: list[str], message: str) -> None:
+    result = hoicli("compare", "--gt", SHOE / "gt.jsonl", *given, files["good"], files["poor"])
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert result.err.startswith(f"hoicli: {message}")

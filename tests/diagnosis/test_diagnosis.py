@@ -302,7 +302,7 @@ def test_broken_match_records(hoicli: Hoicli, tmp_path: Path, change: Callable[[
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--top", "-1"), "hoicli: --top -1: give a whole number of at least 0\n"),
+        (("--top", "-1"), "hoicli: --top -1: give a whole number of at least 0, or all\n"),
     ],
 )
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:

@@ -405,9 +405,7 @@ READERS: list[Reader] = [
         [f"validate --gt {GT} IN -o OUT", "validate IN -o OUT", "validate --open-vocabulary IN -o OUT"],
         law=LINES,
     ),
-    Reader(
-        "validate:ground truth", GT, "jsonl", [f"validate --gt IN {PREDICTIONS} -o OUT", "validate --gt IN IN -o OUT"]
-    ),
+    Reader("validate:ground truth", GT, "jsonl", [f"validate --gt IN {PREDICTIONS} -o OUT", "validate IN -o OUT"]),
     Reader(
         "validate:vcoco",
         VCOCO / "predictions.jsonl",

@@ -135,8 +135,8 @@ def test_an_image_twice_and_no_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--train", OWN / "gt.jsonl"), "--train and --name go with --from GT.jsonl"),
-        (("hico", "--from", OWN / "gt.jsonl"), "--from writes the file of a dataset: leave DATASET and --format out"),
-        (("--from", OWN / "gt.jsonl", "--format", "csv"), "leave DATASET and --format out"),
+        (("hico", "--from", OWN / "gt.jsonl"), "--from writes the file of a dataset: leave DATASET out"),
+        (("--from", OWN / "gt.jsonl", "--format", "csv"), "--format: no rows are written here; leave it out"),
         (("--from", OWN / "gt.jsonl", "--name", "hico"), "--name hico: is a dataset of hoicli's own"),
     ],
 )
