@@ -127,14 +127,9 @@ def matched_lines(
         return MatchedLines(scenes.image_ids, b"".join(map(dump, records)), coverage)
 
     with no_garbage_collection():
+        processes = predictions.processes()
         yield from made_of_scenes(
-            predictions,
-            make,
-            truth.vocabulary,
-            scored=True,
-            policy=policy,
-            known=truth.position,
-            processes=predictions.processes(),
+            predictions, make, truth.vocabulary, policy=policy, known=truth.position, processes=processes
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
 
 import numpy as np
 
@@ -13,11 +12,11 @@ from hoicli.errors import arg
 from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
 from hoicli.records.columns import BATCH, indices, numbers, read_columns, require, typed
-from hoicli.records.image import problems
+from hoicli.records.images import RawImages
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, find, runs_of, starts_of
 from hoicli.records.parsing import Problem, Record
-from hoicli.records.reading import scenes_of
+from hoicli.records.reading import checker, named_scenes, numbered_scenes
 from hoicli.records.scenes import Scenes, are_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -86,7 +85,7 @@ def read_pair_batches(
 
 def _problems(record: Record, vocabulary: Vocabulary, *, box_scores: bool = False) -> Iterator[Problem]:
     """Everything in a record that `pair_batch` cannot read."""
-    yield from problems(record, vocabulary, scored=True, besides=("scores",))
+    yield from checker(vocabulary, scored=True, besides=("scores",))(record)
     if box_scores and record.get("scores") is None:
         yield Problem("scores", f"missing; {arg('det_threshold')} needs a detection score for each box")
 
@@ -95,46 +94,37 @@ _MISSING = float("nan")
 """The value of a number missing from a record."""
 
 
-def _verb_scores(records: Sequence[Record]) -> Floats:
-    """[stated triplets] NaN where missing."""
-    return numbers([hoi.get("verb_score", _MISSING) for record in records for hoi in record["hois"]])
-
-
-def _box_scores(records: Sequence[Record], scenes: Scenes) -> Floats | None:
+def _box_scores(raw: RawImages, scenes: Scenes) -> Floats | None:
     """[B] None if some record has none. The object box of V-COCO's `unstated`, which nobody detected, has an infinite
     score, so that the person's score alone decides about these statements."""
-    given = [(record["scores"], len(record["boxes"])) for record in records if record.get("scores") is not None]
-    typed([of_boxes for of_boxes, _ in given], list)
-    require(all(len(of_boxes) == boxes for of_boxes, boxes in given))
-    detected = numbers(list(chain.from_iterable(of_boxes for of_boxes, _ in given)))
-    if len(given) < len(records):
+    counts = np.diff(raw.box_start)
+    listed = raw.each_list("scores", counts)
+    given = numbers([score for scores in listed for score in scores or ()])
+    if None in listed:
         return None
     scores = np.full(len(scenes.boxes), np.inf)
-    scores[_stated(scenes.box_start, [boxes for _, boxes in given])] = detected
+    scores[_stated(scenes.box_start, counts)] = given
     return scores
 
 
-def _listed_pairs(records: Sequence[Record], scenes: Scenes) -> tuple[Bools, Ints, Ints, Ints, Floats]:
-    """(Whether each record lists its pairs; of all listed pairs the image, subject and object as `scenes` numbers them,
-    and the interactiveness, NaN where it is not given)."""
-    lists = [record.get("pairs") for record in records]
-    typed(lists, list, type(None))
-    image = np.repeat(np.arange(len(lists)), [len(pairs or ()) for pairs in lists])
-    every = [pair for pairs in lists for pair in pairs or ()]
-    limit = np.array([len(record["boxes"]) for record in records], dtype=np.int64)[image]
-    subject, object_ = (
-        indices([pair[side] for pair in every], limit) + scenes.box_start[image] for side in ("subject", "object")
-    )
-    interactiveness = numbers([pair.get("interactiveness", _MISSING) for pair in every])
-    return np.array([pairs is not None for pairs in lists], dtype=bool), image, subject, object_, interactiveness
+def _listed_pairs(raw: RawImages, scenes: Scenes) -> tuple[Ints, Ints, Ints, Floats]:
+    """The pairs that records list: (image, subject, object) as `scenes` numbers them, and interactiveness (NaN: not
+    given)."""
+    listed = [[] if pairs is None else pairs for pairs in raw.each("pairs")]
+    typed(listed, list)
+    every = [pair for pairs in listed for pair in pairs]
+    image = np.repeat(np.arange(len(listed)), [len(pairs) for pairs in listed])
+    limit, first_box = np.diff(raw.box_start)[image], scenes.box_start[image]
+    subject, object_ = (indices([pair[key] for pair in every], limit) + first_box for key in ("subject", "object"))
+    return image, subject, object_, numbers([pair.get("interactiveness", _MISSING) for pair in every])
 
 
-def _stated(starts: Ints, counts: list[int]) -> Bools:
+def _stated(starts: Ints, counts: Ints) -> Bools:
     """Whether each box or triplet is in its record: those that `unstated` adds to a V-COCO record come last in each
     image."""
     run = runs_of(starts)
     place = np.arange(len(run)) - starts[run]
-    stated: Bools = place < np.array(counts, dtype=np.int64)[run]
+    stated: Bools = place < counts[run]
     return stated
 
 
@@ -153,18 +143,18 @@ def pair_key(scenes: Scenes, subject: Ints, object_: Ints) -> Ints:
 
 
 def pair_batch(
-    lines: Iterable[Line], vocabulary: Vocabulary, *, box_scores: bool = False, triplet_scores: bool = False
+    lines: Sequence[Line], vocabulary: Vocabulary, *, box_scores: bool = False, triplet_scores: bool = False
 ) -> PairBatch:
     """The lines as columns; raises an error that `columns.attempt` expects for a record that `read_pair_batches`
     refuses."""
-    records: list[Record] = []
-    scenes = scenes_of(lines, vocabulary, scored=True, besides=records.append)
-    of_boxes = _box_scores(records, scenes)
-    require(of_boxes is not None or not box_scores)
-    # `unstated` triplets come from no pair
-    own = _stated(scenes.hoi_start, [len(record["hois"]) for record in records])
+    raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores", "pairs"), of_hoi={"verb_score": _MISSING})
+    scenes = numbered_scenes(raw, vocabulary, scored=True)
+    scores_of_boxes = _box_scores(raw, scenes)
+    require(not (box_scores and None in raw.each("scores")))
+    own = _stated(scenes.hoi_start, np.diff(raw.hoi_start))  # `unstated` triplets come from no pair
     verb_score = np.full(len(scenes.score), np.nan)
-    verb_score[own] = _verb_scores(records)
+    if given := raw.of_hoi["verb_score"]:
+        verb_score[own] = numbers(given)
     if triplet_scores:
         verb_score = scenes.score
 
@@ -180,7 +170,7 @@ def pair_batch(
     surest_verb[-1] = np.nan
 
     # The pairs that records list. One without interactiveness gets the scores of its triplets.
-    with_list, image, subject, object_, interactiveness = _listed_pairs(records, scenes)
+    image, subject, object_, interactiveness = _listed_pairs(raw, scenes)
     at, met = find(keys, pair_key(scenes, subject, object_))
     at = np.where(met, at, len(keys))
     stated, possible = ~np.isnan(interactiveness), _can_be_pairs(scenes, vocabulary, subject, object_)
@@ -195,7 +185,8 @@ def pair_batch(
     }
 
     # If a record has no list, the pairs of its triplets, in the order of their first triplets.
-    unlisted = np.flatnonzero(~with_list[scenes.image_of_hoi[first]])
+    without_list = np.array([pairs is None for pairs in raw.each("pairs")], dtype=bool)[scenes.image_of_hoi[first]]
+    unlisted = np.flatnonzero(without_list)
     unlisted = unlisted[np.argsort(first[unlisted])]
     derived = {
         "image": scenes.image_of_hoi[first[unlisted]],
@@ -227,7 +218,7 @@ def pair_batch(
         pairs,
         interacting=columns["interacting"],
         stated=columns["stated"],
-        box_scores=of_boxes,
+        box_scores=scores_of_boxes,
     )
 
 

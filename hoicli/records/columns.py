@@ -6,6 +6,7 @@ some line is bad. Then each line is checked alone to say *what* is wrong and *wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -26,57 +27,35 @@ NUMBERS = (float, int)
 """The types of JSON's numbers, the more frequent first."""
 
 Part = TypeVar("Part")
-Made = TypeVar("Made")
 
 
 def read_columns(
     lines: Iterable[Line],
-    build: Callable[[list[Line]], Part],
-    check: Callable[[Record], Iterable[Problem]],
-    policy: ErrorPolicy,
-    *,
-    register: ImageRegister | None = None,
-    batch: int = BATCH,
-) -> Iterator[Part]:
-    """The result of `build` on each batch of lines, without bad lines. build: the fast pass; it raises any exception
-    that `attempt` expects for a bad record. check: the careful pass, which yields the problems of exactly those
-    records. register: remembers the `image_ids` of the parts.
-
-    Raises `DataError` for the first bad record, or counts it in `policy` and goes on; an image that the register
-    refuses is bad too.
-    """
-    return made_of_columns(lines, build, lambda part: part, check, policy, register=register, batch=batch)
-
-
-def made_of_columns(
-    lines: Iterable[Line],
-    build: Callable[[list[Line]], Part],
-    make: Callable[[Part], Made | None],
+    build: Callable[[list[Line]], Part | None],
     check: Callable[[Record], Iterable[Problem]],
     policy: ErrorPolicy,
     *,
     register: ImageRegister | None = None,
     batch: int = BATCH,
     processes: int = 1,
-) -> Iterator[Made]:
-    """What `make` makes of each part that `read_columns` would read. Several `processes` share the work: each reads all
-    lines of the stream and takes its turn with a batch. make: None for a part with an image that the register does not
-    know; what it makes has the part's `image_ids`, too."""
+) -> Iterator[Part]:
+    """The result of `build` on each batch of lines, without bad lines. build: the fast pass; for a bad record it raises
+    any exception that `attempt` expects, and gives None for an image that the register does not know. check: the
+    careful pass, which yields the problems of exactly those records. register: remembers the `image_ids` of the parts.
+    Several `processes` share the work: each reads all lines of the stream and takes its turn with a batch.
 
-    def work(chunk: list[Line]) -> Made | None:
-        part = attempt(build, chunk)
-        return None if part is None else make(part)
+    Raises `DataError` for the first bad record, or counts it in `policy` and goes on; an image that the register
+    refuses is bad too.
+    """
 
     def again() -> Iterator[list[Line]]:
         return _batches(lines.again() if isinstance(lines, Stream) else lines, batch)
 
-    for given, result in in_turns(work, _batches(lines, batch), again, processes):
+    for given, result in in_turns(partial(attempt, build), _batches(lines, batch), again, processes):
         made: Any = result
         if made is None or (register is not None and not register.add_all(made.image_ids, given)):
             chunk = list(sound(given, check, policy, register))
-            made = work(chunk) if chunk else None
-            if chunk and made is None:
-                raise AssertionError("a record passed the careful check and failed the fast one")
+            made = build(chunk) if chunk else None
         if made is not None:
             yield made
 
@@ -86,7 +65,7 @@ def _batches(lines: Iterable[Line], batch: int) -> Iterator[list[Line]]:
     return iter(lambda: list(islice(lines, batch)), [])
 
 
-def attempt(build: Callable[[list[Line]], Part], lines: list[Line]) -> Part | None:
+def attempt(build: Callable[[list[Line]], Part | None], lines: list[Line]) -> Part | None:
     """The result of the fast pass; None if any line is bad."""
     try:
         return build(lines)

@@ -22,7 +22,7 @@ from hoicli.records.images import NO_BOX, RawImages
 from hoicli.records.kit import Floats, Ints, joined, starts_of
 from hoicli.records.parsing import Record, short
 from hoicli.records.reading import numbered_scenes
-from hoicli.records.roles import RoleColumns, class_table
+from hoicli.records.roles import class_table
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
@@ -100,6 +100,7 @@ def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -
     )
     first = np.repeat(box_start[:-1], np.diff(hoi_start))
     column = {name: joined([getattr(image, name) for image in images], np.int64) for name in _NUMBERS}
+    roles = [None, *vocabulary.roles]
     raw = RawImages(
         image_ids=[image.image_id for image in images],
         boxes=joined([image.boxes.astype(np.float64) for image in images], np.float64).reshape(-1, 4),
@@ -108,14 +109,11 @@ def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -
         object=np.where(column["object"] < 0, NO_BOX, column["object"] + first),
         score=joined([image.score for image in images], np.float64),
         hoi_start=hoi_start,
-        labels=[],
-        verbs=[],
+        labels=column["labels"].tolist(),
+        verbs=column["verb"].tolist(),
+        of_hoi={"role": [roles[role] for role in column["role"].tolist()]},
     )
-    roles = None
-    if vocabulary.roles:
-        roles = RoleColumns(vocabulary, scored=True)
-        roles.add_plain(column["role"].tolist(), len(images))
-    return numbered_scenes(raw, column["labels"], column["verb"], roles, vocabulary, scored=True)
+    return numbered_scenes(raw, vocabulary, scored=True)
 
 
 _NUMBERS = ("labels", "subject", "object", "verb", "role")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, repeat
@@ -19,6 +19,7 @@ from hoicli.records.kit import Floats, Ints, runs_of, starts_of
 from hoicli.records.parsing import Record
 
 NO_BOX = -1
+_NO_FIELDS: Mapping[str, Any] = {}
 _SUBJECT, _OBJECT, _VERB, _SCORE = map(itemgetter, ("subject", "object", "verb", "score"))
 
 
@@ -53,33 +54,56 @@ class Images:
 
 @dataclass(frozen=True)
 class RawImages(Images):
-    """Images with the labels [B] and verbs [T] as `raw_images` converted them."""
+    """Images with the labels [B] and verbs [T] as `raw_images` converted them, and other fields by name: a value for
+    each image, and for each triplet."""
 
     labels: list[Any]
     verbs: list[Any]
+    of_image: dict[str, list[Any]] = field(default_factory=dict)
+    of_hoi: dict[str, list[Any]] = field(default_factory=dict)
 
     def images(self) -> dict[str, Any]:
         """The columns of `Images` by name."""
         return {field.name: getattr(self, field.name) for field in fields(Images)}
 
+    def each(self, key: str) -> list[Any]:
+        """[N] a field of the records, None where there is none or nobody asked for it."""
+        return self.of_image.get(key) or [None] * len(self.image_ids)
+
+    def each_list(self, key: str, counts: Ints) -> list[list[Any] | None]:
+        """As `each`, of lists. counts [N]: how many values each must have. Raises `ValueError` for anything else."""
+        found = self.each(key)
+        for values, count in zip(found, counts.tolist(), strict=True):
+            require(values is None or (type(values) is list and len(values) == count))
+        return found
+
 
 def raw_images(
-    lines: Iterable[Line],
-    add: Callable[[Record], None],
+    lines: Sequence[Line],
     *,
     scores: Sequence[type],
     nulls: bool,
     truth: bool = False,
     label: Callable[[Any], Any] | None = None,
     verb: Callable[[Any], Any] | None = None,
+    of_image: Sequence[str] = (),
+    of_hoi: Mapping[str, Any] = _NO_FIELDS,
+    check: Callable[[Record], None] | None = None,
 ) -> RawImages:
-    """The lines as columns; `add` is called with each record, for its other fields.
+    """The lines as columns: the one way from JSON to arrays.
 
     scores: the types that a score may have, NoneType for a missing one. nulls: whether an action may have no object.
-    truth: whether images get `hashes`.
-    label, verb: functions that convert a name; without them it is unchanged. Raises `ValueError`, or another exception
-    that `columns.attempt` expects, for a bad record.
+    truth: whether images get `hashes`. label, verb: functions that convert a name; without them it is unchanged.
+    of_image, of_hoi: the other fields that are wanted, unchecked; of triplets with the value that stands for a missing
+    one, and an empty list where no line has the field. check: called with each record, raises for a bad one. Raises
+    `ValueError`, or another exception that `columns.attempt` expects, for a bad record.
     """
+    # A key of JSON may be written with escapes, which no program does.
+    occurring = {
+        key: default
+        for key, default in of_hoi.items()
+        if any(key.encode() in line.data or b"\\" in line.data for line in lines)
+    }
     ids: list[Any] = []
     box_counts: list[int] = []
     hoi_counts: list[int] = []
@@ -89,6 +113,8 @@ def raw_images(
     objects: list[Any] = []
     verbs: list[Any] = []
     score: list[Any] = []
+    images: dict[str, list[Any]] = {key: [] for key in of_image}
+    triplets: dict[str, list[Any]] = {key: [] for key in of_hoi}
     lengths: set[int] = set()
     missing = type(None) in scores
     stated = Stated() if truth else None
@@ -107,9 +133,14 @@ def raw_images(
         objects += map(_OBJECT, hois)
         verbs += map(_VERB, hois) if verb is None else map(verb, map(_VERB, hois))
         score += map(dict.get, hois, repeat("score")) if missing else map(_SCORE, hois)
+        for key, values in images.items():
+            values.append(record.get(key))
+        for key, default in occurring.items():
+            triplets[key] += map(dict.get, hois, repeat(key), repeat(default))
         if stated is not None:
             stated.add(record)
-        add(record)
+        if check is not None:
+            check(record)
     require(lengths <= {4})
     box_start, hoi_start = starts_of(box_counts), starts_of(hoi_counts)
     image = runs_of(hoi_start)
@@ -125,6 +156,8 @@ def raw_images(
         hoi_start=hoi_start,
         labels=labels,
         verbs=verbs,
+        of_image=images,
+        of_hoi=triplets,
     )
     if stated is None:
         return raw

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -11,13 +11,13 @@ import numpy as np
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import BATCH, NUMBERS, Made, integers, made_of_columns, require, typed
-from hoicli.records.image import contradicts_itself, problems, truth_problems
+from hoicli.records.columns import BATCH, NUMBERS, Part, integers, read_columns, require, typed
+from hoicli.records.image import problems, truth_problems
 from hoicli.records.images import RawImages, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Ints
-from hoicli.records.parsing import Record
-from hoicli.records.roles import RoleColumns, class_table
+from hoicli.records.parsing import Problem, Record
+from hoicli.records.roles import FIELDS, Roles, class_table
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
@@ -38,115 +38,92 @@ def read_scenes(
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
     record whose image is not in `known` is bad too.
     """
-    return made_of_scenes(
-        lines,
-        lambda scenes: scenes,
-        vocabulary,
-        scored=scored,
-        policy=policy,
-        known=known,
-        batch=batch,
-        processes=processes,
-    )
+    build, check = partial(scenes_of, vocabulary=vocabulary, scored=scored), checker(vocabulary, scored=scored)
+    register = ImageRegister(known)
+    return read_columns(lines, build, check, policy, register=register, batch=batch, processes=processes)
 
 
 def made_of_scenes(
     lines: Iterable[Line],
-    make: Callable[[Scenes], Made | None],
+    make: Callable[[Scenes], Part | None],
+    vocabulary: Vocabulary,
+    *,
+    policy: ErrorPolicy,
+    known: Container[str],
+    processes: int,
+) -> Iterator[Part]:
+    """What `make` makes of each batch of predictions that `read_scenes` reads, in its order; it has the batch's
+    `image_ids`, and is None if one of them is not in `known`. Several `processes` take turns with the batches."""
+
+    def build(chunk: list[Line]) -> Part | None:
+        return make(scenes_of(chunk, vocabulary, scored=True))
+
+    check = checker(vocabulary, scored=True)
+    return read_columns(lines, build, check, policy, register=ImageRegister(known), processes=processes)
+
+
+def checker(
+    vocabulary: Vocabulary, *, scored: bool, besides: Container[str] = ()
+) -> Callable[[Record], Iterator[Problem]]:
+    """What finds the problems of a record that `scenes_of` refuses. The two agree on what a good record is;
+    tests/records/test_reading.py compares them on thousands of broken records."""
+    if scored:
+        return partial(problems, vocabulary=vocabulary, scored=True, besides=besides)
+    return partial(truth_problems, vocabulary=vocabulary)
+
+
+def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
+    """The lines as columns. Raises an exception that `columns.attempt` expects for a record with `checker` problems."""
+    return numbered_scenes(named_scenes(lines, vocabulary, scored=scored), vocabulary, scored=scored)
+
+
+def named_scenes(
+    lines: Sequence[Line],
     vocabulary: Vocabulary,
     *,
     scored: bool,
-    policy: ErrorPolicy,
-    known: Container[str] | None = None,
-    batch: int = BATCH,
-    processes: int = 1,
-) -> Iterator[Made]:
-    """What `make` makes of each batch that `read_scenes` reads, in its order; it has the batch's `image_ids`, and is
-    None if one of them is not in `known`. Several `processes` take turns with the batches."""
-    check = partial(problems, scored=True, besides=()) if scored else truth_problems
-    return made_of_columns(
+    of_image: Sequence[str] = (),
+    of_hoi: Mapping[str, Any] | None = None,
+) -> RawImages:
+    """The lines as columns with the fields that `numbered_scenes` reads, and others that the caller does. Raises as
+    `scenes_of`, which checks what is left."""
+    nulls = bool(vocabulary.roles)
+    objects = Spelled[str | None](dict(vocabulary.object_ids) | ({None: -1} if nulls else {}))
+    of_roles = (FIELDS if scored else FIELDS[:1]) if nulls else ()
+    return raw_images(
         lines,
-        partial(scenes_of, vocabulary=vocabulary, scored=scored),
-        make,
-        partial(check, vocabulary=vocabulary),
-        policy,
-        register=ImageRegister(known),
-        batch=batch,
-        processes=processes,
-    )
-
-
-def scenes_of(
-    lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool, besides: Callable[[Record], None] | None = None
-) -> Scenes:
-    """The lines as columns; `besides` is called with each record, for its other fields. Raises an exception that
-    `columns.attempt` expects for a record with `records.problems`. The two agree on what a good record is;
-    tests/records/test_reading.py compares them on thousands of broken records.
-    """
-    roles = RoleColumns(vocabulary, scored=scored) if vocabulary.roles else None
-    objects = Spelled[str | None](dict(vocabulary.object_ids) | ({} if roles is None else {None: -1}))
-    image_hois: list[tuple[Any, Any]] = []
-    masks: list[int] = []
-
-    def add(record: Record) -> None:
-        require(scored or not contradicts_itself(record))
-        image_hois.append((record.get("image_hois"), record.get("ambiguous_hois")))
-        masks.append(caveats.of_record(record.get("caveats")))
-        if roles is not None:
-            roles.add(record)
-        if besides is not None:
-            besides(record)
-
-    raw = raw_images(
-        lines,
-        add,
         scores=NUMBERS if scored else (type(None),),
-        nulls=roles is not None,
+        nulls=nulls,
         truth=not scored,
         label=objects.__getitem__,
         verb=vocabulary.verb_ids.__getitem__,
+        of_image=("image_hois", "ambiguous_hois", "caveats", *of_roles, *of_image),
+        of_hoi={"role": None, **(of_hoi or {})} if nulls else of_hoi or {},
     )
+
+
+def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
+    """`raw`, whose labels [B] and verbs [T] are numbers of the vocabulary, with what the other fields say. Raises an
+    exception that `columns.attempt` expects for a bad field."""
     labels, verbs = integers(raw.labels), integers(raw.verbs)
-    return numbered_scenes(raw, labels, verbs, roles, vocabulary, scored=scored, image_hois=image_hois, masks=masks)
-
-
-def numbered_scenes(
-    raw: RawImages,
-    labels: Ints,
-    verbs: Ints,
-    roles: RoleColumns | None,
-    vocabulary: Vocabulary,
-    *,
-    scored: bool,
-    image_hois: list[tuple[Any, Any]] | None = None,
-    masks: list[int] | None = None,
-) -> Scenes:
-    """`raw` with its labels [B] and verbs [T] as numbers of the vocabulary. roles: what the vocabulary with roles needs
-    to know. image_hois, masks: (image_hois, ambiguous_hois) and the caveats of each image, None without any.
-
-    Raises `ValueError` for a role that a verb does not have.
-    """
-    images = len(raw.image_ids)
-    image_hois = image_hois or [(None, None)] * images
-    known_count, known, derived = _known_objects(
-        [pairs for pairs, _ in image_hois], raw, labels, vocabulary, scored=scored
-    )
-    label_count, label, unmarked = _image_labels(image_hois, vocabulary)
+    roles = Roles(raw, verbs, vocabulary, scored=scored) if vocabulary.roles else None
+    happening, ambiguous = raw.each("image_hois"), raw.each("ambiguous_hois")
+    if not scored:  # as `image.contradicts_itself`
+        require(not any(names == [] and count for names, count in zip(happening, np.diff(raw.hoi_start), strict=True)))
+    known_count, known, derived = _known_objects(happening, raw, labels, vocabulary, scored=scored)
+    label_count, label, unmarked = _image_labels(happening, ambiguous, vocabulary)
+    masks = np.array([caveats.of_record(names) for names in raw.each("caveats")], dtype=np.int64)
     scenes = Scenes(
         **raw.images(),
         labels=labels,
-        annotated=np.ones(len(labels), dtype=bool) if roles is None else roles.annotated(raw),
+        annotated=np.ones(len(labels), dtype=bool) if roles is None else roles.annotated,
         verb=verbs,
-        interaction=(
-            class_table(vocabulary)[verbs, labels[raw.object]]
-            if roles is None
-            else roles.interactions(verbs, raw.object)
-        ),
+        interaction=class_table(vocabulary)[verbs, labels[raw.object]] if roles is None else roles.interaction,
         known_count=known_count,
         known=known,
         label_count=label_count,
         label=label,
-        caveats=np.array(masks or [0] * images, dtype=np.int64) | (0 if scored else derived | unmarked),
+        caveats=masks | (0 if scored else derived | unmarked),
     )
     return scenes if roles is None else roles.completed(scenes)
 
@@ -175,13 +152,13 @@ def _known_objects(
     return np.bincount(image, minlength=len(image_hois)), known, derived
 
 
-def _image_labels(image_hois: list[tuple[Any, Any]], vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
-    """`label_count` and `label` of `Scenes` from (image_hois, ambiguous_hois) of each record, and [N] the caveat mask
-    of images that do not say what is ambiguous. Labels of no interaction are left out."""
+def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
+    """`label_count` and `label` of `Scenes`, and [N] the caveat mask of images that do not say what is ambiguous.
+    Labels of no interaction are left out."""
     counts: list[int] = []
     labels: list[int] = []
     ids = vocabulary.interaction_ids
-    for happening, ambiguous in image_hois:
+    for happening, ambiguous in zip(image_hois, ambiguous_hois, strict=True):
         before = len(labels)
         labels += [ids[verb, name] for verb, name in happening or () if (verb, name) in ids]
         if ambiguous is not None:
@@ -192,7 +169,7 @@ def _image_labels(image_hois: list[tuple[Any, Any]], vocabulary: Vocabulary) -> 
             labels += [~ids[verb, name] for verb, name in ambiguous if (verb, name) in ids]
         counts.append(len(labels) - before)
     unmarked = caveats.mask([caveats.UNMARKED_AMBIGUOUS])
-    masks = [unmarked if ambiguous is None else 0 for _, ambiguous in image_hois]
+    masks = [unmarked if ambiguous is None else 0 for ambiguous in ambiguous_hois]
     return (np.array(counts, dtype=np.int64), np.array(labels, dtype=np.int64), np.array(masks, dtype=np.int64))
 
 

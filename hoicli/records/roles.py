@@ -2,7 +2,7 @@
 
 A V-COCO detector makes two kinds of statements about a person: that they do an action (a hoi without `role` and
 object), and which object fills a role of it (a hoi with `role`; its object is null if none does).
-`hoicli.records.reading` passes every record here, and gets one triplet for each statement that the protocols rank:
+`hoicli.records.reading` gets from here one triplet for each statement that the protocols rank:
 
 - Ground truth: a person does every action with an annotated role.
 - Predictions with `unstated` (official dumps with missing keys): every box labelled person states every class, those
@@ -16,7 +16,6 @@ skips) is neither filled in nor derived.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain
@@ -25,52 +24,43 @@ from typing import Any
 import numpy as np
 
 from hoicli.records.columns import numbers, require, typed
-from hoicli.records.images import Images
+from hoicli.records.images import RawImages
 from hoicli.records.kit import Bools, Floats, Ints, starts_of
-from hoicli.records.parsing import Record
 from hoicli.records.scenes import Scenes, are_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
+FIELDS = ("annotated", "unstated", "left_out")
+"""The fields of images that only these records have; of ground truth the first alone is read."""
 
-class RoleColumns:
-    """Collects, record by record, the fields that `raw_images` does not read; raises the same exceptions."""
 
-    def __init__(self, vocabulary: Vocabulary, *, scored: bool) -> None:
+class Roles:
+    """What the records of some images say of roles, checked. Raises an exception that `columns.attempt` expects for a
+    role that a verb does not have, for an object without a role, and for a bad field."""
+
+    def __init__(self, raw: RawImages, verbs: Ints, vocabulary: Vocabulary, *, scored: bool) -> None:
+        """verbs [T] as numbers of the vocabulary."""
         self._vocabulary, self._scored = vocabulary, scored
-        self._role_ids: Mapping[str | None, int] = {None: 0} | {
-            role: number for number, role in enumerate(vocabulary.roles, start=1)
-        }
-        self._roles: list[int] = []
-        self._annotated: list[list[bool] | None] = []
-        self._unstated: list[tuple[float, list[float]] | None] = []
-        self._left_out: list[tuple[int, int, int]] = []  # image, subject, class
-
-    def add(self, record: Record) -> None:
-        """Add a record's roles, `annotated`, `unstated` and `left_out`."""
-        role_ids = self._role_ids
-        self._roles += [role_ids[hoi.get("role")] for hoi in record["hois"]]
-        annotated = record.get("annotated")
-        if annotated is not None:
-            require(len(annotated) == len(record["boxes"]))
-            typed(annotated, bool)
-        self._annotated.append(annotated)
-        unstated, left_out = (record.get(key) if self._scored else None for key in ("unstated", "left_out"))
-        if unstated is not None:
-            typed([unstated["object"]], list)
-            score, *box = numbers([unstated["score"], *unstated["object"]]).tolist()
-            require(len(box) == 4)
-            unstated = score, box
-        self._unstated.append(unstated)
-        if left_out is not None:
-            typed([left_out], list)
-            image, boxes = len(self._unstated) - 1, len(record["boxes"])
-            self._left_out += [(image, *self._statement(item, boxes)) for item in left_out]
-
-    def add_plain(self, roles: Sequence[int], images: int) -> None:
-        """Add images that have none of these fields but their triplets' roles (0: the action itself)."""
-        self._roles += roles
-        self._annotated += [None] * images
-        self._unstated += [None] * images
+        self._role_ids: dict[str | None, int] = {None: 0}
+        self._role_ids |= {role: number for number, role in enumerate(vocabulary.roles, start=1)}
+        given = raw.of_hoi["role"] or [None] * len(verbs)
+        roles = np.fromiter(map(self._role_ids.__getitem__, given), dtype=np.int64, count=len(given))
+        self.interaction = class_table(vocabulary)[verbs, roles]
+        """[T] the class of each (verb, role)."""
+        require(not ((self.interaction < 0) | ((roles == 0) & (raw.object >= 0))).any())
+        counts = np.diff(raw.box_start)
+        flags = raw.each_list("annotated", counts)
+        typed(chain.from_iterable(flag for flag in flags if flag is not None), bool)
+        every = [[True] * count if said is None else said for count, said in zip(counts.tolist(), flags, strict=True)]
+        self.annotated = np.array(list(chain.from_iterable(every)), dtype=bool)
+        """[B] the flag of each box; true if the record has none."""
+        self._unstated = [None if said is None else _unstated(said) for said in raw.each("unstated")]
+        left_out = []
+        for image, (items, boxes) in enumerate(zip(raw.each("left_out"), counts.tolist(), strict=True)):
+            if items is not None:
+                typed([items], list)
+                left_out += [(image, *self._statement(item, boxes)) for item in items]
+        self._left_out = np.array(left_out, dtype=np.int64).reshape(-1, 3)
+        """[L, 3] image, subject, class."""
 
     def _statement(self, item: Any, boxes: int) -> tuple[int, int]:
         """(subject, class) of an item of `left_out`. Raises `ValueError` for an impossible subject or role."""
@@ -80,21 +70,6 @@ class RoleColumns:
         class_ = int(row[self._role_ids[item.get("role")]])
         require(class_ >= 0 and 0 <= item["subject"] < boxes)
         return item["subject"], class_
-
-    def interactions(self, verbs: Ints, objects: Ints) -> Ints:
-        """[T] the class of each (verb, role). Raises `ValueError` for a role that the verb does not have, and for an
-        object without a role.
-        """
-        roles = np.array(self._roles, dtype=np.int64)
-        interaction = class_table(self._vocabulary)[verbs, roles]
-        require(not ((interaction < 0) | ((roles == 0) & (objects >= 0))).any())
-        return interaction
-
-    def annotated(self, images: Images) -> Bools:
-        """[B] the flag of each box; true if the record has none."""
-        counts = np.diff(images.box_start).tolist()
-        flags = [[True] * count if said is None else said for count, said in zip(counts, self._annotated, strict=True)]
-        return np.array(list(chain.from_iterable(flags)), dtype=bool)
 
     def completed(self, scenes: Scenes) -> Scenes:
         """`scenes` with the unstated and derived statements, after those in the records."""
@@ -106,8 +81,7 @@ class RoleColumns:
 
     def _left_out_keys(self, scenes: Scenes) -> Ints:
         """subject * classes + class of each `left_out` statement; subjects are boxes of `scenes`."""
-        left_out: Ints = np.array(self._left_out, dtype=np.int64).reshape(-1, 3)
-        image, subject, class_ = left_out.T
+        image, subject, class_ = self._left_out.T
         keys: Ints = (scenes.box_start[image] + subject) * len(self._vocabulary.interactions) + class_
         return keys
 
@@ -136,6 +110,14 @@ class RoleColumns:
             interaction=interaction,
             score=scores[image],
         )
+
+
+def _unstated(said: Any) -> tuple[float, list[float]]:
+    """(score, object box) of a record's `unstated`."""
+    typed([said["object"]], list)
+    score, *box = numbers([said["score"], *said["object"]]).tolist()
+    require(len(box) == 4)
+    return score, box
 
 
 @cache

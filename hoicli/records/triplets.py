@@ -5,7 +5,7 @@ appearance; an action without an object has the name NOTHING. Scores may be miss
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -14,11 +14,11 @@ import numpy as np
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import BATCH, NUMBERS, read_columns, require, typed
+from hoicli.records.columns import BATCH, NUMBERS, read_columns, typed
 from hoicli.records.image import problems, score_problems
 from hoicli.records.images import NO_BOX, Images, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.kit import Bools, Ints, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, starts_of
 from hoicli.records.parsing import Problem, Record, is_number
 
 Name = tuple[str | None, str | None]
@@ -51,7 +51,7 @@ class Triplets(Images):
 
     box_label [B] numbers of `labels`, as they are spelled, "" for null; verb, label [T] numbers of names in `verbs` and
     `objects`; role [T] whether the triplet names a role (V-COCO); caveats [N] masks of those of the records
-    (`records.caveats`).
+    (`records.caveats`); size [N, 2] the width and height of each image, NaN where the record does not say.
     """
 
     box_label: Ints
@@ -62,6 +62,7 @@ class Triplets(Images):
     verbs: list[Name]
     objects: list[Name]
     caveats: Ints
+    size: Floats
 
     def of_images(self, keep: Bools) -> Triplets:
         """Only the images of the mask `keep` [N]; names and their numbers stay."""
@@ -81,6 +82,7 @@ class Triplets(Images):
             score=self.score[hoi],
             hoi_start=starts_of(np.diff(self.hoi_start)[keep]),
             caveats=self.caveats[keep],
+            size=self.size[keep],
             hashes=self.hashes[keep] if len(self.hashes) else self.hashes,
         )
 
@@ -100,15 +102,13 @@ def read_triplets(
     truth: bool = False,
     unlabelled: bool = False,
     batch: int = BATCH,
-    besides: Callable[[Record], None] | None = None,
 ) -> Triplets:
     """All image records of a stream; `truth`: ground truth, which has no scores. unlabelled: labels may be null.
-    `besides` is called with each record, for its other fields, once or twice, and perhaps with bad ones.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; an
     image that occurs twice, or is not in `known`, is bad too.
     """
-    build = partial(named_images, truth=truth, unlabelled=unlabelled, besides=besides)
+    build = partial(named_images, truth=truth, unlabelled=unlabelled)
     check = open_truth_problems if truth else partial(open_problems, unlabelled=unlabelled)
     parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch))
     return merged(parts or [build([])])
@@ -166,38 +166,23 @@ def named_images(
     *,
     truth: bool = False,
     unlabelled: bool = False,
-    besides: Callable[[Record], None] | None = None,
 ) -> Triplets:
     """The lines as columns; raises an exception that `columns.attempt` expects for a record with `open_problems`.
     truth: scores are problems, too. unlabelled: a null label is none.
     """
-    # A key of JSON may be written with escapes, which no program does.
-    sensed, with_roles = (
-        any(key in line.data or b"\\" in line.data for line in lines) for key in (b"verb_synset", b'"role"')
-    )
-    box_senses: list[Any] = []
-    verb_senses: list[Any] = []
-    roles: list[Any] = []
-    masks: list[int] = []
-
-    def add(record: Record) -> None:
-        nonlocal box_senses, verb_senses, roles
-        masks.append(caveats.of_record(record.get("caveats")))
-        senses = record.get("synsets")
-        if senses is None:
-            senses = [None] * len(record["boxes"])
-        typed([senses], list)
-        require(len(senses) == len(record["boxes"]))
-        box_senses += senses
-        if sensed:
-            verb_senses += [hoi.get("verb_synset") for hoi in record["hois"]]
-        if with_roles:
-            roles += [hoi.get("role") is not None for hoi in record["hois"]]
-        if besides is not None:
-            besides(record)
-
     scores = (type(None),) if truth else (*NUMBERS, type(None))
-    raw = raw_images(lines, add, scores=scores, nulls=True, truth=truth)
+    raw = raw_images(
+        lines,
+        scores=scores,
+        nulls=True,
+        truth=truth,
+        of_image=("caveats", "synsets", "width", "height"),
+        of_hoi={"verb_synset": None, "role": None},
+    )
+    counts = np.diff(raw.box_start)
+    senses_of = zip(raw.each_list("synsets", counts), counts.tolist(), strict=True)
+    box_senses = [sense for senses, count in senses_of for sense in (senses or [None] * count)]
+    verb_senses, roles = raw.of_hoi["verb_synset"], raw.of_hoi["role"]
     typed(box_senses, str, type(None))
     typed(verb_senses, str, type(None))
     labels, spelled, named = Numbered[str](), Numbered[str](), Numbered[Name]()
@@ -209,7 +194,7 @@ def named_images(
     typed(labels, str)
     typed(spelled, str)
     verbs: list[Name] = [(text, None) for text in spelled]
-    if sensed:
+    if verb_senses:
         senses = Numbered[Name]()
         verb = senses.of(list(zip(raw.verbs, verb_senses, strict=True)))
         verbs = list(senses)
@@ -219,9 +204,15 @@ def named_images(
     listed = list(named)
     return Triplets(
         **raw.images(), box_label=box_label, verb=verb, label=label, labels=list(labels), verbs=verbs,
-        role=np.array(roles, dtype=bool) if with_roles else np.zeros(len(verb), dtype=bool),
-        objects=[listed[at] for at in which.tolist()], caveats=np.array(masks, dtype=np.int64),
+        role=np.array([role is not None for role in roles] or np.zeros(len(verb)), dtype=bool),
+        objects=[listed[at] for at in which.tolist()],
+        caveats=np.array([caveats.of_record(names) for names in raw.each("caveats")], dtype=np.int64),
+        size=np.array([[_pixels(side) for side in raw.each(key)] for key in ("width", "height")], dtype=np.float64).T,
     )  # fmt: skip
+
+
+def _pixels(side: Any) -> float:
+    return float(side) if is_number(side) and side > 0 else np.nan
 
 
 def numbered(values: Ints) -> tuple[Ints, Ints]:

@@ -165,7 +165,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
 
     raw = raw_images(
         lines,
-        add,
+        check=add,
         scores=(int, float) if scored else (int, float, type(None)),
         nulls=has_roles,
         label=labels.__getitem__,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -14,7 +13,6 @@ from hoicli.records import caveats
 from hoicli.records.images import NO_BOX
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints, find
-from hoicli.records.parsing import Record, is_number
 from hoicli.records.triplets import Name, Numbered, Triplets, read_triplets
 from hoicli.vlm.results import Grounding, Oddities, Pair
 
@@ -28,13 +26,7 @@ def grounding_of(truth: Stream, predictions: Stream, policy: ErrorPolicy) -> tup
     The pairs found are the predictions with this verb and object, by descending score, equal ones and those without a
     score in their order. Equal pairs count as often as they are there, as in result files. Raises `DataError` for a bad
     record, and for a prediction about an image that the ground truth does not have."""
-    sizes: dict[str, tuple[float, float]] = {}
-
-    def add_size(record: Record) -> None:
-        width, height = (record[key] if is_number(record.get(key)) else 0 for key in ("width", "height"))
-        sizes[str(record["image_id"])] = width or math.inf, height or math.inf
-
-    asked = read_triplets(truth, policy=policy, truth=True, besides=add_size)
+    asked = read_triplets(truth, policy=policy, truth=True)
     place = {name: at for at, name in enumerate(asked.image_ids)}
     found = read_triplets(predictions, policy=policy, known=place.keys())
     image = np.array([place[name] for name in found.image_ids], dtype=np.int64)
@@ -53,7 +45,7 @@ def grounding_of(truth: Stream, predictions: Stream, policy: ErrorPolicy) -> tup
         what = "predictions of interactions that the image does not have, for which nobody asked"
         odd.count(what, where, int(np.count_nonzero(~known)))
     told, told_image, question = told[known], told_image[known], question[known]
-    limits = np.array([sizes[name] for name in asked.image_ids])[told_image]
+    limits = np.nan_to_num(asked.size, nan=np.inf)[told_image]
     sides = found.boxes[found.subject[told]], found.boxes[found.object[told]]
     outside = np.any([(box.min(axis=1) < 0) | (box[:, 2:] > limits).any(axis=1) for box in sides], axis=0)
     if outside.any():

@@ -121,10 +121,10 @@ def test_some_of_the_triplets() -> None:
     assert found.of_triplets(np.zeros(4, dtype=bool)).hoi_start.tolist() == [0, 0, 0, 0]
 
 
-def test_other_fields_are_shown_to_who_wants_them() -> None:
-    seen: list[Any] = []
-    read(RECORDS, besides=lambda record: seen.append(record["image_id"]))
-    assert seen == ["a", 7, "c"]
+def test_the_size_of_an_image_is_a_number_above_0_or_not_known() -> None:
+    sizes: list[dict[str, Any]] = [{"width": 4, "height": 3}, {"width": 0, "height": "3"}, {}]
+    found = read([{**record, **size} for record, size in zip(RECORDS, sizes, strict=True)])
+    np.testing.assert_array_equal(found.size, [[4, 3], [np.nan, np.nan], [np.nan, np.nan]])
 
 
 def test_ground_truth_has_no_scores() -> None:
