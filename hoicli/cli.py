@@ -16,9 +16,9 @@ import typer
 from typer.core import TyperGroup
 
 from hoicli.errors import DataError, UsageError
-from hoicli.io import signals, standard
+from hoicli.io import process
 from hoicli.io.messages import say
-from hoicli.io.standard import close_stdout_quietly, hold_standard_streams
+from hoicli.io.process import close_stdout_quietly, hold_standard_streams
 from hoicli.version import __version__
 
 GROUPS = {
@@ -149,7 +149,7 @@ def _options(
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code: 0 done, 1 the data is wrong, 2 the call is wrong, 130 after
-    Ctrl-C, 128 plus its number after a caught signal (`hoicli.io.signals`).
+    Ctrl-C, 128 plus its number after a caught signal (`hoicli.io.process`).
 
     Every failure is one line on stderr. HOICLI_DEBUG=1 shows the traceback of an internal error.
     """
@@ -187,7 +187,7 @@ def _outcome(arguments: list[str] | None) -> int:
         if elsewhere:
             message = f"No such option: {option}; commands that have it: {', '.join(elsewhere)}"
         return _fail(f"{name}: {message} ({name} --help shows how)", EXIT_USAGE)
-    except signals.EndedError as ended:
+    except process.EndedError as ended:
         return _fail(f"hoicli: ended by {ended}", EXIT_SIGNAL + ended.number)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("hoicli: interrupted", EXIT_INTERRUPTED)
@@ -239,16 +239,16 @@ def _written_out(code: int) -> int:
 
 def main() -> None:
     """The `hoicli` command."""
-    standard.alone = True
+    process.alone = True
     gc.set_threshold(COLLECTED_AFTER)
-    signals.catch()
+    process.catch()
     try:
         hold_standard_streams()
         code = run()
-        signals.let_go()  # nothing is left to clean up
-    except signals.EndedError as ended:  # the signal came outside `run`
+        process.let_go()  # nothing is left to clean up
+    except process.EndedError as ended:  # the signal came outside `run`
         code = EXIT_SIGNAL + ended.number
-    if code - EXIT_SIGNAL in signals.ENDING:
-        signals.die(code - EXIT_SIGNAL)
+    if code - EXIT_SIGNAL in process.ENDING:
+        process.die(code - EXIT_SIGNAL)
     gc.freeze()  # the system takes the memory back without a last look at every object
     sys.exit(code)

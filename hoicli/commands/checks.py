@@ -16,7 +16,7 @@ from typing import Any
 
 from hoicli.commands import choices
 from hoicli.errors import IN_PYTHON, UsageError, arg
-from hoicli.io import claims, destinations
+from hoicli.io import claims, outputs
 from hoicli.io.inputs import parts_of
 from hoicli.io.outputs import descriptor
 
@@ -138,13 +138,13 @@ READ = Read()
 READ_DATASET = ReadDataset()
 READ_JSON = ReadJson()
 READ_FOLDER = Read(folder=True)
-OUTPUT = Written(destinations.check_output)
-FIGURE = Written(destinations.check_figure)
+OUTPUT = Written(outputs.check_output)
+FIGURE = Written(outputs.check_figure)
 PAGE_FOLDER = Written(_check_page, whole=True)
 SHOWN = Written(_check_shown, whole=True)
-FOLDER = Written(destinations.check_folder)
-FOLDERS = Written(destinations.check_folders)
-APPENDED = Written(destinations.check_appended)
+FOLDER = Written(outputs.check_folder)
+FOLDERS = Written(outputs.check_folders)
+APPENDED = Written(outputs.check_appended)
 
 
 @dataclass(frozen=True)

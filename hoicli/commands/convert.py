@@ -13,7 +13,7 @@ from hoicli.commands.options import Given, Option
 from hoicli.commands.results import Notes, Records, instead
 from hoicli.commands.values import text_of
 from hoicli.errors import IN_PYTHON, UsageError, arg
-from hoicli.io.destinations import check_new_folder, check_output
+from hoicli.io.outputs import check_new_folder, check_output
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _whole(lines: Iterator[bytes]) -> Iterator[bytes]:
     """The same bytes once all lines are there: of several paths, none is written to stdout if another is refused."""
     from functools import partial
 
-    from hoicli.io.spool import Spool
+    from hoicli.io.streams import Spool
 
     spool = Spool("records", numbered=False)
     with spool.filling() as file:

@@ -18,8 +18,7 @@ from hoicli.commands.values import names_of, text_of, texts_of
 from hoicli.converters.opening import Opening
 from hoicli.errors import IN_PYTHON, DataError, UsageError, arg
 from hoicli.evaluation.predictions import Predictions
-from hoicli.io.spool import temporary_folder
-from hoicli.io.streams import Item, Line, Stream
+from hoicli.io.streams import Item, Line, Stream, temporary_folder
 from hoicli.records.detections import detections
 from hoicli.records.foreign import plain
 from hoicli.records.intake import ErrorPolicy

@@ -108,7 +108,7 @@ class Result:
         `UsageError` where the command has no figure, and without matplotlib."""
         if self.drawn is None:
             raise UsageError("plot: this result has no figure")
-        from hoicli.io.destinations import check_figure
+        from hoicli.io.outputs import check_figure
 
         check_figure(os.fspath(path), "plot")
         self.drawn(os.fspath(path), look_of(os.fspath(path), width, font_size, style))

@@ -17,7 +17,7 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.inputs import parts_of
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
-from hoicli.io.spool import Spool
+from hoicli.io.streams import Spool
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.image import problems
 from hoicli.records.names import image_id_of, is_blank, path_of

@@ -38,9 +38,8 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import VERB_SCORES, BoxTable, Context, require_scores
 from hoicli.converters.imagelist import images_by_position
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.destinations import check_new_folder
 from hoicli.io.inputs import open_input
-from hoicli.io.outputs import atomic_folder
+from hoicli.io.outputs import atomic_folder, check_new_folder
 from hoicli.io.progress import Progress
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.parsing import Record

@@ -21,11 +21,9 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.encoding import MARK
-from hoicli.io.inputs import open_input, parts_of
+from hoicli.io.inputs import MARK, open_input, parts_of
 from hoicli.io.progress import Progress
-from hoicli.io.spool import Spool
-from hoicli.io.streams import LONGEST_LINE, File, Input
+from hoicli.io.streams import LONGEST_LINE, File, Input, Spool
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import dump

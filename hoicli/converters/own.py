@@ -8,7 +8,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.vlm.rows import first_line, is_answers
 from hoicli.errors import DataError
-from hoicli.io.encoding import MARK
+from hoicli.io.inputs import MARK
 from hoicli.io.streams import Line
 from hoicli.records.image import image_id_problems, problems
 from hoicli.records.parsing import Problem, Record, parse

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hoicli.errors import UsageError
-from hoicli.io.destinations import check_made_folder
-from hoicli.io.outputs import atomic_folder
+from hoicli.io.outputs import atomic_folder, check_made_folder
 
 HOW = {
     "link": "symbolic links to the images: nothing is copied, and the folder is for this machine",

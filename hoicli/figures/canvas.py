@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hoicli.errors import UsageError
 from hoicli.figures.styles import LINES, NORMAL, PAPER, SMALL, TINY, Look, Style
-from hoicli.io.destinations import NO_MATPLOTLIB, check_figure
 from hoicli.io.messages import display_name, note
-from hoicli.io.outputs import atomic_path
+from hoicli.io.outputs import NO_MATPLOTLIB, atomic_path, check_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from hoicli.errors import UsageError
 from hoicli.figures.overlays import Overlay
-from hoicli.io.destinations import check_file, check_made_folder
-from hoicli.io.outputs import atomic_folder
+from hoicli.io.outputs import atomic_folder, check_file, check_made_folder
 from hoicli.records.parsing import dump
 
 LIST = "shown.jsonl"

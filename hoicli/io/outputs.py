@@ -1,4 +1,6 @@
-"""Bytes out: to stdout, to a device, or to files that appear whole or not at all."""
+"""Bytes out: to stdout, to a device, or to files that appear whole or not at all; and checks before the work that an
+output can be written, so that no long or costly run is lost to a missing folder.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,13 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, BinaryIO, cast
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.claims import refuse_input
-from hoicli.io.signals import held
+from hoicli.io.process import held
 
 WRITE_CHUNK = 1 << 18
 """Bytes collected before a write: enough that the system call costs little, few enough to stream."""
@@ -23,6 +26,8 @@ LIST_OF_FILES = ".hoicli-files"
 """What is in a folder that is replaced as a whole, one a line: what else is there is another's."""
 NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 """What a file system says that cannot sync, as some of FUSE and of networks: no reason to lose the result."""
+FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'hoicli[plot]'"
 
 
 def stays_inside(name: str) -> bool:
@@ -259,3 +264,88 @@ def _inherit(new: Path, old: Path) -> None:
         with suppress(OSError):
             os.chown(new, user, group)
     new.chmod(stat.S_IMODE(before.st_mode))  # last: a change of owner clears the special bits
+
+
+def check_file(path: str, option: str) -> None:
+    """Raises `UsageError` where `atomic_path` would: creates a file beside `path` and removes it again. A folder's mode
+    alone does not show a read-only disk or a full quota."""
+    if is_to_be_replaced(path, option):
+        _check_inside(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
+
+
+def check_output(path: str, option: str = "-o") -> None:
+    """Raises before the work what `open_output` would raise after it: `UsageError` if the file cannot be created,
+    `DataError` if stdout is closed."""
+    if path != "-":
+        check_file(path, option)
+        return
+    with writable("<stdout>"):
+        os.write(1, b"")
+
+
+def _check_inside(folder: Path, given: str, shown: Path) -> None:
+    with beside(folder / "hoicli", given, shown):
+        pass
+
+
+def check_figure(path: str, option: str = "--plot") -> None:
+    """Raises `UsageError` if no figure can be written to `path`."""
+    if Path(path).suffix.lower() not in FIGURE_ENDINGS:
+        raise UsageError(f"{option} {path}: end the name in .png, .svg or .pdf")
+    if find_spec("matplotlib") is None:
+        raise UsageError(NO_MATPLOTLIB)
+    check_file(path, option)
+
+
+def check_made_folder(path: str, option: str) -> None:
+    """Raises `UsageError` if the folder cannot be created or replaced: the last part of its path may be new, the folder
+    may be empty, or hold what an earlier run made, and nothing else."""
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"{option} {path}: is a file; give a folder")
+    if target.is_dir() and others_in(target):
+        problem = "there are other files in it, and the folder is replaced as a whole"
+        raise UsageError(f"{option} {path}: {problem}; give a new folder, or an empty one")
+    above = target.resolve().parent
+    if not above.is_dir():
+        raise UsageError(f"{option} {path}: there is no folder {above}; make it first")
+    _check_inside(above, f"{option} {path}", target.parent)
+
+
+def check_folder(path: str, option: str) -> None:
+    """Raises `UsageError` if the folder does not exist or no file can be created in it."""
+    if not Path(path).is_dir():
+        raise UsageError(f"{option} {path}: there is no such folder; make it first")
+    _check_inside(Path(path), f"{option} {path}", Path(path))
+
+
+def check_folders(path: str, option: str) -> None:
+    """As `check_folder`, for a folder that is created with its parents if missing."""
+    there = Path(path).absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise UsageError(f"{option} {path}: cannot be made ({there} is no folder)")
+    _check_inside(there, f"{option} {path}", there)
+
+
+def check_new_folder(path: str, option: str) -> None:
+    """Raises `UsageError` if the folder cannot be created, or exists and is not empty."""
+    if path == "-":
+        raise UsageError(f"{arg('to', 'mat')} writes a folder of files; name it with {option} DIR")
+    target = Path(path).resolve()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{option} {path}: is there already; give a folder that does not exist, or an empty one")
+    if not target.parent.is_dir():
+        raise UsageError(f"{option} {path}: there is no folder {target.parent}; make it first")
+    _check_inside(target.parent, f"{option} {path}", target.parent)
+
+
+def check_appended(path: str, option: str) -> None:
+    """Raises `UsageError` if the file cannot be read and appended to, or created."""
+    if not Path(path).exists():
+        check_file(path, option)
+    elif Path(path).is_dir():
+        raise UsageError(f"{option} {path}: is a directory; give a file name")
+    elif not os.access(path, os.R_OK | os.W_OK):
+        raise UsageError(f"{option} {path}: cannot be read and written; give a file that can")

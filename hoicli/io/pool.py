@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
 from hoicli.errors import DataError, arg
-from hoicli.io import signals
+from hoicli.io.process import EndedError, catch
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -114,7 +114,7 @@ def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
     """The worker: tasks in, results out, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
     try:
-        signals.catch()
+        catch()
         while True:
             task = connection.recv()
             try:
@@ -122,5 +122,5 @@ def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
             except Exception as error:  # noqa: BLE001 (sent to the parent, which raises it)
                 result = RuntimeError(f"{type(error).__name__}: {error}")
             connection.send(result)
-    except (EOFError, BrokenPipeError, ConnectionResetError, signals.EndedError):
+    except (EOFError, BrokenPipeError, ConnectionResetError, EndedError):
         return

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.io.messages import quiet
-from hoicli.io.signals import held, let_go
+from hoicli.io.process import held, let_go
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io import standard
+from hoicli.io import process
 from hoicli.wordnet.files import DATABASE, Files
 from hoicli.wordnet.graph import Graph
 
@@ -26,7 +26,7 @@ def _without_scikit_learn() -> Iterator[None]:
     `import nltk` imports all of it, and with it scipy.stats and scikit-learn where they are installed, which take two
     thirds of the time; it does without where they are not. In a process of somebody else's they stay.
     """
-    spared = [name for name in ("scipy.stats", "sklearn") if standard.alone and not {name, "nltk"} & sys.modules.keys()]
+    spared = [name for name in ("scipy.stats", "sklearn") if process.alone and not {name, "nltk"} & sys.modules.keys()]
     absent: dict[str, Any] = dict.fromkeys(spared)  # None says to an import that there is no such module
     sys.modules.update(absent)
     try:

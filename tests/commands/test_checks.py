@@ -143,7 +143,7 @@ def test_the_ending_and_what_it_needs_are_looked_at_first(
 ) -> None:
     said = refused(hoicli("diagnose", "--plot", tmp_path / "x.bmp", "nothing"))
     assert said == f"--plot {tmp_path / 'x.bmp'}: end the name in .png, .svg or .pdf"
-    monkeypatch.setattr("hoicli.io.destinations.find_spec", lambda _: None)
+    monkeypatch.setattr("hoicli.io.outputs.find_spec", lambda _: None)
     assert refused(hoicli("robust", "--plot", tmp_path / "x.png", "nothing")).startswith("--plot needs matplotlib")
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hoicli.cli import run
-from hoicli.io import signals
+from hoicli.io import process
 from tests.hostile.readers import CHOICE, CORPUS, FOREIGN, GT, MATCHES, PREDICTIONS, SHOE, VCOCO
 from tests.support.project import FIXTURES
 
@@ -277,7 +277,7 @@ def ended(
     for step in [steps // 2 + 1] if quick else range(1, steps + 1):
 
         def before(step: int = step) -> None:
-            signals.catch()
+            process.catch()
             _dies_at(step, folder, signal.SIGTERM)
 
         _emptied(folder, writer, old=True)

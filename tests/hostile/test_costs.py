@@ -22,7 +22,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import literal
 from hoicli.converters.vlm import text as answers
 from hoicli.figures.ratings import plot_kappa
-from hoicli.io.encoding import Pieces
+from hoicli.io.inputs import Pieces
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS
 from tests.support.costs import LARGER, require_linear
 from tests.support.project import ROOT, Hoicli, Result

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.io.encoding import MARK, as_utf8
+from hoicli.io.inputs import MARK, as_utf8
 from tests.hostile.readers import FOREIGN
 from tests.support.project import FIXTURES, ROOT, Hoicli
 

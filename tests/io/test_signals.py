@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import pytest
 
-from hoicli.io import signals
+from hoicli.io import process
 from hoicli.io.outputs import atomic_path
 from tests.hostile.dying import forked
 from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli
@@ -171,9 +171,9 @@ def test_in_the_middle_of_images(tmp_path: Path, jobs: int, files: int, group: b
 
 FORKS = """
 import os, sys, time
-from hoicli.io import signals
+from hoicli.io import process
 from hoicli.io.workers import fork_map
-signals.catch()
+process.catch()
 def work(share):
     os.write(1, b"%d\\n" % os.getpid())
     if share == {quick}:
@@ -181,7 +181,7 @@ def work(share):
     time.sleep(100)
 try:
     fork_map(work, [0, 1, 2])
-except signals.EndedError as ended:
+except process.EndedError as ended:
     print("ended by", ended, flush=True)
 """
 
@@ -204,7 +204,7 @@ def test_forks_end_with_their_parent(number: signal.Signals, quick: int) -> None
 
 def _signal_at_line(step: int) -> None:
     """From now on, at the nth line of hoicli/io/outputs.py that is run, the signal comes."""
-    signals.catch()
+    process.catch()
     seen = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
@@ -231,7 +231,7 @@ def test_at_every_line_of_writing(tmp_path: Path, well: bool) -> None:
                 Path(temporary).write_text("new")
                 if not well:
                     raise ValueError
-        except signals.EndedError:
+        except process.EndedError:
             return 7
         except ValueError:
             return 3
@@ -249,24 +249,24 @@ def test_at_every_line_of_writing(tmp_path: Path, well: bool) -> None:
 
 
 def test_it_is_kept_waiting_and_its_echo_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signals._State, "heard", float("-inf"))
-    monkeypatch.setattr(signals, "ECHO", PATIENCE)
+    monkeypatch.setattr(process._State, "heard", float("-inf"))
+    monkeypatch.setattr(process, "ECHO", PATIENCE)
     reached = 0
 
     def work() -> None:
         nonlocal reached
-        with signals.held():
-            signals._came(signal.SIGTERM, None)
+        with process.held():
+            process._came(signal.SIGTERM, None)
             reached += 1
         reached += 1
 
-    with pytest.raises(signals.EndedError, match="SIGTERM"):
+    with pytest.raises(process.EndedError, match="SIGTERM"):
         work()
     assert reached == 1
-    signals._came(signal.SIGTERM, None)
-    monkeypatch.setattr(signals._State, "heard", time.monotonic() - 2 * signals.ECHO)
-    with pytest.raises(signals.EndedError, match="SIGHUP"):
-        signals._came(signal.SIGHUP, None)
+    process._came(signal.SIGTERM, None)
+    monkeypatch.setattr(process._State, "heard", time.monotonic() - 2 * process.ECHO)
+    with pytest.raises(process.EndedError, match="SIGHUP"):
+        process._came(signal.SIGHUP, None)
 
 
 def test_what_was_made_before_is_there(hoicli: Hoicli) -> None:

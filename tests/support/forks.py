@@ -69,9 +69,9 @@ def _served() -> str:
 def serve(address: str) -> None:
     """Fork for every call until stdin ends."""
     import hoicli
-    from hoicli.io import standard
+    from hoicli.io import process
 
-    standard.alone = True
+    process.alone = True
     for module in pkgutil.walk_packages(hoicli.__path__, "hoicli."):
         if not module.name.endswith("__main__"):
             with suppress(ImportError):  # of an extra that is not installed

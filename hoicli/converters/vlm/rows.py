@@ -18,7 +18,7 @@ import orjson
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.errors import DataError
-from hoicli.io.encoding import MARK
+from hoicli.io.inputs import MARK
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of, image_number

@@ -1,4 +1,6 @@
-"""SIGTERM and SIGHUP end a run as Ctrl-C does: half-written files are removed, and workers are ended.
+"""The process: whose it is, its standard streams, and the signals that end it.
+
+SIGTERM and SIGHUP end a run as Ctrl-C does: half-written files are removed, and workers are ended.
 
 By default they kill a process at once, so a scheduler, `timeout` or a closing terminal would leave partial files. A
 process that ignores them (`nohup`) still ignores them.
@@ -8,10 +10,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
+
+alone = False
+"""True when this process runs the `hoicli` command, not a program that imports the package; `cli.main` sets it."""
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -76,3 +82,23 @@ def held() -> Iterator[None]:
         if _State.waiting:
             number, _State.waiting = _State.waiting, 0
             _came(number, None)
+
+
+def hold_standard_streams() -> None:
+    """Open /dev/null in place of a closed standard stream (`2>&-`): otherwise the next opened file gets its number, and
+    a library's messages to "stderr" go into that file. Python's own stream is None by then; for stdout it becomes one
+    that raises an error when written to."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # gets the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (open until the process ends)
+
+
+def close_stdout_quietly() -> None:
+    """After a broken pipe, or a full disk: keep the interpreter from complaining again when it flushes at exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
