@@ -13,7 +13,6 @@ from hoicli.commands.results import Result
 from hoicli.commands.scoring import Sim, similarities
 from hoicli.commands.values import count_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
-from hoicli.io.progress import READING_TRUTH, Job
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -137,12 +136,11 @@ def compare(
         wanted = Wanted(unseen, ignore_no_interaction, per_class, views.of_classes)
         tags = tags_of(tag, "model", "baseline", *tags_of_views(iou, slice))
         named = explicit(names) if names else None
-        with Job("compare", READING_TRUTH):
-            rows = list(
-                compared(
-                    models, truth, vocabulary, chosen, filters, policy, wanted, resampling,
-                    named=named, errors=errors, top=sys.maxsize if most is None else most, tags=tags, views=views,
-                )
-            )  # fmt: skip
+        rows = list(
+            compared(
+                models, truth, vocabulary, chosen, filters, policy, wanted, resampling,
+                named=named, errors=errors, top=sys.maxsize if most is None else most, tags=tags, views=views,
+            )
+        )  # fmt: skip
     policy.report()
     return Result(rows, above=answers(rows))

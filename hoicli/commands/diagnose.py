@@ -12,7 +12,6 @@ from hoicli.commands.options import Names, Option
 from hoicli.commands.results import Records, Result, instead
 from hoicli.commands.values import names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
-from hoicli.io.progress import READING, READING_TRUTH, Job
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -130,8 +129,7 @@ def diagnose(
     if emit and truth is not None:
         emitted = emitted_predictions(truth, models[0], vocabulary, filters, policy, reading, asked, row)
         return instead(Records(emitted, policy.report))
-    with Job("diagnose", READING_TRUTH + READING * len(models)):
-        diagnosed = diagnose_models(models, truth, own, filters, policy, reading=reading, asked=asked, protocol=row)
+    diagnosed = diagnose_models(models, truth, own, filters, policy, reading=reading, asked=asked, protocol=row)
     rows = [
         made
         for model in diagnosed

@@ -12,7 +12,6 @@ from hoicli.commands.options import Option
 from hoicli.commands.results import Result
 from hoicli.commands.values import names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
-from hoicli.io.progress import READING, READING_TRUTH, Job
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -88,7 +87,6 @@ def evaluate(
     from hoicli.evaluation.run import tallies
     from hoicli.evaluation.selection import adjusted
     from hoicli.resampling.draws import Resampling
-    from hoicli.resampling.rounds import RESAMPLING
 
     names, own = names_of(protocol), text_of(dataset)
     if explain:
@@ -105,23 +103,21 @@ def evaluate(
     tags, policy = tags_of(tag, *tags_of_views(iou, slice)), policy_of(on_error)
     resampling = Resampling.asked(bootstrap, seed)
     inputs = Inputs(own, policy, own or known.path or known.name, from_, image_list)
-    rounds = RESAMPLING * (bootstrap or 0) * len(chosen) * max(1, len(views.thresholds.values))
-    with Job("eval", READING_TRUTH + READING + rounds):
-        found = list(
-            tallies(
-                inputs.predictions(predictions),
-                None if gt is None else inputs.truth(gt),
-                chosen,
-                filters,
-                policy,
-                named=explicit(names),
-                views=views,
-                vocabulary=known,
-            )
+    found = list(
+        tallies(
+            inputs.predictions(predictions),
+            None if gt is None else inputs.truth(gt),
+            chosen,
+            filters,
+            policy,
+            named=explicit(names),
+            views=views,
+            vocabulary=known,
         )
+    )
 
-        maker = partial(rows_of, found, split, ignore_no_interaction, resampling, tags, views.of_classes)
-        made = maker(per_class=per_class, mpd=mpd)
+    maker = partial(rows_of, found, split, ignore_no_interaction, resampling, tags, views.of_classes)
+    made = maker(per_class=per_class, mpd=mpd)
     policy.report()
     return Result(made, classes=lambda: [row for row in maker(per_class=True) if "verb" in row])
 

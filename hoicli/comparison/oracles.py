@@ -21,7 +21,7 @@ from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Block, Resampling, blocks
 from hoicli.resampling.pieces import Times
 from hoicli.resampling.ranked import Prepared, RankedLists
-from hoicli.resampling.rounds import RESAMPLING, SWAPPING, Rounds, shared_among
+from hoicli.resampling.rounds import Rounds, shared_among
 from hoicli.vocabulary.labels import Vocabulary
 
 _EASY = (*ASKING, "false_positive")
@@ -64,13 +64,12 @@ class OracleRounds:
     def means(self, resampling: Resampling) -> dict[str, UnderOracle]:
         """By oracle, "none" first."""
         corrections = [run.corrections() for run in self.runs]
-        weight = (RESAMPLING * len(self.runs) + SWAPPING * len(self.rivals)) * (1 + len(ORACLES)) * resampling.rounds
 
         def work(share: Sequence[tuple[int, Block]]) -> dict[int, tuple[list[list[list[Mean]]], list[Floats]]]:
             prepared = {number: self._prepared(TOGETHER[number], corrections) for number in dict(share)}
             done = {number: (of.estimates, list[Floats]()) for number, of in prepared.items()}
             rounds = sum(block.rounds for _, block in share)
-            with Progress("types of errors: resamples and swaps", total=rounds, unit="round", weight=weight) as bar:
+            with Progress("types of errors: resamples and swaps", total=rounds, unit="round") as bar:
                 for block in sorted({block for _, block in share}, key=lambda block: block.number):
                     times, coins = self._drawn(block)
                     for number in (number for number, other in share if other == block):

@@ -6,7 +6,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hoicli.comparison.rows import Compared, Comparison, Diagnosed, error_rows, protocol_rows, runs_setting
-from hoicli.diagnosis.applied import ORACLES
 from hoicli.diagnosis.gather import Gathered, match_and_diagnose
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
@@ -19,13 +18,11 @@ from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import ClassResults
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
-from hoicli.io.progress import READING, expect
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import RESAMPLING, SWAPPING
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -59,9 +56,6 @@ def compare(
         diagnosed = None
     errors_of = [] if diagnosed is None else views.diagnosed(diagnosed)
     together = _together(models)
-    rounds = RESAMPLING * len(models) + SWAPPING * (len(together) - 1)
-    expect(READING * len(models))
-    expect(rounds * resampling.rounds * (len(protocols) + len(errors_of) * (1 + len(ORACLES))))
     sides: list[list[Gathered]] = []
     for name, streams in together.items():
         sides.append([])

@@ -6,11 +6,10 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import PurePath
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.io.naming import names_of_files
-from hoicli.io.progress import READING
 from hoicli.io.streams import Line, Opener, Stream, files
 from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.datasets import DATASETS
@@ -19,7 +18,6 @@ from hoicli.vocabulary.datasets import DATASETS
 class Predictions(Stream):
     """Prediction records or match records of one model. Reading it raises `DataError` if it is empty."""
 
-    weight = READING
     model = ""
     """The model's name, where several may be told apart."""
     tagged = False
@@ -88,3 +86,27 @@ class Predictions(Stream):
         if self.matched:
             raise UsageError(f"{command} needs the predictions themselves, not match records")
         return self
+
+
+def names_of_files(paths: Sequence[str]) -> list[str]:
+    """A name for each path, all different: the file's up to its first dot; where two would be called the same, all with
+    as many of the folders above as tell them apart (`cdn/preds` and `upt/preds`), or else with the endings, too
+    (`preds.json` and `preds.jsonl`); `-` is "stdin".
+
+    Raises `UsageError` for a path given twice.
+    """
+    parts = [("<stdin>",) if path == "-" else PurePath(os.path.normpath(path)).parts or (path,) for path in paths]
+    twice = next((path for path, count in Counter(parts).items() if count > 1), None)
+    if twice is not None:
+        problem = f"{os.path.join(*twice)} is given twice: names must differ"
+        raise UsageError(f"{problem}; leave one out, or give each a name with {arg('name')}")
+    bare = [
+        ("stdin",) if path == "-" else (*above, name.split(".")[0] or name)
+        for path, (*above, name) in zip(paths, parts, strict=True)
+    ]
+    tried = (
+        ["/".join(one[-folders:]).replace("//", "/") for one in named]
+        for named in (bare, parts)
+        for folders in range(1, max(map(len, named)) + 1)
+    )
+    return next(names for names in tried if len(set(names)) == len(names))

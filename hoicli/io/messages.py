@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from hoicli.errors import one_line
 
 _KEPT: ContextVar[list[str] | None] = ContextVar("notes", default=None)
-BEFORE_A_LINE: ContextVar[Callable[[], object]] = ContextVar("before a line", default=lambda: None)
-"""What clears the line that is written on: a progress bar's."""
 
 
 @contextmanager
@@ -43,7 +41,6 @@ def say(message: str) -> None:
     """Print a line on stderr; nothing happens if stderr is closed."""
     if sys.stderr is None:  # `2>&-`; print would write to stdout, into the data
         return
-    BEFORE_A_LINE.get()()
     with suppress(OSError, ValueError):
         print(one_line(message), file=sys.stderr, flush=True)
 

@@ -23,7 +23,7 @@ from hoicli.errors import DataError
 from hoicli.io.inputs import MARK, is_packed, open_input, packed_size
 from hoicli.io.messages import display_name
 from hoicli.io.outputs import writable
-from hoicli.io.progress import READING_TRUTH, Progress
+from hoicli.io.progress import Progress
 
 LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
 """Bytes of a line, hundreds of times an image record, as it is and out of a compressed file. Parsed it takes ten times
@@ -207,9 +207,6 @@ class Stream:
     names a file that cannot be read.
     """
 
-    weight = READING_TRUTH
-    """Of its reading, as part of a `Job`."""
-
     def __init__(self, paths: Sequence[str], label: str, opener: Opener = files) -> None:
         """label: what the lines are, for the progress bar and messages. opener: called when they are first needed."""
         self.label = label
@@ -251,7 +248,7 @@ class Stream:
         shared = self._end < math.inf
         inputs = self._inputs
         total = int(self._end) - self._start if shared else self.size
-        with Progress(self.label, total=total, unit="B", weight=self.weight) as progress:
+        with Progress(self.label, total=total, unit="B") as progress:
             for source in inputs:
                 name, numbered = source.name, source.numbered
                 with source.open() as stream:
@@ -328,7 +325,6 @@ class Stream:
     def _share(self, start: int, end: int) -> Stream:
         """The lines from byte `start` to before `end` of its file."""
         share = self.again()
-        share.weight = self.weight
         share._start, share._end = start, end
         return share
 

@@ -17,8 +17,6 @@ from hoicli.resampling.weighted import Weighted
 S = TypeVar("S")
 T = TypeVar("T")
 
-RESAMPLING, SWAPPING = 0.0002, 0.0006
-"""Weights of a model's resample and of a swap of two models, as parts of a `Job`."""
 WORTH_FORKING = 1 << 22
 """True positives times rounds that are worth a process of their own: a tenth of a second."""
 
@@ -89,7 +87,7 @@ def resampled(models: Sequence[Weighted], resampling: Resampling, label: str) ->
         weights = block.resamples(models[0].images)
         return [Rounds(*model.ap(weights)) for model in models]
 
-    return _all_blocks(work, resampling, label, sum(model.true_positives for model in models), RESAMPLING * len(models))
+    return _all_blocks(work, resampling, label, sum(model.true_positives for model in models))
 
 
 def swapped(first: Weighted, second: Weighted, resampling: Resampling, label: str) -> list[Rounds]:
@@ -107,18 +105,18 @@ def swapped(first: Weighted, second: Weighted, resampling: Resampling, label: st
         coins = block.swaps(first.images)
         return [Rounds(*side) for side in mixed.ap_of_sides(np.concatenate((1 - coins, coins)))]
 
-    return _all_blocks(work, resampling, label, 2 * mixed.true_positives, SWAPPING)
+    return _all_blocks(work, resampling, label, 2 * mixed.true_positives)
 
 
 def _all_blocks(
-    work: Callable[[Block], list[Rounds]], resampling: Resampling, label: str, true_positives: int, weight: float
+    work: Callable[[Block], list[Rounds]], resampling: Resampling, label: str, true_positives: int
 ) -> list[Rounds]:
-    """`work` on every block, in several processes where there is enough of it. weight: of a round."""
+    """`work` on every block, in several processes where there is enough of it."""
 
     def run(share: Sequence[Block]) -> list[list[Rounds]]:
         done = []
         rounds = sum(block.rounds for block in share)
-        with Progress(label, total=rounds, unit="round", weight=weight * resampling.rounds) as bar:
+        with Progress(label, total=rounds, unit="round") as bar:
             for block in share:
                 done.append(work(block))
                 bar.advance(block.rounds)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import UsageError
-from hoicli.io.naming import names_of_files
+from hoicli.evaluation.predictions import names_of_files
 
 
 @pytest.mark.parametrize(
@@ -15,12 +15,12 @@ from hoicli.io.naming import names_of_files
     [
         (["out/preds.jsonl"], ["preds"]),
         (["a/preds.jsonl", "b/other.jsonl.gz"], ["preds", "other"]),
-        (["runs/a/preds.jsonl", "runs/b/preds.jsonl", "c/third.jsonl"], ["a/preds", "b/preds", "third"]),
+        (["runs/a/preds.jsonl", "runs/b/preds.jsonl", "c/third.jsonl"], ["a/preds", "b/preds", "c/third"]),
         (["x/a/p.jsonl", "x/b/p.jsonl", "y/a/p.jsonl"], ["x/a/p", "x/b/p", "y/a/p"]),
         (["p.jsonl", "/tmp/p.jsonl"], ["p", "tmp/p"]),
         (["/p.jsonl", "./tmp/../q/p.jsonl"], ["/p", "q/p"]),
         (["p.jsonl", "p.json"], ["p.jsonl", "p.json"]),
-        (["a/p.jsonl", "a/p.json", "b/p.jsonl"], ["a/p.jsonl", "p.json", "b/p.jsonl"]),
+        (["a/p.jsonl", "a/p.json", "b/p.jsonl"], ["a/p.jsonl", "a/p.json", "b/p.jsonl"]),
         (["-", "other.jsonl"], ["stdin", "other"]),
         (["-", "stdin.jsonl"], ["<stdin>", "stdin.jsonl"]),
         ([".hidden.jsonl"], [".hidden.jsonl"]),
