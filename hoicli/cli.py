@@ -90,10 +90,6 @@ class LazyGroup(TyperGroup):
             with formatter.section(title):
                 formatter.write_dl(list(lines.items()))
 
-    def summary(self, name: str) -> str:
-        """The line of a command in the list, without importing it."""
-        return COMMANDS[name]
-
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As typer does; for a word that is not a command, the message suggests the nearest command."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
@@ -182,10 +178,6 @@ def _outcome(arguments: list[str] | None) -> int:
     except _CallError as error:
         name = " ".join(["hoicli", *(word for word in words[:1] if word in COMMANDS)])
         message = " ".join(error.format_message().split())
-        option = getattr(error, "option_name", "")
-        elsewhere = _with_option(option) if message.startswith("No such option") else []
-        if elsewhere:
-            message = f"No such option: {option}; commands that have it: {', '.join(elsewhere)}"
         return _fail(f"{name}: {message} ({name} --help shows how)", EXIT_USAGE)
     except process.EndedError as ended:
         return _fail(f"hoicli: ended by {ended}", EXIT_SIGNAL + ended.number)
@@ -207,16 +199,6 @@ def _outcome(arguments: list[str] | None) -> int:
             f"hoicli: internal error ({type(error).__name__}: {error}); please report it, HOICLI_DEBUG=1 shows where",
             EXIT_DATA,
         )
-
-
-def _with_option(option: str) -> list[str]:
-    """The commands that have an option."""
-    group: Any = typer.main.get_command(app)
-    return [
-        name
-        for name in COMMANDS
-        if any(option in (*row.opts, *row.secondary_opts) for row in group.get_command(group, name).params)
-    ]
 
 
 def _fail(message: str, code: int) -> int:

@@ -25,34 +25,20 @@ from functools import cache, wraps
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
-from hoicli.commands.checks import Marked, check
-from hoicli.commands.options import Argument, Names, Numbers, Option, Path, Piped
+from hoicli.commands.checks import Count, OneOf, Read, Values, Written
+from hoicli.commands.options import Argument, Names, Numbers, Option, Parameter, Path, Piped
 from hoicli.commands.results import Notes, Records, Result
 from hoicli.errors import IN_PYTHON, UsageError
-from hoicli.io.claims import watched
+from hoicli.io import claims
+from hoicli.io.inputs import parts_of
 from hoicli.io.messages import kept_notes
+from hoicli.io.outputs import descriptor
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
 DECLARED: dict[str, Command] = {}
 """The commands, by the module each is declared in."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a command: its name, the type that Python takes, its default, and what the shell shows."""
-
-    name: str
-    kind: Any
-    default: Any
-    option: Option
-    text: str
-
-    def marked(self, called: str) -> Marked:
-        """What is checked of its value. called: its name in messages."""
-        argument, piped = isinstance(self.option, Argument), isinstance(self.option, Piped)
-        return Marked(self.name, called, self.option.check, argument=argument, piped=piped)
 
 
 @dataclass(frozen=True)
@@ -168,7 +154,7 @@ def from_python(function: Callable[Parameters, Returned]) -> Callable[Parameters
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        with called() as notes, watched():
+        with called() as notes, claims.watched():
             values = bound(function, args, kwargs)
             result: Any = function(**values)  # type: ignore[call-arg]
             output = values.get("output")
@@ -192,7 +178,7 @@ def typed(function: Callable[Parameters, Returned]) -> Callable[Parameters, Retu
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        with called(), watched():
+        with called(), claims.watched():
             return function(**bound(function, args, kwargs))  # type: ignore[call-arg]
 
     return call
@@ -228,8 +214,40 @@ def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
             if not _is_a(value, one.kind):
                 raise UsageError(f"{one.name}={_shown(value)}: give {_words(one.kind)}")
     arguments.apply_defaults()
-    check([one.marked(one.name) for one in parameters], arguments.arguments)
+    check(parameters, arguments.arguments)
     return dict(arguments.arguments)
+
+
+def check(parameters: Sequence[Parameter], values: Values) -> None:
+    """Raises `UsageError` if a count is out of range, a name is unknown, two inputs are stdin, a folder to read does
+    not exist, or an output cannot be written, is also an input, or is also another output (`claims`, which from here on
+    knows them). Raises `DataError` if stdout is closed."""
+    marked = [(one, one.option.check, values.get(one.name)) for one in parameters]
+    for one, mark, value in sorted(marked, key=lambda each: each[0].name != "output"):
+        if isinstance(mark, Count | OneOf):
+            mark.refuse(value, one.said(value))
+        elif isinstance(mark, Written) and value is not None:
+            if value == "":
+                raise UsageError(f"{one.said()}: the name is empty; give one (an unset variable?)")
+            mark.refuse(os.fspath(value), one.said(), values)
+            claims.writes(os.fspath(value), one.said(), whole=mark.whole)
+    inputs = [(one, path) for one, mark, value in marked if isinstance(mark, Read)
+              for path in _inputs(one, mark, value, values)]  # fmt: skip
+    if not IN_PYTHON.get() and sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
+        raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
+    for one, path in inputs:
+        called = path if isinstance(one.option, Argument) else f"{one.said()} {path}"
+        claims.reads(path, "stdin" if path == "-" else called)
+    for one, mark, value in marked:
+        if isinstance(mark, Read) and mark.folder and value is not None and not os.path.isdir(value):
+            raise UsageError(f"{one.said(value)}: there is no such folder")
+
+
+def _inputs(one: Parameter, mark: Read, value: Any, values: Values) -> Iterator[str]:
+    if value == "" and mark.names:
+        raise UsageError(f"{one.said()}: the name is empty; give one (an unset variable?)")
+    for path in mark.paths(value, values, piped=isinstance(one.option, Piped) and not IN_PYTHON.get()):
+        yield from parts_of(path)
 
 
 _WORDS: dict[Any, str] = {

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeAlias
 
 from hoicli.commands import choices
 from hoicli.commands.checks import OUTPUT, READ, READ_DATASET, Count, Mark, OneOf
+from hoicli.errors import IN_PYTHON, arg
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,23 @@ class Argument(Option):
 @dataclass(frozen=True)
 class Piped(Argument):
     """An argument without which stdin is read."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a command: its name, the type that Python takes, its default, and what the shell shows."""
+
+    name: str
+    kind: Any
+    default: Any
+    option: Option
+    text: str
+
+    def said(self, value: object = None) -> str:
+        """What messages call it, with its value: -o, --top 3, PREDS; in Python top=3."""
+        if isinstance(self.option, Argument) and not IN_PYTHON.get():
+            return " ".join(str(word) for word in (self.option.metavar.rstrip("."), value) if word is not None)
+        return arg(self.name, value)
 
 
 Path: TypeAlias = str | os.PathLike[str]

@@ -20,7 +20,7 @@ Sim = Annotated[
         "model (lexical, wordnet:wup, ...), which rates what these files need.",
         offer="shoe.pairs:OFFLINE",
         repeated=True,
-        mark=Read(besides="shoe.pairs:OFFLINE"),
+        mark=Read(names="shoe.pairs:OFFLINE"),
     ),
 ]
 

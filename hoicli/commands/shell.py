@@ -13,9 +13,9 @@ import typer
 from typer.core import TyperCommand
 
 from hoicli.commands import choices
-from hoicli.commands.checks import FIGURE, check
-from hoicli.commands.command import Command, Parameter
-from hoicli.commands.options import FORMAT, Argument, Option, output
+from hoicli.commands.checks import FIGURE
+from hoicli.commands.command import Command, check
+from hoicli.commands.options import FORMAT, Argument, Option, Parameter, output
 from hoicli.commands.results import Records, Result, look_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.claims import watched
@@ -120,7 +120,7 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
     door = {name: value for name, value in values.items() if name not in own}
     output = str(values.get("output") or "-")
     with watched():
-        check([one.marked(_called(one)) for one in parameters], values)
+        check(parameters, values)
         if command.listed is not None and command.listed(own):
             if _readable():
                 _notation(door["format"], output, command.piped)  # an unknown one fails before the work
@@ -171,11 +171,6 @@ def _look(command: Command, own: dict[str, Any], door: dict[str, Any]) -> Look |
     return None
 
 
-def _called(one: Parameter) -> str:
-    """What messages call a parameter: -o, --gt, PREDS."""
-    return one.option.metavar.rstrip(".") if isinstance(one.option, Argument) else arg(one.name)
-
-
 def _notation(name: str, output: str, piped: str) -> str:
     """The notation of rows. Raises `UsageError` for one that there is not."""
     from hoicli.tables.notations import chosen_format
@@ -224,7 +219,7 @@ class ManualCommand(TyperCommand):
                 raise
             kind = "a whole number" if wanted[1] == "integer" else "a number"
             (meant,) = (one for one in parameters_in_shell(self.page) if one.name == wrong.name)
-            raise UsageError(f"{_called(meant)} {values.get(meant.name)}: give {kind}") from None
+            raise UsageError(f"{meant.said(values.get(meant.name))}: give {kind}") from None
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The usage line shows the arguments' metavars, whose dots say where several are allowed."""

@@ -14,7 +14,9 @@ import pytest
 import typer
 
 from hoicli.cli import COMMANDS, app
-from hoicli.commands.checks import FOLDER, FOLDERS, PAGE_FOLDER, Count, Mark, Marked, OneOf, Read, Written, check
+from hoicli.commands.checks import FOLDER, FOLDERS, PAGE_FOLDER, Count, Mark, OneOf, Read, Written
+from hoicli.commands.command import check
+from hoicli.commands.options import Option, Parameter
 from hoicli.commands.shell import ManualCommand, parameters_in_shell
 from hoicli.io.outputs import LIST_OF_FILES
 from tests.hostile.dying import WRITERS
@@ -287,7 +289,7 @@ def test_counts_have_a_range(hoicli: Hoicli) -> None:
             none = ", or 0 for none" if mark.or_zero else ""
             assert said == f"{option} {number}: give a whole number from {mark.least:,} to {mark.most:,}{none}"
         for number in (mark.least, mark.most, *([0] if mark.or_zero else [])):
-            check([Marked("it", option, mark)], {"it": number})
+            check([Parameter("it", int, 0, Option("N", mark=mark), "")], {"it": number})
 
 
 def test_what_is_no_number_is_told_as_other_wrong_values(hoicli: Hoicli) -> None:

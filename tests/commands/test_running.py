@@ -421,10 +421,6 @@ def test_a_bad_path_is_one_clear_line(hoicli: Hoicli, tmp_path: Path) -> None:
             "hoicli: -o /nowhere/x: there is no folder /nowhere; make it first\n",
         ),
         (("eval", "--nonsense"), "hoicli eval: No such option: --nonsense"),
-        (
-            ("compare", "--plot", "x.png"),
-            "hoicli compare: No such option: --plot; commands that have it: diagnose, curves, confusion, pairstats, ",
-        ),
         (("eval", "--gt"), "hoicli eval: Option '--gt' requires an argument. (hoicli eval --help shows how)\n"),
         (("evaluate",), "hoicli: no command 'evaluate'; did you mean 'eval'?"),
         (("eval", "--top-k", "many"), "hoicli: --top-k many: give a whole number\n"),
