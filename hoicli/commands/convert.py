@@ -104,7 +104,7 @@ def convert(
             coco-id (1-90 with gaps) or alphabetical.
         coords: What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX],
             resized:WxH, relative or pixels.
-        boxes: Records with the boxes that the answers name by index or label.
+        boxes: Records with the boxes that the answers name by index.
         to_vocabulary: Map names to the dataset's spelling (riding to ride), and leave out those it does not have.
         scores: said: the scores that the model states (default). tokens: the probability of the tokens of the verb and
             the object's name, where the answer has its log-probabilities.

@@ -73,7 +73,7 @@ def prompts(
     """
     from hoicli.commands.inputs import Inputs, piped_paths, policy_of
     from hoicli.converters.vlm.frames import parse_frame
-    from hoicli.converters.vlm.prompts import prompts as prompts_of
+    from hoicli.converters.vlm.prompts import prompt_of
     from hoicli.records.image import problems
     from hoicli.records.intake import ImageRegister
     from hoicli.records.parsing import parse
@@ -108,15 +108,17 @@ def prompts(
                     raise problem.error(line.place)
                 register.add(str(record["image_id"]), line)
                 try:
-                    found = list(prompts_of(record, task, frame, known, response_format=response_format))
+                    found = prompt_of(record, task, frame, known, response_format=response_format)
                 except DataError as error:
                     raise DataError(error.problem, place=line.place, field=error.field or "width") from None
             except DataError as error:
                 policy.handle(error)
                 continue
-            written += len(found)
-            without += not found
-            yield from found
+            if found is None:
+                without += 1
+                continue
+            written += 1
+            yield found
         policy.report()
         note(f"{written:,} prompts" + (f"; {without:,} images without a pair have none" if without else ""))
 

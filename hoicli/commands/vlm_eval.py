@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from hoicli.commands import options
 from hoicli.commands.checks import READ, Read
-from hoicli.commands.choices import named_truth, offline_backends
+from hoicli.commands.choices import offline_backends
 from hoicli.commands.command import command
-from hoicli.commands.options import Given, Option, Piped
+from hoicli.commands.options import Option, Piped
 from hoicli.commands.results import Records, Result, instead
 from hoicli.commands.values import tags_of, text_of
 from hoicli.errors import DataError, UsageError, arg
-
-if TYPE_CHECKING:
-    from hoicli.converters.containers.source import Source
 
 TASKS = {
     "choice": "multiple-choice questions (CrossHOI-Bench)",
@@ -26,8 +23,7 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
 
 
 @command(
-    reads="answers: of choice, text or a detector's predictions; of ground and refer, files of hoi-benchmarks' "
-    "scripts; of ground with --gt, image records",
+    reads="answers: of choice, text or a detector's predictions; of ground and refer, files of hoi-benchmarks' scripts",
     writes="result rows: F1 and exact match (choice), average recall (ground), exact match and similarity of the verbs "
     "(refer); with --needed, pairs of senses",
     examples=[
@@ -40,7 +36,6 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
             "what a detector's five best predictions of each image choose",
         ),
         ("hoicli vlm-eval --match both --bootstrap 1000 grounded.json", "grounding: both boxes have to fit"),
-        ("hoicli vlm-eval --gt gt.jsonl --top-k 5 preds.jsonl", "image records: the five best pairs of a question"),
         ("hoicli vlm-eval --dataset hico referred.json", "exact match, and similarity by hoicli's own measure"),
         (
             "hoicli vlm-eval --dataset hico --needed referred.json > pairs.jsonl",
@@ -68,7 +63,6 @@ def vlm_eval(
     questions: Annotated[options.Path | None, Option("FILE", mark=READ, panel=CHOICE)] = None,
     setting: Annotated[str | None, Option(one_of="vlm.bank:SETTINGS", panel=CHOICE)] = None,
     choose: Annotated[str | None, Option("WHICH", offer=("top:5", "total:", "score:"), panel=CHOICE)] = None,
-    gt: Annotated[Given | None, Option("FILE", offer=named_truth, mark=READ, panel=GROUND)] = None,
     match: Annotated[str | None, Option("NAME", one_of="vlm.grounding:MATCHES", panel=GROUND)] = None,
     top_k: Annotated[int | None, Option("K", panel=GROUND)] = None,
     dataset: Annotated[
@@ -81,8 +75,6 @@ def vlm_eval(
     ] = None,
     sim: Annotated[str | None, Option("NAME", offer=offline_backends, mark=Read(prefix="table:"), panel=REFER)] = None,
     needed: Annotated[bool, Option(panel=REFER)] = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
 ) -> Result:
@@ -94,8 +86,7 @@ def vlm_eval(
     refused, and counts as answered with nothing.
 
     ground (hoi-benchmarks): which pairs of an interaction are found, as average recall over IoU thresholds from 0.5 to
-    0.95. A row has the true pairs and those found; with --gt the questions are the interactions of each image of the
-    ground truth, and the pairs found are predictions of these, the best first.
+    0.95. A row has the true pairs and those found.
 
     refer (hoi-benchmarks): whether the phrase for a pair is the true one, but for case, and how similar the verbs are.
 
@@ -109,43 +100,30 @@ def vlm_eval(
         setting: What the questions show, where the file does not say it: the image, the person's box, or both boxes.
         choose: Which predictions of a detector choose: top:K, the best of an image (default top:5); total:N, the best
             of the dump; score:T, those of at least T. Equal scores stay together.
-        gt: Image records answer: the ground truth of their images, as hoicli convert reads it, or its name
-            (hico:test).
         match: mean (default): a pair is found if the mean of its boxes' IoUs reaches the threshold (the script's
             rule). both: if both IoUs do.
-        top_k: Only the K first (best) predicted pairs of each question count.
+        top_k: Only the K first predicted pairs of each question count.
         sim: What says how alike two senses are: lexical (default), wordnet:wup and the like, or table:FILE from
             shoe-sim (SHOE has language models rate them).
         needed: Write the pairs of senses that the similarity needs, for shoe-sim --pairs.
     """
-    from hoicli.commands.inputs import Inputs, piped_paths, policy_of
+    from hoicli.commands.inputs import piped_paths, policy_of
     from hoicli.converters.containers.source import Source
     from hoicli.resampling.draws import Resampling
     from hoicli.vlm.answers import read_answers
     from hoicli.vlm.bank import read_bank
     from hoicli.vlm.detectors import Selection
-    from hoicli.vlm.records import grounding_of
     from hoicli.vlm.referring import Phrases
-    from hoicli.vlm.results import read_grounding, read_referring
+    from hoicli.vlm.results import read_grounding, read_referring, task_in
     from hoicli.vlm.rows import RowMaker
     from hoicli.wordnet.selection import choose as choose_wordnet
 
-    whose = "choice" if as_released == "crosshoi-bench" else "ground refer"
-    own = {
-        "questions": (questions, "choice"),
-        "setting": (setting, "choice"),
-        "choose": (choose, "choice"),
-        "gt": (gt, "ground"),
-        "match": (match, "ground"),
-        "top_k": (top_k, "ground"),
-        "dataset": (dataset, "refer"),
-        "sim": (sim, "refer"),
-        "needed": (needed or None, "refer"),
-        "from_": (from_, "choice ground"),
-        "image_list": (image_list, "choice ground"),
-        "as_released": (as_released, whose),
+    own: dict[str, dict[str, object]] = {
+        "choice": {"questions": questions, "setting": setting, "choose": choose},
+        "ground": {"match": match, "top_k": top_k},
+        "refer": {"dataset": dataset, "sim": sim, "needed": needed or None},
     }
-    given = {name: tasks.split() for name, (value, tasks) in own.items() if value is not None}
+    given = {name: of for of, named in own.items() for name, value in named.items() if value is not None}
     selection, resampling = Selection.parse(choose or "top:5"), Resampling.asked(bootstrap, seed)
     if top_k is not None and top_k < 1:
         raise UsageError(f"{arg('top_k', top_k)}: give a whole number of at least 1")
@@ -154,28 +132,26 @@ def vlm_eval(
     if paths is None:
         raise UsageError("answers: give files")
     tags, policy = tags_of(tag), policy_of(on_error)
-    sources = [] if gt is not None else [Source(path) for path in paths]
-    task = task or next((tasks[0] for tasks in given.values() if len(tasks) == 1), None) or _seen(sources)
-    if others := [name for name, tasks in given.items() if task not in tasks]:
-        named = ", ".join(arg(name, as_released if name == "as_released" else None) for name in others)
-        raise UsageError(f"{named}: not for {arg('task', task)}; leave it out")
+    sources = [Source(path) for path in paths]
+    task = task or next(iter(given.values()), None) or task_in(sources[0])
+    if task is None:
+        how = f"give {arg('task')} {', '.join(TASKS)} (with {arg('questions', like='FILE')} for choice)"
+        raise DataError(f"does not say what was asked; {how}", place=sources[0].name)
+    others = [arg(name) for name, of in given.items() if of != task]
+    if as_released is not None and (as_released == "crosshoi-bench") != (task == "choice"):
+        others.append(arg("as_released", as_released))
+    if others:
+        raise UsageError(f"{', '.join(others)}: not for {arg('task', task)}; leave it out")
     maker = RowMaker(tags, as_released, resampling)
-    inputs = Inputs(None, policy, None, from_, image_list)
     if task == "choice":
         if questions is None:
             raise UsageError(f"{arg('task', task)}: give the questions with {arg('questions', like='FILE')}")
         bank = read_bank(text_of(questions) or "", policy, setting=setting)
-        chosen = read_answers(sources, bank, policy, inputs.opening, selection, released=as_released is not None)
+        chosen = read_answers(sources, bank, policy, selection, released=as_released is not None)
         chosen.report()
         made = maker.choice(chosen, selection)
     elif task == "ground":
-        signed: dict[str, str] = {}
-        if gt is None:
-            asked = read_grounding(sources, policy)
-        else:
-            predicted = inputs.records(paths, "predictions", "ANSWERS", name="answers", scored=True)
-            asked, signed = grounding_of(inputs.truth(gt), predicted, policy)
-        made = maker.grounding(asked, match or "mean", most=top_k, signed=signed)
+        made = maker.grounding(read_grounding(sources, policy), match or "mean", top_k)
     else:
         choose_wordnet(None)
         phrases = read_referring(sources, policy)
@@ -195,14 +171,3 @@ def _checked(sim: str) -> str:
     if not sim.removeprefix("table:") or (not sim.startswith("table:") and sim not in offline_backends()):
         raise UsageError(f"{arg('sim', sim)}: choose from {', '.join(offline_backends())}FILE")
     return sim
-
-
-def _seen(sources: Sequence[Source]) -> str:
-    """The task that the files are answers to. Raises `DataError` where they do not say it."""
-    from hoicli.converters.vlm.rows import task_in
-
-    task = next(filter(None, map(task_in, sources)), None)
-    if task is None:
-        how = f"give {arg('task')} {', '.join(TASKS)} (with {arg('questions', like='FILE')} for choice)"
-        raise DataError(f"does not say what was asked; {how}", place=", ".join(source.name for source in sources))
-    return task

@@ -192,10 +192,6 @@ def detect(source: Source) -> str:
         signs = _SIGN.findall(row.signs)
         if signs and all(_shows(source, sign, row.module) for sign in signs):
             return row.name
-    from hoicli.converters.vlm.rows import benchmark_in
-
-    if said := benchmark_in(source):
-        raise DataError(f"no records, but {said}", place=source.name)
     raise DataError(
         f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, "
         f"{arg('from_', like='NAME')} forces one, "

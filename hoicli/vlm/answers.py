@@ -6,20 +6,17 @@
 | rows `{file_name, question, options, response}`, JSONL or a list | the lines of `hoicli prompts` with a model's text |
 | results of a batch (OpenAI) | the answers to requests made of the lines of `hoicli prompts` |
 | `{file name: {h_boxes, o_boxes, ho_scores, ao_names}}` | a detector's output, as released |
-| image records with scores, or a dump that `hoicli convert` reads | a detector's output |
+| image records with scores | a detector's output |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from hoicli.converters.containers.source import Source
-from hoicli.converters.opening import Opening
 from hoicli.converters.vlm.rows import (
     answer_in,
     failure_in,
@@ -32,19 +29,17 @@ from hoicli.converters.vlm.rows import (
 )
 from hoicli.errors import DataError
 from hoicli.io.messages import note
-from hoicli.io.streams import Line, Stream
+from hoicli.io.streams import Line
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record, parse, short
 from hoicli.vlm.bank import FIRST, PADDING, Bank, Question
-from hoicli.vlm.detectors import DUMP_KEYS, Detected, Detector, Selection, of_dump, of_record
+from hoicli.vlm.detectors import DUMP_KEYS, Detected, Selection, choices, of_dump, of_record
 from hoicli.vlm.letters import Choice, RefusedError, read_choice, released_choice
 from hoicli.vlm.prompts import lettered, prompted
 from hoicli.vlm.results import Oddities
-from hoicli.vocabulary.datasets import DATASETS
 
-_UNASKED = "answers to questions that nobody asked, left out"
 _REFUSED = "answers that are not read, which count as answered with nothing"
 
 Key = tuple[str, str]
@@ -85,40 +80,32 @@ class Answers:
 
 
 def read_answers(
-    sources: Sequence[Source],
-    bank: Bank,
-    policy: ErrorPolicy,
-    opening: Opening,
-    selection: Selection,
-    *,
-    released: bool,
+    sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, selection: Selection, *, released: bool
 ) -> Answers:
     """The answers of all files. selection: which predictions of a detector count. released: answers in text are read as
     the released scripts read them, which refuse nothing. An answer that is refused is counted, and chooses nothing.
     Raises `DataError` for a bad row, unless the policy skips; then the question has no answer."""
     answers = Answers(bank)
-    images: dict[str, Detected] = {}
-    scores: list[Any] = []
-    if bank.dataset in DATASETS and not opening.said:
-        opening = replace(opening, dataset=bank.dataset)
+    known = prompted(bank)
+    found: dict[str, Detected] = {}
     for source in sources:
-        form = _form(source)
-        if form == "answers":
-            _add_texts(source, answers, policy, released=released)
+        if (form := _form(source)) == "text":
+            for place, row in _rows(source, policy):
+                try:
+                    _add_row(row, place, answers, known, released=released)
+                except DataError as error:
+                    policy.handle(DataError(error.problem, place=place, field=error.field))
             continue
         answers.detected = True
-        for place, image_id, detected in _detections(source, form, opening, policy):
-            scores.append(detected.scores)
-            if image_id in images:
+        for place, image_id, detected in _detections(source, form, policy):
+            if image_id in found:
                 policy.handle(DataError(f"{image_id!r} is there twice; keep one", place=place))
-            elif image_id in bank.by_image:
-                images[image_id] = detected
             else:
+                found[image_id] = detected
+            if image_id not in bank.by_image:
                 answers.odd.count("images that no question is about, left out", place)
-    if answers.detected:
-        every = np.concatenate([*scores, np.zeros(0, dtype=np.float32)])
-        for question, chosen in Detector(images, every, bank, selection, released).choices():
-            answers.add(question.key, chosen, question.image_id)
+    for question, chosen in choices(found, bank, selection, released=released):
+        answers.add(question.key, chosen, question.image_id)
     if not answers.given or (answers.refused and not any(answers.given.values())):
         refused = answers.odd.named.get(_REFUSED)
         problem = "no answer to a question of the file" if not answers.given else "no answer names an option"
@@ -129,57 +116,32 @@ def read_answers(
 
 
 def _form(source: Source) -> str:
-    """answers, dump (of a detector, as released), records, or foreign: a dump of another format."""
-    if source.kind in ("json-list", "json-text"):
-        return "answers" if is_row(source.first_item) else "foreign"
-    first = first_line(source)
+    """text, dump (of a detector, as released), or records."""
+    first = None if source.is_list else first_line(source)
     if isinstance(first, dict) and "hois" in first:
         return "records"
-    if is_row(first):
-        return "answers"
-    if source.kind != "json-object":
-        return "records" if source.kind == "json-lines" else "foreign"
-    value = next(iter(source.mapping.values()), None)
-    if isinstance(value, dict) and len(value.keys() & set(DUMP_KEYS)) > 1:
-        return "dump"
-    foreign = source.mapping.keys() & {"annotations", "images", "categories", "preds", "predictions", "outputs"}
-    return "answers" if isinstance(value, dict | list | str) and not foreign else "foreign"
+    value = next(iter(source.mapping.values()), None) if source.kind == "json-object" else None
+    return "dump" if isinstance(value, dict) and len(value.keys() & set(DUMP_KEYS)) > 1 else "text"
 
 
 # Answers in words
 
 
-def _add_texts(source: Source, answers: Answers, policy: ErrorPolicy, *, released: bool) -> None:
-    """Add the answers of a file by image and question, as the released scripts save them, or of rows."""
-    rows = _rows(source, policy)
-    if rows is not None:
-        known = prompted(answers.bank)
-        for place, row in rows:
-            try:
-                _add_row(row, place, answers, known, released=released)
-            except DataError as error:
-                policy.handle(DataError(error.problem, place=place, field=error.field))
-        return
-    for file_name, entry in source.mapping.items():
-        place = f"{source.name}: {str(file_name)[:80]}"
-        asked = answers.bank.by_image.get(image_id_of(str(file_name)), {})
-        for name, answer in (entry if isinstance(entry, dict) else {FIRST: entry}).items():
-            try:
-                if name in asked:
-                    _add(answers, asked[name], answer, {}, place, released=released)
-                elif not str(name).endswith("_reasoning"):
-                    answers.odd.count(_UNASKED, f"{place}: {str(name)[:40]}")
-            except DataError as error:
-                policy.handle(DataError(error.problem, place=place, field=error.field))
-
-
-def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]] | None:
-    """(place, row) of a list or of lines; None for an object by file name."""
+def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
+    """(place, row) of a list, of lines, or of an object by file name."""
     if source.is_list:
         return listed(source, policy)
     if source.kind == "json-lines" or is_row(first_line(source)):
         return parsed_lines(source, policy)
-    return None
+    return _by_file_name(source)
+
+
+def _by_file_name(source: Source) -> Iterator[tuple[str, Any]]:
+    for file_name, entry in source.mapping.items():
+        for name, answer in (entry if isinstance(entry, dict) else {FIRST: entry}).items():
+            if not str(name).endswith("_reasoning"):
+                row = {"file_name": str(file_name), "question": name, "response": answer}
+                yield f"{source.name}: {str(file_name)[:80]}", row
 
 
 def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Question], *, released: bool) -> None:
@@ -204,7 +166,8 @@ def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Questio
         if name is None:
             raise DataError(f"missing; {image_id} has {len(asked)} questions", field="question")
         if not isinstance(name, str) or name not in asked:
-            answers.odd.count(_UNASKED, f"{place}: {image_id[:80]} {short(name)}")
+            what = "answers to questions that nobody asked, left out"
+            answers.odd.count(what, f"{place}: {image_id[:80]} {short(name)}")
             return
         question = asked[name]
     if why := failure_in(row):
@@ -213,13 +176,24 @@ def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Questio
     answer = answer_in(row)[1]
     if "options" in row:
         labels = _labels(row["options"], question)
-    _add(answers, question, answer, labels, place, released=released)
+    if released:
+        answers.add(question.key, released_choice(answer, labels), place)
+        return
+    try:
+        choice = read_choice(answer, labels, question.options)
+    except RefusedError as refusal:
+        choice = Choice()
+        answers.refused += 1
+        answers.odd.count(_REFUSED, f"{place}: {short(answer)}: {refusal}")
+    for other in choice.others:
+        answers.odd.count("choices of what was not offered, which count for nothing", f"{place}: {short(other)}")
+    answers.add(question.key, (*choice.options, *choice.others), place)
 
 
 def _labels(options: Any, question: Question) -> dict[str, str]:
     """What letters stand for; raises `DataError` where that is no option of the question."""
-    if isinstance(options, list):
-        options = {chr(ord("A") + at): option for at, option in enumerate(options)} if len(options) <= 26 else None
+    if isinstance(options, list) and len(options) <= 26:
+        options = {chr(ord("A") + at): option for at, option in enumerate(options)}
     if not isinstance(options, dict) or not all(isinstance(text, str) for text in options.values()):
         raise DataError("is no object of letters and options", field="options")
     shown = [text for text in options.values() if text != PADDING]
@@ -235,39 +209,17 @@ def _labels(options: Any, question: Question) -> dict[str, str]:
     return {str(label).upper(): text for label, text in options.items()}
 
 
-def _add(
-    answers: Answers, question: Question, answer: Any, labels: Mapping[str, str], place: str, *, released: bool
-) -> None:
-    """Add the options that an answer chooses; labels: what its letters stand for, empty where that is not known."""
-    if released:
-        answers.add(question.key, released_choice(answer, labels), place)
-        return
-    try:
-        choice = read_choice(answer, labels, question.options)
-    except RefusedError as refusal:
-        choice = Choice()
-        answers.refused += 1
-        answers.odd.count(_REFUSED, f"{place}: {short(answer)}: {refusal}")
-    for other in choice.others:
-        answers.odd.count("choices of what was not offered, which count for nothing", f"{place}: {short(other)}")
-    answers.add(question.key, (*choice.options, *choice.others), place)
-
-
 # Detectors
 
 
-def _detections(
-    source: Source, form: str, opening: Opening, policy: ErrorPolicy
-) -> Iterator[tuple[str, str, Detected]]:
+def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tuple[str, str, Detected]]:
     """(place, image, predictions) of every image of a detector's output."""
     unread: Iterable[tuple[str, Callable[[], tuple[str, Detected]]]]
     if form == "dump":
         images = source.mapping.items()
-        unread = ((f"{source.name}: {str(name)[:80]}", partial(_of_entry, name, entry)) for name, entry in images)
+        unread = ((f"{source.name}: {name[:80]}", partial(_of_entry, name, entry)) for name, entry in images)
     else:
-        foreign = form == "foreign"
-        lines = Stream([source.path], "predictions", opening.predictions) if foreign else lines_of(source)
-        unread = ((line.place, partial(_of_line, line)) for line in lines)
+        unread = ((line.place, partial(_of_line, line)) for line in lines_of(source))
     for place, read in unread:
         try:
             yield place, *read()
@@ -275,8 +227,8 @@ def _detections(
             policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
 
 
-def _of_entry(file_name: Any, entry: Any) -> tuple[str, Detected]:
-    return image_id_of(str(file_name)), of_dump(entry)
+def _of_entry(file_name: str, entry: Any) -> tuple[str, Detected]:
+    return image_id_of(file_name), of_dump(entry)
 
 
 def _of_line(line: Line) -> tuple[str, Detected]:

@@ -29,8 +29,7 @@ MACRO, INSTANCE, MICRO, EXACT, PRECISION, RECALL = ((metric, "full") for metric 
 class Tallied(Measured):
     """Per question: image [Q], the number of its image by name; tp, fp, right [Q]; f1 [Q]; exact [Q], 0 or 1; counted
     [Q], 0 for a question that the released script passes over. Per (image, class) that occurs: `cell` [3, C, I] of tp,
-    fp and right. outside: chosen or right options that are in no class. per_image: exact match is over images, as
-    released."""
+    fp and right. per_image: exact match is over images, as released."""
 
     image: Ints
     images: int
@@ -41,7 +40,6 @@ class Tallied(Measured):
     exact: Ints
     counted: Ints
     cell: Floats
-    outside: tuple[str, ...] = ()
     per_image: bool = False
 
     def counts(self) -> dict[Key, int]:
@@ -91,7 +89,6 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     counts: Ints = np.zeros((5, len(questions)), dtype=np.int64)  # tp, fp, right, exact, counted
     f1 = np.zeros(len(questions))
     cells: dict[Class, Floats] = {}
-    outside: dict[str, None] = {}
     for at, question in enumerate(questions):
         one = _counts(question, answers.given.get(question.key, []), released=released)
         counted = not (released and answers.detected) or question.image_id in answers.images
@@ -101,13 +98,11 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
             interaction = class_of(option)
             if bank.counts(interaction):
                 cells.setdefault(interaction, np.zeros((3, len(place))))[:, image[at]] += kinds
-            elif any(kinds):
-                outside[option] = None
     cell = np.zeros((3, len(cells), len(place)))
     for row, interaction in enumerate(sorted(cells)):
         cell[:, row] = cells[interaction]
     tp, fp, right, exact, each = counts
-    return Tallied(image, len(place), tp, fp, right, f1, exact, each, cell, tuple(outside), per_image=released)
+    return Tallied(image, len(place), tp, fp, right, f1, exact, each, cell, per_image=released)
 
 
 @dataclass(frozen=True)

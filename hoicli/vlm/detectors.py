@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -90,24 +89,19 @@ def of_dump(entry: Any) -> Detected:
     """The predictions of an image of a released dump; raises `DataError` that names the field."""
     if not isinstance(entry, dict):
         raise DataError(f"{json_type(entry)}; an image has {', '.join(DUMP_KEYS)}")
-    lists = []
     for key in DUMP_KEYS:
-        value = entry.get(key)
-        if not isinstance(value, list):
-            raise DataError("missing, or no list", field=key)
-        if len(value) != len(entry["h_boxes"]):
-            raise DataError(f"{len(value)} for {len(entry['h_boxes'])} h_boxes; a row is a prediction", field=key)
-        lists.append(value)
+        if not isinstance(entry.get(key), list) or len(entry[key]) != len(entry["h_boxes"]):
+            raise DataError("missing, or no list of as many as h_boxes; a row is a prediction", field=key)
+    people, others, scores, names = (entry[key] for key in DUMP_KEYS)
     for key in DUMP_KEYS[:2]:
         for at, box in enumerate(entry[key]):
             box_of(box, f"{key}[{at}]")
-    for at, score in enumerate(entry["ho_scores"]):
+    for at, (score, name) in enumerate(zip(scores, names, strict=True)):
         if not is_number(score):
             raise DataError(f"{short(score)} is no finite number", field=f"ho_scores[{at}]")
-    for at, name in enumerate(entry["ao_names"]):
         if not isinstance(name, str) or name.count(BETWEEN) != 1:
             raise DataError(f"{short(name)} is no 'verb{BETWEEN}object'", field=f"ao_names[{at}]")
-    return Detected(*_arrays(*lists[:3]), [class_of(name) for name in lists[3]], lists[3])
+    return Detected(*_arrays(people, others, scores), [class_of(name) for name in names], names)
 
 
 def of_record(record: Record) -> Detected:
@@ -130,62 +124,50 @@ def _arrays(people: Any, others: Any, scores: Any) -> tuple[Singles, Singles, Si
         return first, second, np.array(scores, dtype=np.float32)
 
 
-@dataclass(frozen=True)
-class Detector:
-    """What a detector found, by image. every: the scores of all predictions, for `total`."""
+def choices(
+    images: Mapping[str, Detected], bank: Bank, selection: Selection, *, released: bool = False
+) -> Iterator[tuple[Question, list[str]]]:
+    """Each question about an image of a detector's output, and the options chosen, the same one as often as predicted.
+    released: as the released script chooses."""
+    least = selection.number
+    if selection.kind == "total" and images:
+        least = _best(np.concatenate([detected.scores for detected in images.values()]), int(selection.number))
+    for image_id, detected in images.items():
+        questions = bank.by_image.get(image_id, {})
+        if selection.kind == "top":
+            least = _best(detected.scores, int(selection.number))
+        for question in questions.values():
+            shown = _shown(question, bank.setting, detected, released=released)
+            kept = np.flatnonzero(shown & (detected.scores >= np.float32(least))).tolist()
+            if not released or not detected.words:
+                chosen = [question.by_class.get(detected.named[at], "") for at in kept]
+            else:
+                chosen = [detected.words[at] for at in kept]
+                chosen = [name.split(" ")[0] for name in chosen] if bank.dataset == "swig" else chosen
+            offered = questions.get(FIRST, question).listed if released else question.listed
+            yield question, [option for option in chosen if option in offered]
 
-    images: Mapping[str, Detected]
-    every: Singles
-    bank: Bank
-    selection: Selection
-    released: bool = False
 
-    @cached_property
-    def _least(self) -> float:
-        """The score that counts, where it is one for all images."""
-        if self.selection.kind == "score":
-            return float(np.float32(self.selection.number))
-        return _best(self.every, int(self.selection.number))
+def _shown(question: Question, setting: str, detected: Detected, *, released: bool) -> Bools:
+    """[N] whether a prediction's boxes are those that the question shows."""
+    alike = np.ones(len(detected.scores), dtype=bool)
+    if setting != "scene":
+        alike &= _overlap(question.human, detected.people)
+    if setting == "pair":
+        label = _label(question, released=released)
+        alike &= _overlap(question.other, detected.others)
+        if label is None:
+            return alike & (not released)
+        alike &= np.array([name == label for _, name in detected.named], dtype=bool)
+    return alike
 
-    def choices(self) -> Iterator[tuple[Question, list[str]]]:
-        """Each question about an image of the dump, and the options chosen, the same one as often as predicted."""
-        for image_id, detected in self.images.items():
-            questions = self.bank.by_image.get(image_id, {})
-            for question in questions.values():
-                yield question, self._chosen(question, detected, questions)
 
-    def _chosen(self, question: Question, detected: Detected, beside: Mapping[str, Question]) -> list[str]:
-        if not len(detected.scores):
-            return []
-        least = _best(detected.scores, int(self.selection.number)) if self.selection.kind == "top" else self._least
-        kept = np.flatnonzero(self._shown(question, detected) & (detected.scores >= least)).tolist()
-        if not self.released or not detected.words:
-            chosen = [question.by_class.get(detected.named[at], "") for at in kept]
-        else:
-            chosen = [detected.words[at] for at in kept]
-            chosen = [name.split(" ")[0] for name in chosen] if self.bank.dataset == "swig" else chosen
-        offered = beside.get(FIRST, question).listed if self.released else question.listed
-        return [option for option in chosen if option in offered]
-
-    def _shown(self, question: Question, detected: Detected) -> Bools:
-        """[N] whether a prediction's boxes are those that the question shows."""
-        alike = np.ones(len(detected.scores), dtype=bool)
-        if self.bank.setting != "scene":
-            alike &= _overlap(question.human, detected.people)
-        if self.bank.setting == "pair":
-            label = self._label(question)
-            alike &= _overlap(question.other, detected.others)
-            if label is None:
-                return alike & (not self.released)
-            alike &= np.array([name == label for _, name in detected.named], dtype=bool)
-        return alike
-
-    def _label(self, question: Question) -> str | None:
-        """What the other box shows, None where nothing says it: as the file has it, else as the first right option has
-        it. The released script goes by that option alone."""
-        if question.label and not self.released:
-            return question.label.replace(" ", "_")
-        return class_of(question.right[0])[1] if question.right else None
+def _label(question: Question, *, released: bool) -> str | None:
+    """What the other box shows, None where nothing says it: as the file has it, else as the first right option has it.
+    The released script goes by that option alone."""
+    if question.label and not released:
+        return question.label.replace(" ", "_")
+    return class_of(question.right[0])[1] if question.right else None
 
 
 def _best(scores: Singles, count: int) -> float:

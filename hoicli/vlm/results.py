@@ -22,18 +22,15 @@ from hoicli.io.messages import note
 from hoicli.records.boxes import iou
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats
-from hoicli.records.parsing import is_number, short
+from hoicli.records.parsing import short
 from hoicli.vlm.bank import box_of
 
 TRUTH_KEYS = ("gt_pairs", "ground_truth_pairs")
 FOUND_KEYS = ("predicted_pairs", "pred_pairs", "pairs")
-_PHRASE_KEYS = ("prediction", "pred", "predicted_action")
+_PHRASE_KEYS = ("prediction", "predicted_action")
 _DENYING = frozenset({"present", "not_present", "absent", "exists", "interacting"})
 """Keys by which a model may say that what it lists is not there: a list holds what is."""
 _IMAGE_KEYS = ("file_name", "image_path", "image_id", "custom_id")
-_WRAPPERS = ("results", "predictions", "annotations", "data")
-_FAILED = "requests that failed, which count as answered with nothing"
-
 _TESTED = 500
 """Questions that are looked at to see the scale of the boxes."""
 
@@ -131,7 +128,6 @@ def _read(
     found: list[T] = []
     odd = Oddities()
     given: dict[bytes, str] = {}
-    asked: dict[bytes, str] = {}
     for source in sources:
         digest = hashlib.sha256(source.data).digest()
         if digest in given:
@@ -142,9 +138,6 @@ def _read(
                 if not isinstance(row, dict):
                     raise DataError(f"{short(row)} is no row of results; a row is an object")
                 _refuse_denials(row)
-                first = asked.setdefault(_question(row, place), place)
-                if first != place:
-                    raise DataError(f"answers the question of {first} again; keep one row a question")
                 found.append(made(row, place, odd))
             except DataError as error:
                 policy.handle(DataError(error.problem, place=place, field=error.field))
@@ -155,14 +148,6 @@ def _read(
     return sorted(found)
 
 
-def _question(row: Mapping[str, Any], place: str) -> bytes:
-    """What a row says besides the answer; rows without an id of their request may ask for two pairs of one image."""
-    if "custom_id" not in row:
-        return place.encode()
-    asked = {key: value for key, value in row.items() if key not in (*FOUND_KEYS, *_PHRASE_KEYS, "status")}
-    return orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
-
-
 def _refuse_denials(item: Mapping[str, Any], field: str = "") -> None:
     """Raises `DataError` for a row or a pair with a key that may deny it."""
     for key in sorted(_DENYING & item.keys()):
@@ -170,14 +155,23 @@ def _refuse_denials(item: Mapping[str, Any], field: str = "") -> None:
 
 
 def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
+    """(place, row) of a list, of JSON lines, or of a list under `results`."""
     if source.is_list:
         return listed(source, policy)
     first = first_line(source)
     whole = source.mapping if first is None else first
-    wrapper = next((key for key in _WRAPPERS if isinstance(whole, dict) and isinstance(whole.get(key), list)), None)
-    if wrapper is None:
-        return parsed_lines(source, policy)
-    return ((f"{source.name}: {wrapper}[{index}]", item) for index, item in enumerate(whole[wrapper]))
+    if isinstance(whole, dict) and isinstance(whole.get("results"), list):
+        return ((f"{source.name}: results[{index}]", item) for index, item in enumerate(whole["results"]))
+    return parsed_lines(source, policy)
+
+
+def task_in(source: Source) -> str | None:
+    """ground or refer, by the first row of a file; None where that does not say it."""
+    row = next((row for _, row in _rows(source, ErrorPolicy(skip=True))), None)
+    keys = row.keys() if isinstance(row, dict) else set()
+    if keys & set(TRUTH_KEYS):
+        return "ground"
+    return "refer" if {"ground_truth", "prediction"} <= keys else None
 
 
 def _grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
@@ -185,80 +179,58 @@ def _grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
     if truth_key is None:
         problem = f"missing ({' or '.join(TRUTH_KEYS)}); the row says which pairs there are"
         raise DataError(problem, field=TRUTH_KEYS[0])
-    truth = []
-    for index, pair in enumerate(_list(row, truth_key)):
-        boxes = _pair(pair, f"{truth_key}[{index}]")
-        if boxes is None:
-            raise DataError("has no person_bbox or no object_bbox", field=f"{truth_key}[{index}]")
-        truth.append(boxes)
-    failed = _failed(row)
-    found_key = next((key for key in FOUND_KEYS if key in row), None)
-    if found_key is None and not failed:
-        problem = f"missing ({' or '.join(FOUND_KEYS)}); the row says which pairs were found, [] for none"
-        raise DataError(problem, field=FOUND_KEYS[0])
-    found = []
-    for index, pair in enumerate(() if found_key is None or failed else _list(row, found_key)):
-        boxes = _pair(pair, f"{found_key}[{index}]")
-        if boxes is None:
-            odd.count("predicted pairs without one of the boxes, which find nothing", place)
-            found.append(NOWHERE)
-            continue
-        found.append(boxes)
-        if _outside(boxes, row):
-            odd.count("predicted pairs with a box outside the picture", place)
-        if any(box[2] <= box[0] or box[3] <= box[1] for box in boxes):
-            odd.count("predicted pairs with a box without area", place)
-    if failed:
-        odd.count(_FAILED, place)
+    truth = _pairs(row, truth_key)
+    if NOWHERE in truth:
+        raise DataError("has no person_bbox or no object_bbox", field=f"{truth_key}[{truth.index(NOWHERE)}]")
     if not truth:
         odd.count("questions without a pair to find, which are in no mean", place)
-    return Grounding(_image(row), tuple(truth), tuple(found), failed)
+    if failed := _failed(row, place, odd):
+        return Grounding(_image(row), tuple(truth), (), failed)
+    found_key = next((key for key in FOUND_KEYS if key in row), None)
+    if found_key is None:
+        problem = f"missing ({' or '.join(FOUND_KEYS)}); the row says which pairs were found, [] for none"
+        raise DataError(problem, field=FOUND_KEYS[0])
+    found = _pairs(row, found_key)
+    if NOWHERE in found:
+        odd.count("predicted pairs without one of the boxes, which find nothing", place, found.count(NOWHERE))
+    return Grounding(_image(row), tuple(truth), tuple(found))
 
 
-def _list(row: Mapping[str, Any], key: str) -> list[Any]:
-    value = row.get(key, [])
-    if not isinstance(value, list):
-        raise DataError(f"{short(value)} is no list of pairs", field=key)
-    return value
-
-
-def _pair(pair: Any, field: str) -> Pair | None:
-    """Both boxes, None if one is missing or empty."""
-    if not isinstance(pair, dict):
-        raise DataError(f"{short(pair)} is no pair; one has person_bbox and object_bbox", field=field)
-    _refuse_denials(pair, field)
-    boxes = []
-    for side in ("person", "object"):
-        name = f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box"
-        box = pair.get(name)
-        if box is None or box == []:
-            return None
-        boxes.append(box_of(box, f"{field}.{name}"))
-    return boxes[0], boxes[1]
-
-
-def _outside(boxes: Pair, row: Mapping[str, Any]) -> bool:
-    width, height = (row[key] if is_number(row.get(key)) else float("inf") for key in ("width", "height"))
-    return any(min(box) < 0 or max(box[0], box[2]) > width or max(box[1], box[3]) > height for box in boxes)
+def _pairs(row: Mapping[str, Any], key: str) -> list[Pair]:
+    """The pairs under a key, NOWHERE for one of which a box is missing or empty."""
+    if not isinstance(row[key], list):
+        raise DataError(f"{short(row[key])} is no list of pairs", field=key)
+    found = []
+    for index, pair in enumerate(row[key]):
+        field = f"{key}[{index}]"
+        if not isinstance(pair, dict):
+            raise DataError(f"{short(pair)} is no pair; one has person_bbox and object_bbox", field=field)
+        _refuse_denials(pair, field)
+        names = [f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box" for side in ("person", "object")]
+        if any(pair.get(name) in (None, []) for name in names):
+            found.append(NOWHERE)
+        else:
+            found.append((box_of(pair[names[0]], f"{field}.{names[0]}"), box_of(pair[names[1]], f"{field}.{names[1]}")))
+    return found
 
 
 def _referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
-    truth = next((row[key] for key in ("ground_truth", "gt", "label") if key in row), None)
+    truth, found = row.get("ground_truth"), next((row[key] for key in _PHRASE_KEYS if key in row), None)
     if not isinstance(truth, str) or not truth.strip():
         raise DataError(f"{short(truth)} is no phrase; the row says what the pair does", field="ground_truth")
-    found = next((row[key] for key in _PHRASE_KEYS if key in row), None)
     if found is not None and not isinstance(found, str):
         raise DataError(f"{short(found)} is no phrase", field="prediction")
-    failed = _failed(row)
-    if failed:
-        odd.count(_FAILED, place)
-    elif not (found or "").strip():
+    failed = _failed(row, place, odd)
+    if not failed and not (found or "").strip():
         odd.count("empty answers", place)
     return Referring(_image(row), truth, "" if failed else found or "", failed)
 
 
-def _failed(row: Mapping[str, Any]) -> bool:
-    return "status" in row and row["status"] != "success"
+def _failed(row: Mapping[str, Any], place: str, odd: Oddities) -> bool:
+    failed = "status" in row and row["status"] != "success"
+    if failed:
+        odd.count("requests that failed, which count as answered with nothing", place)
+    return failed
 
 
 def _image(row: Mapping[str, Any]) -> str:

@@ -44,26 +44,21 @@ class RowMaker:
         answered, how many answers were refused, and of a detector which predictions count."""
         bank = answers.bank
         tally = tallied(answers, released=self.released is not None)
-        if tally.outside:
-            count = f"{len(tally.outside):,} (the first: {tally.outside[0]!r})"
-            note(f"macro F1 is without options that are no interaction of {bank.dataset}: {count}")
         settings = {"data": bank.dataset, "gt": bank.digest, "setting": bank.setting}
         settings |= {"choose": str(selection)} if answers.detected else {}
         settings |= {"missing": str(answers.missing)} if answers.missing else {}
         settings |= {"refused": str(answers.refused)} if answers.refused else {}
         return self._rows(CHOICE, tally, settings, besides={"setting": bank.setting})
 
-    def grounding(
-        self, rows: Sequence[Grounding], match: str, most: int | None, signed: Mapping[str, str]
-    ) -> Iterator[Row]:
+    def grounding(self, rows: Sequence[Grounding], match: str, most: int | None) -> Iterator[Row]:
         """AR, AR@0.5 and AR@0.75, and AR of small, medium and large objects; `n`: questions, of a size its true pairs.
-        The signature has the rule of matching, a digest of the questions, how many failed, and `signed`. As released,
-        a value is 0 where there is nothing to find."""
+        The signature has the rule of matching, a digest of the questions, and how many failed. As released, a value is
+        0 where there is nothing to find."""
         found = grounded(rows, match, most=most, released=self.released is not None)
         if scale := other_scale(rows):
             problem = f"the predicted boxes look like {scale} of the picture, and are read as pixels"
             note(f"{problem}: convert them to pixels")
-        settings = {**_asked(rows), "match": match, **signed}
+        settings = {**_asked(rows), "match": match}
         settings |= {} if most is None else {"topk": str(most)}
         return self._rows(GROUNDING, found, settings, empty=0.0 if self.released else None)
 

@@ -373,7 +373,6 @@ READERS: list[Reader] = [
         "json",
         _both("vlm-eval IN -o OUT", "vlm-eval --match both --as-released hoi-benchmarks --bootstrap 5 IN -o OUT"),
     ),
-    *_predictions("vlm-eval", "", "--match both --top-k 2"),
     Reader(
         "vlm-eval:refer results",
         CHOICE / "referred.json",

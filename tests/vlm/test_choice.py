@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.opening import Opening
 from hoicli.errors import UsageError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.schemas import schema_text
@@ -40,9 +39,7 @@ def measured(
 ) -> Tallied:
     policy = ErrorPolicy()
     questions = read_bank(str(bank), policy, setting=setting)
-    given = read_answers(
-        [Source(str(answers))], questions, policy, Opening(), Selection.parse(choose), released=released
-    )
+    given = read_answers([Source(str(answers))], questions, policy, Selection.parse(choose), released=released)
     return tallied(given, released=released)
 
 

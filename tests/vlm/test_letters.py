@@ -34,7 +34,6 @@ def chosen(choice: Choice) -> str:
         ("- A\n- C", "AC"), ("A,A,B", "AB"), ("C, A", "AC"), ("A, B, C, D", "ABCD"),
         # none of them
         ("none", ""), ("None of the above.", ""), ("none of the options", ""), ("[]", ""), ("N/A", ""),
-        ("none of A, B, C, D", ""),
         # JSON
         ('["A","C"]', "AC"), ('{"answer": ["A", "D"]}', "AD"), ('{"answer": "A, D"}', "AD"), ('{"answer": []}', ""),
         ('{"reasoning": "B is not shown.", "answer": "A"}', "A"),
@@ -64,7 +63,7 @@ def test_what_is_chosen(answer: Any, expected: str) -> None:
         # what a reader of prose once read, some of it as its opposite
         "A (80%), B (20%)", "A=1, B=0, C=0, D=0", "A ✓, B ✗", "✅ A\n❌ B", "A: Y, B: N", "A: 1, B: 0", "A to C", "A-C",
         "I choose none, although A is close", f"{RESTATED}I choose A.", RESTATED,
-        "Options B, C, D can be excluded, leaving A", "Present: A. Absent: B, C, D.", "none of A, B", "A, none",
+        "Options B, C, D can be excluded, leaving A", "Present: A. Absent: B, C, D.", "none of A, B, C, D", "A, none",
         "Answer: B. Actually, wait, A.", "Answer: A\nAnswer: B", "**Answer:** A, C\nExplanation: B is not shown.",
         "Hold a horse? No. Ride a horse? Yes.", "Ride an elephant? No.", "not A", "A or B", "A/B", "maybe D",
         "The person is riding, so A and B are right.", "The answer is A.", "A and D; B is not shown.",
@@ -82,15 +81,6 @@ def test_what_is_chosen(answer: Any, expected: str) -> None:
 def test_what_is_refused(answer: Any) -> None:
     with pytest.raises(RefusedError):
         read_choice(answer, LABELS, OPTIONS)
-
-
-def test_numbers_in_place_of_letters() -> None:
-    labels = {"1": "ride", "2": "feed", "10": "hug"}
-    for answer, options in (("1, 2", ("ride", "feed")), ("(10)", ("hug",)), (2, ("feed",))):
-        assert read_choice(answer, labels, list(labels.values())).options == options
-    for answer in ("2 people feed", "1: 1, 2: 0", "1 (80%)"):
-        with pytest.raises(RefusedError):
-            read_choice(answer, labels, list(labels.values()))
 
 
 @pytest.mark.parametrize("key", ["answer", "answers", "choice", "choices", "letters", "letter", "selected"])

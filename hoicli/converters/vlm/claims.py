@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from hoicli.converters.vlm import keys
@@ -52,14 +52,6 @@ class Claims:
     located: list[tuple[list[float], str]] = field(default_factory=list)
     ids: dict[str, list[int]] = field(default_factory=dict)
 
-    @cached_property
-    def located_by_name(self) -> dict[str, list[tuple[list[float], str]]]:
-        """`located` by the name as records spell it, once all of it is there."""
-        found: dict[str, list[tuple[list[float], str]]] = {}
-        for box, name in self.located:
-            found.setdefault(label_of(name), []).append((box, name))
-        return found
-
 
 def claims_of(
     values: Sequence[Any], report: Report, persons: Persons, *, verbs: Sequence[str] = (), label: str | None = None
@@ -85,8 +77,8 @@ class _ClaimReader:
     label: str | None
     claims: Claims = field(default_factory=Claims)
 
-    def read(self, value: Any, name: str | None = None) -> None:
-        """Add the claims in a value. `name`: what the key above calls a box without a name."""
+    def read(self, value: Any) -> None:
+        """Add the claims in a value."""
         if isinstance(value, list):
             items = [by_plain_key(item) if isinstance(item, dict) else item for item in value]
             boxes = len(items) == 2 and all(isinstance(item, dict) and keys.is_located(item) for item in items)
@@ -94,15 +86,15 @@ class _ClaimReader:
                 self._read_pair(*items)
                 return
             for item in value:
-                self.read(item, name)
+                self.read(item)
         elif isinstance(value, dict):
-            self._read_object(by_plain_key(value), name)
+            self._read_object(by_plain_key(value))
         else:
             raise NotReadError("an answer with a list of other things than objects")
 
-    def _read_object(self, entry: dict[str, Any], name: str | None) -> None:
+    def _read_object(self, entry: dict[str, Any]) -> None:
         if keys.is_located(entry) and "boxes" not in entry:
-            self._read_located(entry, name)
+            self._read_located(entry)
         elif any(map(keys.SUBJECT.fullmatch, entry)) or (
             any(map(keys.OBJECT.fullmatch, entry)) and value_of(entry, keys.VERBS) is not None
         ):
@@ -136,25 +128,23 @@ class _ClaimReader:
         subject, object_ = (value_of(entry, kind) for kind in (keys.SUBJECT, keys.OBJECT))
         ends = [by_plain_key(end) if isinstance(end, dict) else {} for end in (subject, object_)]
         for end in ends:
-            _check(end, keys.BOX, keys.NAME, keys.SCORE, keys.CORNER)
+            _check(end, keys.BOX, keys.NAME, keys.SCORE)
         acts = name_of(ends[0])
         if acts is not None and not self.persons(acts):
             self.report(NO_PERSON)
             return
-        label = text_of(value_of(entry, keys.LABEL))
-        for key in ("object", "target", "label", "category", "class", "name"):
-            named = entry.get(key)
-            label = label or (text_of(named) if isinstance(place_of(named), str) else None)
-        label = label or text_of(value_of(ends[1], keys.NAME))
+        named = [entry.get(key) for key in ("object", "target", "label", "category", "class", "name")]
+        labels = [value_of(entry, keys.LABEL), *named, value_of(ends[1], keys.NAME)]
+        label = next((text for text in map(text_of, labels) if text and not text.strip().isdecimal()), None)
         other = place_of(object_)
-        said, named = value_of(entry, keys.VERBS), label
+        said, source = value_of(entry, keys.VERBS), label
         verbs = self.verbs if said is None else verbs_of(said, label or self.label)
         if label is None and self.label is None and isinstance(said, str) and not isinstance(other, int):
             verbs, label = split_phrase(said)
-            named = said
+            source = said
         label = self.label if label is None else label_of(label)
         claim = Claim(place_of(subject), other, label, tuple(verbs), self._score(entry), acts=acts)
-        self._add(claim, said, named)
+        self._add(claim, said, source)
 
     def _add(self, claim: Claim, said: Any, named: Any) -> None:
         """Add a claim whose verbs are in the value `said`, and its object's name in `named`."""
@@ -174,13 +164,13 @@ class _ClaimReader:
             self.report("a score that is no number (its triplet is kept)")
         return score
 
-    def _read_located(self, entry: dict[str, Any], called: str | None) -> None:
+    def _read_located(self, entry: dict[str, Any]) -> None:
         if value_of(entry, keys.VERBS) is not None:
             raise NotReadError("an answer with a verb beside one box, and nothing that says whose")
         _check(entry, keys.BOX, keys.NAME, keys.SCORE)
         own = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
         of_id = _OF_ID.fullmatch(own) if isinstance(own, str) else None
-        box, name = numbers_of(value_of(entry, keys.BOX)), name_of(entry) or (of_id[1] if of_id else called)
+        box, name = numbers_of(value_of(entry, keys.BOX)), name_of(entry) or (of_id[1] if of_id else None)
         if box is None or name is None or not is_name(label_of(name)):
             self.report(NO_BOX)
             return
@@ -190,22 +180,18 @@ class _ClaimReader:
 
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
         """An object with lists: of triplets, of boxes, or `boxes` and their `labels`."""
-        _check(entry, keys.LISTS, keys.PERSON_LIST)
+        _check(entry, keys.LISTS)
         lists = {key: value for key, value in entry.items() if not keys.BESIDE.fullmatch(key)}
-        if not lists:
+        if not lists or not all(isinstance(value, list) for value in lists.values()):
             raise NotReadError("an answer without a list of triplets or boxes")
-        for key, value in lists.items():
-            if not isinstance(value, list):
-                raise NotReadError(f"an answer whose {key} are no list")
         if (labels := lists.pop("labels", None)) is not None:
             boxes = [numbers_of(box) for box in lists.pop("boxes", ())]
             if not boxes or None in boxes or len(boxes) != len(labels) or not all(map(text_of, labels)):
                 raise NotReadError("an answer with a list of boxes of which one is not four numbers, or has no name")
             self.claims.ids |= {str(at): [at] for at in range(len(boxes))}
             self.claims.located += [(box, name) for box, name in zip(boxes, labels, strict=True) if box]
-        for key, value in lists.items():
-            for item in value:
-                self.read(item, "person" if keys.PERSON_LIST.fullmatch(key) else None)
+        for item in chain.from_iterable(lists.values()):
+            self.read(item)
 
     def with_boxes(self, claim: Claim) -> Claim | None:
         """A claim with boxes of the answer for ids; None, and reported, where there is none or which one is not
@@ -216,22 +202,18 @@ class _ClaimReader:
             rows = self.claims.ids.get(str(place)) if isinstance(place, int | str) else None
             if rows is None and type(place) is not int:
                 continue
-            if rows and len(rows) > 1:  # persons and objects may be numbered apart
-                acts = end == "subject"
-                rows = [row for row in rows if self.persons(label_of(self.claims.located[row][1])) == acts]
-            if not rows or len(rows) > 1:
+            if rows is None or len(rows) > 1:
                 self.report("a triplet with the index of a box that is not there")
                 return None
             box, name = self.claims.located[rows[0]]
             name = label_of(name)
-            if end == "subject" and not self.persons(name):
+            if end == "object":
+                found |= {"object": box, "label": "person" if name in PERSONS else name}
+            elif self.persons(name):
+                found |= {"subject": box, "acts": name}
+            else:
                 self.report(NO_PERSON)
                 return None
-            found[end] = box
-            if end == "subject":
-                found["acts"] = name
-            else:
-                found["label"] = "person" if name in PERSONS else name
         return replace(claim, **found)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hoicli.converters.vlm.claims import Claims, NotReadError, Persons, claims_of
 from hoicli.converters.vlm.names import names_person
-from hoicli.converters.vlm.text import Spoken, Values, final_part, values_in
+from hoicli.converters.vlm.text import Spoken, final_part, values_in
 from hoicli.converters.vlm.tokens import claims_of_tokens, kinds_in
 
 
@@ -23,16 +23,6 @@ class Reading:
     reports: list[str] = field(default_factory=list)
     tokens: str = ""
     form: str = ""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a row says about its question: the verbs and the object's name, for answers of boxes alone. persons: who may
-    act, by name."""
-
-    verbs: Sequence[str] = ()
-    label: str | None = None
-    persons: Persons = names_person
 
 
 @dataclass(frozen=True)
@@ -73,13 +63,9 @@ FORMS = (
         '"label": "bicycle", "action": "ride"}]',
     ),
     Form(
-        "tokens: a sentence",
-        "InternVL, Qwen-VL, Qwen2-VL, Groma: a person, a verb and an object, nothing else",
-        "<ref>man</ref><box>[[100,200,300,400]]</box> is riding a <ref>bicycle</ref><box>[[250,300,500,450]]</box>",
-    ),
-    Form(
         "tokens: boxes",
-        "the same, Florence-2 and PaliGemma: boxes with names, which give no triplet",
+        "InternVL, Qwen-VL, Qwen2-VL, Groma, Florence-2, PaliGemma: boxes with names, which give no triplet",
+        "<ref>man</ref><box>[[100,200,300,400]]</box><ref>bicycle</ref><box>[[250,300,500,450]]</box>\n"
         "man<loc_100><loc_200><loc_300><loc_400>bicycle<loc_250><loc_300><loc_500><loc_450>\n"
         "<loc0205><loc0102><loc0410><loc0307> man ; <loc0307><loc0256><loc0461><loc0512> bicycle",
     ),
@@ -94,25 +80,26 @@ def is_phrase(answer: str) -> bool:
     return len(answer) <= 200 and not set("[{<`").intersection(answer)
 
 
-def read_answer(answer: Any, question: Question) -> Reading:
-    """What is read in an answer, a text or parsed already; without a form, the report says why it is refused."""
+def read_answer(
+    answer: Any, verbs: Sequence[str] = (), label: str | None = None, persons: Persons = names_person
+) -> Reading:
+    """What is read in an answer, a text or parsed already; without a form, the report says why it is refused. verbs,
+    label: the verbs and the object of the question, for answers of boxes alone; persons: who may act, by name."""
     reading = Reading()
-    verbs, label = question.verbs, question.label
+    report = reading.reports.append
     try:
         text = final_part(answer) if isinstance(answer, str) else Spoken.at("", 0)
         if kinds := kinds_in(text):
             reading.tokens = kinds.pop() if len(kinds) == 1 else ""
-            asked = tuple(verbs) if label is not None else ()
-            reading.claims = claims_of_tokens(text, reading.reports.append, question.persons, asked, label)
+            reading.claims = claims_of_tokens(text, report, persons, tuple(verbs), label)
             reading.form = "tokens"
         else:
-            found = Values([answer]) if isinstance(answer, list | dict) else values_in(text)
-            if found.cut:
-                reading.reports.append("the unfinished end of an answer that was cut off")
-            if not found.values:
-                raise NotReadError("an answer that was cut off before anything whole" if found.cut else NOT_READ)
-            values, report = found.values, reading.reports.append
-            reading.claims = claims_of(values, report, question.persons, verbs=verbs, label=label)
+            values, cut = ([answer], False) if isinstance(answer, list | dict) else values_in(text)
+            if cut:
+                report("the unfinished end of an answer that was cut off")
+            if not values:
+                raise NotReadError("an answer that was cut off before anything whole" if cut else NOT_READ)
+            reading.claims = claims_of(values, report, persons, verbs=verbs, label=label)
             reading.form = "json"
     except (NotReadError, ValueError) as refused:
         reading.claims, reading.reports = Claims(), [str(refused)]

@@ -16,11 +16,6 @@ Place = list[float] | int | str | None
 Report = Callable[[str], None]
 """Takes the reason why a part of an answer is left out."""
 
-
-class Named(list[float]):
-    """The numbers of a box whose keys name its corners: x first, whatever `--coords` says about lists."""
-
-
 # Keys, after `_plain_key`.
 _HUMAN, _OTHER = "(?:human|person|subject|sub|agent|h)", "(?:object|obj|target|o)"
 _BBOX = r"b?(?:ounding_)?box(?:es)?(?:_2d)?"
@@ -34,8 +29,6 @@ VERBS = re.compile(
     r"predicate|relation(?:ship)?|activity|hoi|phrase"
 )
 SCORE = re.compile(r"score|confidence|conf|probability|prob")
-PERSON_LIST = re.compile(r"persons?|people|humans?|subjects?")
-"""The key of a list of persons."""
 LISTS = re.compile(
     r"(?:inter)?actions?|relation(?:ship)?s?|hois?|(?:predicted_|pred_)?pairs|triplets|objects|detections|boxes|labels"
 )
@@ -45,7 +38,6 @@ BESIDE = re.compile(
     r"(?:image_|img_|pair_|hoi_|triplet_|interaction_|relation_)?(?:id|idx|index)|image|file_name|image_path|width|height"
 )
 """The keys of what may stand beside a claim, and is not read."""
-CORNER = re.compile(r"[xy](?:_?min|_?max|[12])?|w|h|width|height")
 
 
 def _plain_key(key: str) -> str:
@@ -89,42 +81,24 @@ def place_of(value: Any) -> Place:
         box = value_of(entry, BOX)
         if box is not None:
             return numbers_of(box)
-        index = next((entry[key] for key in ("id", "idx", "index", "box_index") if key in entry), None)
-        return place_of(index) if index is not None else numbers_of(value) or text_of(value_of(entry, NAME))
+        index = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
+        return place_of(index) if index is not None else text_of(value_of(entry, NAME))
     if isinstance(value, str):
-        return int(value) if value.strip().isdecimal() and len(value.strip()) < 9 else numbers_of(value) or value
+        return int(value) if value.strip().isdecimal() and len(value.strip()) < 9 else value
     return value if type(value) is int else numbers_of(value)
 
 
 def numbers_of(value: Any) -> list[float] | None:
-    """The four numbers of a box, in any convention; None if there are not four finite ones.
-
-    Numbers may be text, the list nested ([[x1, y1, x2, y2]] or two points), text itself, or keyed (x1.., xmin..;
-    x, y, width, height).
-    """
-    if isinstance(value, dict):
-        return _of_keys({key.replace("_", ""): number for key, number in by_plain_key(value).items()})
-    if isinstance(value, str):
-        text = value.strip().strip("[]()").strip()
-        value = re.split(r"\s*,\s*|\s+", text) if text else []
+    """The four numbers of a box, in any convention; None if there are not four finite ones. Numbers may be text, the
+    list nested ([[x1, y1, x2, y2]] or two points)."""
     if not isinstance(value, list):
         return None
-    if len(value) == 1 and isinstance(value[0], list | dict):
+    if len(value) == 1:
         return numbers_of(value[0])
     if len(value) == 2 and all(isinstance(point, list) and len(point) == 2 for point in value):
         value = [*value[0], *value[1]]
     numbers = [number for number in map(number_of, value[:5]) if number is not None]
     return numbers if len(numbers) == len(value) == 4 else None
-
-
-def _of_keys(entry: dict[str, Any]) -> list[float] | None:
-    for corners in (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax")):
-        if all(key in entry for key in corners):
-            numbers = numbers_of([entry[key] for key in corners])
-            return None if numbers is None else Named(numbers)
-    width, height = entry.get("width", entry.get("w")), entry.get("height", entry.get("h"))
-    numbers = numbers_of([entry.get("x"), entry.get("y"), width, height])
-    return None if numbers is None else Named((*numbers[:2], numbers[0] + numbers[2], numbers[1] + numbers[3]))
 
 
 def number_of(value: Any) -> float | None:

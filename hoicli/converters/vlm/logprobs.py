@@ -38,8 +38,8 @@ def logprobs_in(row: dict[str, Any]) -> Any:
 
 
 class Tokens:
-    """The tokens of an answer with their log-probabilities, by the characters they spell. Raises `ValueError` if they
-    do not spell the answer, or have no log-probabilities."""
+    """The tokens of an answer with their log-probabilities, by the bytes they spell. Raises `ValueError` if they do not
+    spell the answer, or have no log-probabilities."""
 
     def __init__(self, answer: Any, said: Any) -> None:
         """said: OpenAI's {content: [{token, logprob, bytes}]}, or such a list."""
@@ -47,21 +47,23 @@ class Tokens:
             said = said.get("content")
         if not isinstance(answer, str) or not isinstance(said, list) or not said:
             raise ValueError
-        pieces, logs = zip(*map(_piece, said), strict=True)
-        if not b"".join(pieces).startswith(answer.encode("utf-8", "surrogatepass")):  # an end token may follow
+        pieces, self._logs = zip(*map(_piece, said), strict=True)
+        if not b"".join(pieces).startswith(_encoded(answer)):  # an end token may follow
             raise ValueError
-        self._logs = logs
         self._ends = list(accumulate(map(len, pieces)))
-        lengths = (len(letter.encode("utf-8", "surrogatepass")) for letter in answer)
-        self._bytes = None if answer.isascii() else [0, *accumulate(lengths)]
+        self._answer = answer
 
     def score(self, spans: Sequence[Span]) -> float:
         """The probability of the tokens that hold a character of the spans."""
         held: set[int] = set()
-        for start, end in spans:
-            first, last = (start, end) if self._bytes is None else (self._bytes[start], self._bytes[end])
+        for span in spans:
+            first, last = (len(_encoded(self._answer[:end])) for end in span)
             held.update(range(bisect_right(self._ends, first), bisect_left(self._ends, last) + 1))
         return math.exp(math.fsum(self._logs[number] for number in held))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _piece(item: Any) -> tuple[bytes, float]:
@@ -75,16 +77,15 @@ def _piece(item: Any) -> tuple[bytes, float]:
         return bytes(given), min(float(log), 0.0)
     if given is not None or not isinstance(text, str):
         raise ValueError
-    return text.encode("utf-8", "surrogatepass"), min(float(log), 0.0)
+    return _encoded(text), min(float(log), 0.0)
 
 
 def scored(claims: Sequence[Claim], tokens: Tokens) -> list[Claim]:
     """The claims with the scores of their tokens, one for each verb; None for a verb whose place is not known."""
     found = []
     for claim in claims:
+        label = [claim.label_span] if claim.label_span is not None else []
         for verb, span in zip(claim.verbs, claim.spans or (None,) * len(claim.verbs), strict=True):
-            spans = [span, *([claim.label_span] if claim.label_span is not None else [])]
-            known = [one for one in spans if one is not None]
-            score = tokens.score(known) if span is not None else None
+            score = None if span is None else tokens.score([span, *label])
             found.append(replace(claim, verbs=(verb,), spans=(span,), score=score))
     return found

@@ -20,12 +20,13 @@ PREPOSITIONS = frozenset(
 )
 """Words that follow a verb and belong to it."""
 PERSONS = frozenset(
-    ("person", "human", "people", "man", "woman", "boy", "girl", "child", "kid", "baby", "adult", "player", "rider")
+    (
+        *("person", "human", "people", "man", "woman", "boy", "girl", "child", "kid", "baby", "adult", "player"),
+        *("rider", "he", "she", "they", "someone", "somebody", "individual", "figure", "subject", "men", "women"),
+        *("male", "female"),
+    )
 )
 """Names of a box that mean a person: the box becomes one of `person`."""
-_MORE_PERSONS = frozenset(
-    ("he", "she", "they", "someone", "somebody", "individual", "figure", "subject", "men", "women", "male", "female")
-)
 _ARTICLES = frozenset(("a", "an", "the", "a/an", "his", "her", "their", "its", "another"))
 """Words before a noun that are not part of its name."""
 MOST_WORDS = 3
@@ -102,7 +103,7 @@ def names_person(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_person(word: str) -> bool:
-    if word in PERSONS or word in _MORE_PERSONS:
+    if word in PERSONS:
         return True
     if not word.isalpha() or len(word) > 40:
         return False

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from hoicli.converters.context import BoxTable, Context, Noticed
 from hoicli.converters.vlm.claims import Claim, Claims
 from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, size_of
-from hoicli.converters.vlm.keys import Named, Place
+from hoicli.converters.vlm.keys import Place
 from hoicli.converters.vlm.names import PERSONS, Spelling, label_of, names_person
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.caveats import BY_TOKENS
@@ -44,14 +43,6 @@ class AnsweredImage:
         self.table.boxes += record["boxes"]
         self.table.labels += record["labels"]
 
-    @cached_property
-    def shown_by_name(self) -> dict[str, list[int]]:
-        """The indices of the boxes that were shown, by name; asked for after `show`."""
-        found: dict[str, list[int]] = {}
-        for index, label in enumerate(self.shown["labels"] if self.shown is not None else ()):
-            found.setdefault(label_of(label), []).append(index)
-        return found
-
     def record(self) -> Record:
         """The image as a record."""
         record: Record = {"image_id": self.image_id}
@@ -74,11 +65,10 @@ class _NotPlacedError(Exception):
 
 
 class Placer:
-    """Adds the claims of answers to their images. `indexed`: --boxes was given, and indices refer to it."""
+    """Adds the claims of answers to their images. Indices refer to the boxes of --boxes."""
 
-    def __init__(self, context: Context, *, indexed: bool) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
-        self._indexed = indexed
         self._spelling = Spelling(context.vocabulary) if context.to_vocabulary else None
         self._subjects = frozenset(context.vocabulary.subjects)
         self._boxes = 0
@@ -88,12 +78,12 @@ class Placer:
         """Add the triplets of an answer, or its boxes where it has none; what has no usable box is left out."""
         for claim in claims.triplets:
             try:
-                self._add(image, claim, claims, frame)
+                self._add(image, claim, frame)
             except _NotPlacedError as error:
                 self._drop(str(error))
         for box, name in claims.located if not claims.triplets else ():
             try:
-                self._row(image, self._located(image, box, name, frame))
+                image.table.add(self._pixels(box, image, frame), self._box_name(label_of(name)))
             except _NotPlacedError as error:
                 self._drop(str(error))
 
@@ -107,71 +97,52 @@ class Placer:
             many = f"{self._outside.count:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
             self._context.announce(f"{many} (the first: {self._outside.first}): is it another {arg('coords')}?")
 
-    def _add(self, image: AnsweredImage, claim: Claim, claims: Claims, frame: Frame | None) -> None:
+    def _add(self, image: AnsweredImage, claim: Claim, frame: Frame | None) -> None:
         """Add one triplet for each verb of a claim."""
-        if not self._indexed and int in map(type, (claim.subject, claim.object)):
-            raise DataError(f"names boxes by index; give the boxes that were shown with {arg('boxes', like='FILE')}")
-        label = None if claim.label is None else self._object_name(claim.label)
+        label = None if claim.label is None else self._object_name(label_of(claim.label))
         acts = claim.acts if claim.acts in self._subjects else self._context.subject
-        subject = self._placed(image, claim.subject, acts, claims, frame)
-        object_ = self._placed(image, claim.object, label, claims, frame)
-        ends = self._row(image, subject), self._row(image, object_)
+        placed = [self._placed(image, *end, frame) for end in ((claim.subject, acts), (claim.object, label))]
+        subject, object_ = (end if isinstance(end, int) else image.table.add(*end) for end in placed)
         for said in claim.verbs:
             verb = said if self._spelling is None else self._spelling.verb(said)
             if verb is None:
                 self._drop("a verb outside the vocabulary")
-            elif (*ends, verb) in image.hois:
+            elif (subject, object_, verb) in image.hois:
                 self._drop("a triplet that is said again")
             else:
-                image.hois[(*ends, verb)] = claim.score
-
-    def _row(self, image: AnsweredImage, placed: _Placed) -> int:
-        """The index of a box in the record, to which it is added if it is new."""
-        return placed if isinstance(placed, int) else image.table.add(*placed)
+                image.hois[subject, object_, verb] = claim.score
 
     def _drop(self, reason: str) -> None:
         self._context.drop(reason, self._context.place)
 
-    def _object_name(self, name: str) -> str:
-        spelled: str | None = label_of(name)
-        if self._spelling is not None and spelled is not None:
-            spelled = self._spelling.object(spelled)
+    def _object_name(self, label: str) -> str:
+        spelled = label if self._spelling is None else self._spelling.object(label)
         if spelled is None:
             raise _NotPlacedError("an object outside the vocabulary")
         return spelled
 
-    def _placed(
-        self, image: AnsweredImage, place: Place, label: str | None, claims: Claims, frame: Frame | None
-    ) -> _Placed:
-        """A claim's person or object, by its box, by the index of one of --boxes (those of the answer itself are found
-        by then), or by a name that one box has."""
+    def _box_name(self, name: str) -> str:
+        """The label of a box that is in no triplet; all names of persons become `person`."""
+        if name in self._subjects and name != SUBJECT:
+            return name
+        return SUBJECT if name in PERSONS else self._object_name(name)
+
+    def _placed(self, image: AnsweredImage, place: Place, label: str | None, frame: Frame | None) -> _Placed:
+        """A claim's person or object, by its box, or by the index of one of --boxes (those of the answer itself are
+        found by then)."""
         if isinstance(place, list):
             pixels = self._pixels(place, image, frame)
             if label is None:
                 raise _NotPlacedError("a triplet whose object has no name")
             return pixels, label
         if isinstance(place, int):
+            if self._context.boxes is None:
+                shown = arg("boxes", like="FILE")
+                raise DataError(f"names boxes by index; give the boxes that were shown with {shown}")
             if image.shown is None or not 0 <= place < len(image.shown["boxes"]):
                 raise _NotPlacedError("a triplet with the index of a box that is not there")
             return place
-        if place is None:
-            raise _NotPlacedError("a triplet without a person or an object, or with a box that is not four numbers")
-        for name in filter(None, (label_of(place), label)):
-            own, shown = claims.located_by_name.get(name, ()), image.shown_by_name.get(name, ())
-            if len(own) == 1:
-                return self._located(image, *own[0], frame)
-            if len(shown) == 1 and not own:
-                return shown[0]
-        if not self._indexed and not claims.located:
-            raise _NotPlacedError(f"a triplet without boxes ({arg('boxes', like='FILE')} gives a detector's)")
-        raise _NotPlacedError("a triplet that names a label of no box, or of several")
-
-    def _located(self, image: AnsweredImage, box: list[float], name: str, frame: Frame | None) -> _Placed:
-        """A box with a name as a box of the record; all names of persons become `person`."""
-        pixels, name = self._pixels(box, image, frame), label_of(name)
-        if name in self._subjects and name != SUBJECT:
-            return pixels, name
-        return pixels, SUBJECT if name in PERSONS else self._object_name(name)
+        raise _NotPlacedError("a triplet without a person or an object, or with a box that is not four numbers")
 
     def _pixels(self, box: Sequence[float], image: AnsweredImage, frame: Frame | None) -> list[float]:
         """The box in pixels; raises `UsageError` if the convention of its numbers is unknown."""
@@ -179,9 +150,7 @@ class Placer:
             raise _NotPlacedError("a box that is not four numbers")
         if frame is None:
             problem = f"nothing says what the boxes' numbers mean; tell it with {arg('coords')}: {CONVENTIONS}"
-            raise UsageError(f"{self._context.place}: {problem}{_readings(box, image.size)}")
-        if isinstance(box, Named) and frame.kind == "1000-yx":
-            frame = Frame("1000")
+            raise UsageError(f"{self._context.place}: {problem}")
         x1, y1, x2, y2 = pixels = frame.to_pixels(box, image.size)
         if x2 < x1 or y2 < y1:
             raise _NotPlacedError("a box whose second corner lies before its first")
@@ -190,14 +159,3 @@ class Placer:
         if x1 < -0.1 * width or y1 < -0.1 * height or x2 > 1.1 * width or y2 > 1.1 * height:
             self._outside.add(f"{self._context.place}: {list(box)}")
         return pixels
-
-
-def _readings(box: Sequence[float], size: Size | None) -> str:
-    """For a message: what a box is in pixels by several conventions, if the picture's size is known."""
-    if size is None:
-        return ""
-    said = [f"{[round(number, 1) for number in Frame(kind).to_pixels(box, size)]} as {kind}" for kind in _SHOWN]
-    return f"; the first, {[*box]}, is in pixels {', '.join(said)}"
-
-
-_SHOWN = ("1000", "1000-yx", "pixels")

@@ -7,7 +7,7 @@ boxes follow, and its line carries it as `coords`, so that an answer written int
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hoicli.converters.vlm.frames import Frame, size_of
@@ -64,10 +64,10 @@ def reply_format(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "json_schema", "json_schema": schema}
 
 
-def prompts(
+def prompt_of(
     record: Record, task: str, frame: Frame, vocabulary: Vocabulary | None, *, response_format: bool = False
-) -> Iterator[Record]:
-    """The prompt for one image record: a line with image_id, file_name, coords, task, system and prompt; none for an
+) -> Record | None:
+    """The prompt for one image record: a line with image_id, file_name, coords, task, system and prompt; None for an
     image without a pair to ask about.
 
     `vocabulary`: the names to use, None for any. `response_format`: add a JSON schema of the reply, as
@@ -80,26 +80,23 @@ def prompts(
         )
     pairs = _pairs_of(record) if task == "pairs" else []
     if task == "pairs" and not pairs:
-        return
+        return None
     coords = coords_of(frame, size)
+    objects = {record["labels"][object_] for _, object_ in pairs} if task == "pairs" else None
+    names = _OPEN if vocabulary is None else _closed(vocabulary, objects)
     if task == "detect":
         corners = "[y1, x1, y2, x2]" if frame.kind == "1000-yx" else "[x1, y1, x2, y2]"
-        names = _OPEN if vocabulary is None else _closed(vocabulary, None)
         text = _DETECT.format(coords=coords, box=corners, vocabulary=names)
     else:
         shown = [
             f"{index}: {record['labels'][index].replace('_', ' ')} {frame.from_pixels(record['boxes'][index], size)}"
             for index in sorted({index for pair in pairs for index in pair})
         ]
-        objects = {record["labels"][object_] for _, object_ in pairs}
-        names = _OPEN if vocabulary is None else _closed(vocabulary, objects)
         listed = ", ".join(f"({subject}, {object_})" for subject, object_ in pairs)
         text = _PAIRS.format(coords=coords, boxes="\n".join(shown), pairs=listed, vocabulary=names)
     line: Record = {key: record[key] for key in ("image_id", "file_name", "width", "height") if key in record}
     line |= {"task": task, "coords": str(frame), "system": SYSTEM, "prompt": text}
-    if response_format:
-        line["response_format"] = _schema(task, vocabulary)
-    yield line
+    return line | ({"response_format": _schema(task, vocabulary)} if response_format else {})
 
 
 def _pairs_of(record: Record) -> list[tuple[int, int]]:

@@ -20,23 +20,20 @@ from dataclasses import replace
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, Noticed
-from hoicli.converters.vlm.claims import Claim, Claims, claims_of
-from hoicli.converters.vlm.forms import Question, is_phrase, read_answer
+from hoicli.converters.context import Context
+from hoicli.converters.vlm.claims import Claim, Claims
+from hoicli.converters.vlm.forms import is_phrase, read_answer
 from hoicli.converters.vlm.frames import Frame, parse_frame, size_of
-from hoicli.converters.vlm.keys import Named, numbers_of
+from hoicli.converters.vlm.keys import numbers_of
 from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
 from hoicli.converters.vlm.names import verbs_of
 from hoicli.converters.vlm.placing import AnsweredImage, Placer
-from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, is_answers, rows, task_of
+from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, is_answers, rows
 from hoicli.errors import DataError, arg
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems
 from hoicli.records.names import image_id_of, path_of
 from hoicli.records.parsing import Record, parse
-
-_OF_TOKENS = {"loc": ("1000", "<loc_>"), "bins": ("relative", "<loc>")}
-"""The convention that tokens of a kind imply, whatever --coords says, and how a note calls them."""
 
 
 def sniff(source: Source) -> bool:
@@ -65,11 +62,10 @@ class _AnswerReader:
         self._context = context
         self._frame = parse_frame(context.coords) if context.coords is not None else None
         self._detections = _detections(context)
-        self._placer = Placer(context, indexed=context.boxes is not None)
+        self._placer = Placer(context)
         self._images: dict[str, AnsweredImage] = {}
         self._paths: dict[str, str] = {}
         self._announced: set[str] = set()
-        self._boxes_only = Noticed()
 
     def add(self, row: Any) -> None:
         """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
@@ -78,51 +74,35 @@ class _AnswerReader:
         if why := failure_in(row):
             self._drop(f"a batch result without an answer ({why})")
             return
-        if task := task_of(row):
-            if task[0] == "choice":
-                raise DataError(f"no detections, but {task[1]}")
-            self._announce_once(f"{task[1]}, too, as they are")
         image = self._image(row)
         key, answer = answer_in(row)
         person, other = (numbers_of(row.get(name)) for name in ("person_bbox", "object_bbox"))
         label = next((row[name] for name in ("object_category", "object") if isinstance(row.get(name), str)), None)
+        verbs = verbs_of(row.get("action"), label) if isinstance(row.get("action"), str) else []
         if person and other and isinstance(answer, str) and is_phrase(answer):
-            phrase = {"subject": person, "object": other, "object_class": label, "verb": answer}
-            claims = claims_of([phrase], self._drop, self._placer.acts)
-            image.read |= bool(claims.triplets)
-            frame: Frame | None = self._frame or self._known("pixels", "person_bbox and object_bbox of the rows")
-        else:
-            frame = self._row_frame(row, key)
-            verbs = verbs_of(row.get("action"), label) if isinstance(row.get("action"), str) else []
-            reading = read_answer(answer, Question(verbs, label, self._placer.acts))
-            for reason in reading.reports:
-                self._drop(reason)
-            claims = reading.claims
-            if not reading.form:
-                return
-            if reading.form == "tokens":
-                frame = self._tokens_frame(reading.tokens, frame)
-            if frame is not None and self._contradicted(frame, answer, claims):
-                return
-            image.read = True
-            if self._context.scores == "tokens":
-                claims.triplets = self._by_tokens(claims.triplets, answer, logprobs_in(row))
-                image.token_scores |= any(claim.score is not None for claim in claims.triplets)
+            answer = [{"subject": person, "object": other, "object_class": label, "verb": answer}]
+            key = "person_bbox"
+        reading = read_answer(answer, verbs, label, self._placer.acts)
+        for reason in reading.reports:
+            self._drop(reason)
+        if not reading.form:
+            return
+        claims, frame = reading.claims, self._convention(row, key, answer, reading.tokens)
+        if frame is not None and frame.contradicts_scale(_boxes(claims)):
+            self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
+            return
+        image.read |= key != "person_bbox" or bool(claims.triplets)
+        if self._context.scores == "tokens":
+            claims.triplets = self._by_tokens(claims.triplets, answer, logprobs_in(row))
+            image.token_scores |= any(claim.score is not None for claim in claims.triplets)
         self._placer.add_answer(image, claims, frame)
-        if claims.located and not claims.triplets:
-            self._boxes_only.add(self._context.place)
 
     def records(self) -> Iterator[Record]:
         """The images with a readable answer."""
-        if self._boxes_only.count:
-            what = "answers that tell of boxes only, which are kept without triplets"
-            self._context.announce(f"{what}: {self._boxes_only}")
         given = [score is not None for image in self._images.values() for score in image.hois.values()]
-        if any(given) and not all(given):
+        if given and not all(given):
             missing = f"{given.count(False):,} of {len(given):,} triplets have no score"
-            self._context.announce(f"{missing}, the others do: mAP needs one on each")
-        elif given and not any(given):
-            self._context.announce("the answers give no scores: good for mF1 (hoicli shoe-eval), mAP needs them")
+            self._context.announce(f"{missing}: good for mF1 (hoicli shoe-eval), mAP needs one on each")
         self._placer.announce()
         yield from (image.record() for image in self._images.values() if image.read)
 
@@ -143,43 +123,26 @@ class _AnswerReader:
         image.size = image.size or size_of(row)
         return image
 
-    def _row_frame(self, row: dict[str, Any], key: str) -> Frame | None:
-        """The convention of boxes by the row itself or its container; None if neither has one."""
+    def _convention(self, row: dict[str, Any], key: str, answer: Any, tokens: str) -> Frame | None:
+        """The convention of an answer's boxes: that of tokens which count bins, else that of --coords, of the row, or
+        of its container; None if none has one."""
+        if tokens in ("loc", "bins"):
+            self._announce_once(f"boxes in <{tokens}> tokens: taken as their model writes them")
+            return Frame("1000" if tokens == "loc" else "relative")
         if self._frame is not None:
             return self._frame
+        if tokens == "box":
+            return self._known("1000", "boxes in <box> or <|box_start|> tokens")
+        if key == "person_bbox":
+            return self._known("pixels", "person_bbox and object_bbox of the rows")
         if isinstance(row.get("coords"), str):
             return parse_frame(row["coords"], f"{self._context.place}: coords")
         if key == "predicted_pairs":
             return self._known("pixels", "predicted_pairs of hoi-benchmarks")
-        if row.get("of_map") and isinstance(row["response"], list):
-            first = row["response"][0] if row["response"] else None
-            if isinstance(first, dict) and {"sub_bbox", "obj_bbox"} <= first.keys():
-                return self._known("pixels", "sub_bbox and obj_bbox of mllms-zs-hoi")
+        first = answer[0] if isinstance(answer, list) and answer else None
+        if isinstance(first, dict) and {"sub_bbox", "obj_bbox"} <= first.keys():
+            return self._known("pixels", "sub_bbox and obj_bbox of mllms-zs-hoi")
         return None
-
-    def _tokens_frame(self, kind: str, of_row: Frame | None) -> Frame | None:
-        """The convention of tokens; --coords comes before that of <box>, whose numbers a model may have been trained on
-        otherwise, not before those that count bins."""
-        if kind in _OF_TOKENS:
-            convention, name = _OF_TOKENS[kind]
-            self._announce_once(f"boxes in {name} tokens: taken as their model writes them")
-            return Frame(convention)
-        if kind == "box" and self._frame is None:
-            return self._known("1000", "boxes in <box> or <|box_start|> tokens")
-        return of_row
-
-    def _contradicted(self, frame: Frame, answer: Any, claims: Claims) -> bool:
-        """Whether an answer says that its boxes follow another convention, or its numbers do; counted if so."""
-        if isinstance(answer, str) and frame.contradicts_order(answer[: 1 << 20]):
-            self._drop(f"an answer that says another order of its boxes' numbers than {arg('coords')}")
-            return True
-        places = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
-        places += [box for box, _ in claims.located]
-        boxes = [place for place in places if isinstance(place, list) and not isinstance(place, Named)]
-        if frame.contradicts_scale([box for box in boxes if len(box) == 4]):
-            self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
-            return True
-        return False
 
     def _known(self, kind: str, what: str) -> Frame:
         """The frame of boxes whose convention is known; a note says so once."""
@@ -208,6 +171,12 @@ class _AnswerReader:
     def _drop(self, reason: str) -> None:
         """Count a part that is left out."""
         self._context.drop(reason, self._context.place)
+
+
+def _boxes(claims: Claims) -> list[list[float]]:
+    """The boxes of an answer."""
+    places = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
+    return [box for box in (*places, *(box for box, _ in claims.located)) if isinstance(box, list) and len(box) == 4]
 
 
 def _detections(context: Context) -> dict[str, Record]:

@@ -64,8 +64,7 @@ def is_row(item: Any) -> bool:
 def failure_in(row: Mapping[str, Any]) -> str:
     """Why a result of a batch has no answer, in a few words; "" for any other row. Results are {custom_id, response:
     {status_code, body}, error}, as OpenAI's Batch API reference has them."""
-    response = row.get("response")
-    response = response if isinstance(response, dict) else {}
+    response = row["response"] if isinstance(row.get("response"), dict) else {}
     status, error = response.get("status_code", 200), row.get("error")
     if "custom_id" not in row or (status == 200 and not error):
         return ""
@@ -130,55 +129,10 @@ def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
     elif {"outputs", "gt_paths"} <= source.mapping.keys():
         yield from _hoi_r1(source, context)
     elif source.mapping:
-        if found := task_of(next(iter(source.mapping.values()))):
-            raise DataError(f"holds {found[1]}", place=source.name)
         for name, value in source.mapping.items():
-            yield f"{source.name}: {name[:80]}", {"file_name": name, "response": value, "of_map": True}
+            yield f"{source.name}: {name[:80]}", {"file_name": name, "response": value}
     else:
         raise DataError(f"holds no answers ({source.describe()}); give JSONL or a list of rows", place=source.name)
-
-
-def task_of(item: Any) -> tuple[str, str] | None:
-    """The task of `hoicli vlm-eval` that a row, or the value of a file name, is saved for, and what it is to its
-    benchmark; None for anything else."""
-    found = (
-        (task, f"{what}: hoicli vlm-eval reads them")
-        for task, what, keys in _BENCHMARKS
-        if isinstance(item, dict) and any(each <= item.keys() for each in keys)
-    )
-    return next(found, None)
-
-
-def task_in(source: Source) -> str | None:
-    """The task that a file is saved for, by its first line, value, or row of a list in it."""
-    return next((found[0] for found in map(task_of, _first_values(source)) if found), None)
-
-
-def benchmark_in(source: Source) -> str:
-    """What a file in no format that `convert` reads is to its benchmark; "" for none."""
-    return next((found[1] for found in map(task_of, _first_values(source)) if found), "")
-
-
-def _first_values(source: Source) -> Iterator[Any]:
-    if source.kind == "json-list":
-        yield source.first_item
-    elif source.kind in ("json-lines", "json-object"):
-        first = first_line(source)
-        whole = first if isinstance(first, dict) else source.mapping
-        yield whole
-        yield from list(whole.values())[:1]
-        yield from (value[0] for value in whole.values() if isinstance(value, list) and value)
-
-
-_BENCHMARKS: tuple[tuple[str, str, tuple[set[str], ...]], ...] = (
-    ("choice", "multiple-choice questions, or the options chosen (CrossHOI-Bench)",
-     ({"gt_choices"}, {"wrong_choices"}, {"QA_0"}, {"question", "options", "setting"})),
-    ("choice", "a detector's predictions for multiple-choice questions (CrossHOI-Bench)",
-     ({"h_boxes", "o_boxes", "ao_names"},)),
-    ("ground", "results of grounding (hoi-benchmarks)", ({"gt_pairs"}, {"ground_truth_pairs"})),
-    ("refer", "results of action referring (hoi-benchmarks)", ({"ground_truth", "prediction"},)),
-)  # fmt: skip
-"""(task, what, the sets of keys of which one is there)."""
 
 
 def answer_in(row: Mapping[str, Any]) -> tuple[str, Any]:
@@ -209,14 +163,12 @@ def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
 def _content(answer: Any) -> Any:
     """The text of an answer in a chat completion or a batch's response; anything else unchanged."""
     for _ in range(6):
-        if isinstance(answer, dict):
-            keys: tuple[str, ...] = ("body", "choices", "message", "content")
-            holder = answer
-        elif isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], dict):
-            keys, holder = ("message", "text", "generated_text"), answer[0]
+        if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], dict):
+            keys: tuple[str, ...] = ("message", "text", "generated_text")
+            holder = answer[0]
         else:
-            return answer
-        key = next((key for key in keys if key in holder), None)
+            keys, holder = ("body", "choices", "message", "content"), answer
+        key = next((key for key in keys if isinstance(holder, dict) and key in holder), None)
         if key is None:
             return answer
         answer = holder[key]

@@ -8,21 +8,12 @@ that is cut off, of which every complete item is kept. Nothing is guessed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 DEEPEST = 40
 """Levels of brackets; answers have four."""
 LONGEST = 100_000
 """Characters of an answer; a longer one, by a model that repeats itself without end, is not read."""
-
-
-@dataclass
-class Values:
-    """The content of a text: the values in order, and whether the last one was cut off."""
-
-    values: list[Any] = field(default_factory=list)
-    cut: bool = False
 
 
 class Spoken(str):
@@ -60,43 +51,42 @@ def final_part(text: str) -> Spoken:
     reason, for a text that is too long, a thought without an end, and several answers."""
     if len(text) > LONGEST:
         raise ValueError(f"an answer of more than {LONGEST:,} characters")
-    start, end = max(0, text.rfind("</think>") + len("</think>") if "</think>" in text else 0), len(text)
-    if "<think>" in text[start:] and "<answer>" not in text[start:]:
-        raise ValueError("an answer whose thought has no end")
-    if text.count("<answer>", start) > 1:
-        raise ValueError("several <answer> in one answer")
-    if (answer := text.find("<answer>", start)) >= 0:
-        start = answer + len("<answer>")
-        end = text.find("</answer>", start)
-        if end < 0 or text[end + len("</answer>") :].strip():
+    final = text[text.rfind("</think>") + len("</think>") :] if "</think>" in text else text
+    _, found, answer = final.partition("<answer>")
+    if found:
+        inner, end, after = answer.partition("</answer>")
+        if not end or after.strip() or "<answer>" in inner:
             raise ValueError("an <answer> without an end, or with more after it")
-    return Spoken.at(text[start:end], start)
+        return Spoken.at(inner, len(text) - len(answer))
+    if "<think>" in final:
+        raise ValueError("an answer whose thought has no end")
+    return Spoken.at(final, len(text) - len(final))
 
 
-def values_in(part: Spoken) -> Values:
-    """The objects and lists of a final part that is nothing but these, or of its one code fence, whatever stands around
-    it. None of any other text. Raises `ValueError` for several fences."""
+def values_in(part: Spoken) -> tuple[list[Any], bool]:
+    """(objects and lists in order, whether the last was cut off) of a final part that is nothing but these, or of its
+    one code fence, whatever stands around it. None of any other text. Raises `ValueError` for several fences."""
     fences = list(_FENCE.finditer(part))
     if len(fences) > 1:
         raise ValueError("several code fences in one answer")
     if fences:
         part = Spoken.at(fences[0][1], part.start + fences[0].start(1))
-    found, reader = Values(), _ValueReader(part)
+    found: list[Any] = []
+    reader = _ValueReader(part)
     try:
         while not reader.cut and reader.opens():
             value = reader.value(0)
             if value or not reader.cut:
-                found.values.append(value)
+                found.append(value)
     except _CutOffError:
         reader.cut = True
     except _NotJsonError:
-        return Values()
-    found.cut = reader.cut
-    return found if reader.cut or not reader.next_mark() else Values()
+        return [], False
+    return (found, reader.cut) if reader.cut or not reader.next_mark() else ([], False)
 
 
 _FENCE = re.compile(r"```[a-zA-Z0-9_]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
-_SKIP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
+_SKIP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*)*")
 _TOKEN = re.compile(
     r"(?P<mark>[{}\[\](),:])|(?P<number>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|"
     r'"(?P<double>(?:[^"\\]|\\.)*)"|'

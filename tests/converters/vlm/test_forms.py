@@ -10,7 +10,7 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.converters.vlm.forms import FORMS, Question, read_answer
+from hoicli.converters.vlm.forms import FORMS, read_answer
 from hoicli.converters.vlm.reading import read
 from hoicli.errors import HoicliError
 from hoicli.records.intake import ErrorPolicy
@@ -23,6 +23,7 @@ CORPUS = [json.loads(line) for line in (FIXTURES / "vlm/forms.jsonl").read_text(
 def converted(entry: dict[str, Any], folder: Path) -> tuple[list[dict[str, Any]], str]:
     """The records of an answer, and everything said about it."""
     row = {"image_id": entry["id"], **{key: entry[key] for key in ("width", "height", "response")}}
+    row |= entry.get("row", {})
     path = folder / "answers.jsonl"
     path.write_text(json.dumps(row) + "\n")
     said: list[str] = []
@@ -51,14 +52,14 @@ def test_an_answer_is_read_or_refused_as_its_entry_says(entry: dict[str, Any], t
     for triplet, expected in zip(found, told, strict=True):
         assert triplet[0] == pytest.approx(expected[0]), said
         assert triplet[3] == pytest.approx(expected[3]), said
-    for words in (entry.get("refused"), entry.get("note"), *entry.get("left_out", ()), *entry.get("readings", ())):
+    for words in (entry.get("refused"), entry.get("note"), *entry.get("left_out", ())):
         assert words is None or words in said, said
     if "refused" not in entry and "left_out" not in entry:
         dropped = [line for line in said.splitlines() if line.endswith("answers.jsonl:1)") and "score" not in line]
         assert dropped == [] or "located" in entry or "note" in entry, said
     if entry.get("located"):
         assert len(records[0]["boxes"]) == entry["located"], said
-    assert read_answer(entry["response"], Question()).form == entry["form"], said
+    assert read_answer(entry["response"]).form == entry["form"], said
 
 
 def test_the_corpus_has_as_many_refused_as_read() -> None:
@@ -71,6 +72,6 @@ def test_the_corpus_has_as_many_refused_as_read() -> None:
 @pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
 def test_the_examples_of_a_form_are_read(form: Any) -> None:
     for example in form.example.splitlines():
-        reading = read_answer(example, Question())
+        reading = read_answer(example)
         assert (reading.form, reading.reports) == (form.name.split(":")[0], [])
         assert len(reading.claims.triplets) == (form.name != "tokens: boxes")

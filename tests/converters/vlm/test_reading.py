@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.converters.vlm.forms import Question, read_answer
+from hoicli.converters.vlm.forms import read_answer
 from hoicli.converters.vlm.frames import QWEN_PIXELS, parse_frame, resized_by_qwen
 from hoicli.converters.vlm.keys import numbers_of
 from hoicli.converters.vlm.names import Spelling, split_phrase, verbs_of
@@ -54,8 +54,7 @@ RIDES = [(PERSON, "ride", "bicycle", THING)]
 
 def values(text: str) -> tuple[list[Any], bool]:
     """The values of a text, and whether it was cut off."""
-    found = values_in(final_part(text))
-    return found.values, found.cut
+    return values_in(final_part(text))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,7 @@ def values(text: str) -> tuple[list[Any], bool]:
         ('[{"a": 0}] no</think> [{"a": 1}]', [[{"a": 1}]]),
         ("<think>x</think><answer>[{'a': 1}]</answer>", [[{"a": 1}]]),
         ("[{'a': 'person's hat', 'b': \"it's\"}]", [[{"a": "person's hat", "b": "it's"}]]),
-        ('[{"a": 1, // one\n "b": 2, # two\n /* three */ "c": 3,},]', [[{"a": 1, "b": 2, "c": 3}]]),
+        ('[{"a": 1, // one\n "b": 2, # two\n "c": 3,},]', [[{"a": 1, "b": 2, "c": 3}]]),
         ("[{'a': True, 'b': None, c: (1, 2.5)}]", [[{"a": True, "b": None, "c": [1, 2.5]}]]),
         ('[{"a": 1} {"a": 2}]', [[{"a": 1}, {"a": 2}]]),
         (r'["\"x\" \u00e9 \q \ud83d\ude00"]', [['"x" é q 😀']]),
@@ -87,7 +86,7 @@ def test_values_in_a_text(text: str, expected: list[Any]) -> None:
      "<answer>[1]</answer><answer>[2]</answer>", "[" + "1, " * LONGEST + "1]"],
 )  # fmt: skip
 def test_texts_that_do_not_say_what_counts(text: str) -> None:
-    assert read_answer(text, Question()).form == ""
+    assert read_answer(text).form == ""
     with pytest.raises(ValueError, match=r"thought|<answer>|fences|characters"):
         values(text)
 
@@ -116,7 +115,7 @@ def test_any_cut_keeps_the_complete_items_and_nothing_else() -> None:
     )
 )
 def test_no_text_breaks_the_reader(text: str) -> None:
-    read_answer(text, Question())
+    read_answer(text)
 
 
 @given(
@@ -128,13 +127,13 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 )
 def test_json_is_read_as_json(value: Any) -> None:
     assert values(json.dumps(value)) == ([value], False)
-    read_answer(value, Question())
+    read_answer(value)
 
 
 @pytest.mark.parametrize("piece", ["[", "{", "['x ", '{"a":', "[/*", "[#", "[1,", "<box>", "```", '["a\\'])
 def test_hostile_texts_take_no_time(piece: str) -> None:
     text = piece * (LONGEST // len(piece))
-    read_answer(text, Question())
+    read_answer(text)
 
 
 # Names
@@ -209,11 +208,6 @@ def test_every_gerund_of_hico_finds_its_verb() -> None:
         ([[1, 2, 3, 4]], [1, 2, 3, 4]),
         ([[1, 2], [3, 4]], [1, 2, 3, 4]),
         (["1", " 2.5", "3", "4"], [1, 2.5, 3, 4]),
-        ("[1, 2, 3, 4]", [1, 2, 3, 4]),
-        ("1 2 3 4", [1, 2, 3, 4]),
-        ({"x1": 1, "y1": 2, "x2": 3, "y2": 4}, [1, 2, 3, 4]),
-        ({"xmin": 1, "ymin": 2, "xmax": 3, "ymax": 4}, [1, 2, 3, 4]),
-        ({"x": 1, "y": 2, "width": 3, "height": 4}, [1, 2, 4, 6]),
         ([1, 2, 3], None),
         ([1, 2, 3, True], None),
         ([1, 2, 3, float("inf")], None),
@@ -303,7 +297,7 @@ def test_one_triplet_in_many_words(convert: Any, answer: object) -> None:
     ("item", "reason"),
     [
         ({"person_bbox": [1, 2, 3]}, "a triplet without a person or an object, or with a box that is not four numbers"),
-        ({"object_bbox": None}, "a triplet without boxes (--boxes FILE gives a detector's)"),
+        ({"object_bbox": None}, "a triplet without a person or an object, or"),
         ({"object_bbox": None, "object": None, "verb": "walk"}, "a triplet without a person or an object, or"),
         ({"object": None, "verb": "ride"}, "a triplet whose object has no name"),
         ({"verb": None}, "a pair without a verb that can be read"),
@@ -348,10 +342,10 @@ def test_scores_are_kept_where_they_are_given(convert: Any) -> None:
     assert result.err.count("\n") == 1
     records, result = convert(row(json.dumps([{**RIDE, "score": "high"}, {**RIDE, "verb": "hold", "score": 0.5}])))
     assert [hoi.get("score") for hoi in records[0]["hois"]] == [None, 0.5]
-    assert "1 of 2 triplets have no score, the others do" in result.err
+    assert "1 of 2 triplets have no score: good for mF1" in result.err
     assert "left out: a score that is no number (its triplet is kept): 1" in result.err
     _, result = convert(row(json.dumps([RIDE])))
-    assert "the answers give no scores: good for mF1" in result.err
+    assert "1 of 1 triplets have no score" in result.err
 
 
 def test_rows_of_one_image_are_taken_together(convert: Any) -> None:
@@ -447,12 +441,11 @@ def detections(path: Path) -> Path:
     return path
 
 
-def test_boxes_of_a_detector_are_named_by_index_or_label(convert: Any, tmp_path: Path) -> None:
+def test_boxes_of_a_detector_are_named_by_index(convert: Any, tmp_path: Path) -> None:
     said = [
         {"subject": 0, "object": 1, "verbs": ["ride", "sit on"]},
         {"person": "person", "object": "bicycle", "verb": "hold"},
         {"subject_id": "0", "object_id": "2", "verb": "pet"},
-        {"person": 0, "object": "cat", "verb": "pet"},
         {"subject": 0, "object": 7, "verb": "pet"},
     ]
     records, result = convert(row(json.dumps(said)), options=("--boxes", detections(tmp_path / "boxes.jsonl")))
@@ -461,10 +454,9 @@ def test_boxes_of_a_detector_are_named_by_index_or_label(convert: Any, tmp_path:
     assert records[0]["hois"] == [
         {"subject": 0, "object": 1, "verb": "ride"},
         {"subject": 0, "object": 1, "verb": "sit_on"},
-        {"subject": 0, "object": 1, "verb": "hold"},
         {"subject": 0, "object": 2, "verb": "pet"},
     ]
-    assert "left out: a triplet that names a label of no box, or of several: 1" in result.err
+    assert "left out: a triplet without a person or an object, or with a box that is not four numbers: 1" in result.err
     assert "left out: a triplet with the index of a box that is not there: 1" in result.err
 
 
@@ -523,10 +515,6 @@ def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        (
-            '{"a.jpg": {"QA_0": ["ride a/an horse"]}}',
-            "(CrossHOI-Bench): hoicli vlm-eval reads them",
-        ),
         ('{"outputs": ["x"], "gt_paths": []}', "outputs and gt_paths are not lists of one length"),
         ('{"outputs": ["x"], "gt_paths": [["a.jpg"]]}', "outputs[0]: names no image"),
         ('[{"file_name": "a.jpg"}]', "[0]: has no answer; put the model's text under 'response'"),
@@ -618,22 +606,3 @@ def test_from_answers_to_explanations(hoicli: Hoicli, tmp_path: Path) -> None:
         ("motorcycle", "sit_on", "missed"): (None, None, 0),
         ("toilet", "flush", "matched"): ("touching", "touch.v.01", 0.25),
     }
-
-
-@pytest.mark.parametrize(
-    ("name", "refused"),
-    [("scene.json", True), ("saved.json", True), ("answers.jsonl", True), ("detector.json", True),
-     ("grounded.json", False), ("referred.json", False)],
-)  # fmt: skip
-def test_files_of_benchmarks_name_the_command_that_reads_them(
-    hoicli: Hoicli, tmp_path: Path, name: str, *, refused: bool
-) -> None:
-    path = FIXTURES / "choice" / name
-    result = hoicli("convert", path)
-    assert "hoicli vlm-eval reads them" in result.err
-    assert (result.code, bool(result.out)) == ((1, False) if refused else (0, True))
-    if path.suffix == ".json":
-        (tmp_path / name).write_text(json.dumps({"results": json.loads(path.read_text())}))
-        result = hoicli("convert", tmp_path / name)
-        assert (result.code, result.out) == (1, "")
-        assert ("hoicli vlm-eval reads them" in result.err) == (not refused)
