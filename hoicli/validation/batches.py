@@ -16,7 +16,7 @@ from hoicli.records import caveats
 from hoicli.records.columns import require, typed
 from hoicli.records.image import contradicts_itself, pair_problems, statement_problems
 from hoicli.records.images import Images, raw_images
-from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
@@ -59,14 +59,6 @@ class Names(dict[str | None, int]):
         number = self[key] = len(self.spelled)
         self.spelled.append(key)
         return number
-
-
-class About(NamedTuple):
-    """What a ground truth says of an image: its size, None where not known, the classes and the boxes in it."""
-
-    size: Size | None
-    classes: frozenset[TripletClass]
-    boxes: Floats
 
 
 @dataclass(frozen=True)
@@ -113,19 +105,45 @@ class Checked(Images):
         ]
         return names, place
 
-    def about(self, classes: Sequence[Sequence[TripletClass]]) -> dict[str, About]:
-        """What the records say of their images. classes: by place in the `classes` of these, what each counts as."""
-        place, hoi, box = (column.tolist() for column in (self.classes[1], self.hoi_start, self.box_start))
-        return {
-            image_id: About(
-                self.sizes[row],
-                frozenset(
-                    chain.from_iterable(map(names.__getitem__, place[hoi[row] : hoi[row + 1]]) for names in classes)
-                ),
-                self.boxes[box[row] : box[row + 1]],
-            )
-            for row, image_id in enumerate(self.image_ids)
-        }
+
+class Facts:
+    """What a ground truth says of its images. rows: of each by id; by row: sizes, None where not known, and columns of
+    the boxes and of the classes in it, which are numbers of `names`."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self.sizes: list[Size | None] = []
+        self.names: dict[TripletClass, int] = {}
+        self.columns = Growing(boxes=np.float64, box_count=np.int64, classes=np.int64, class_count=np.int64)
+
+    def add(self, batch: Checked) -> None:
+        """The images of a batch; of one that occurs twice the later counts."""
+        names, place = batch.classes
+        self._extend(batch.image_ids, batch.sizes)
+        self.columns.add(
+            boxes=batch.boxes.ravel(),
+            box_count=np.diff(batch.box_start),
+            classes=self._numbers(names)[place],
+            class_count=np.diff(batch.hoi_start),
+        )
+
+    def merge(self, other: Facts) -> None:
+        """The images of the part that follows, which are others."""
+        self._extend(other.rows, other.sizes)
+        columns = {name: other.columns[name] for name in other.columns.names}
+        self.columns.add(**columns | {"classes": self._numbers(other.names)[columns["classes"]]})
+
+    def _extend(self, image_ids: Iterable[str], sizes: list[Size | None]) -> None:
+        self.rows.update(zip(image_ids, count(len(self.sizes)), strict=False))
+        self.sizes += sizes
+
+    def _numbers(self, names: Iterable[TripletClass]) -> Ints:
+        return np.array([self.names.setdefault(name, len(self.names)) for name in names], dtype=np.int64)
+
+    @cached_property
+    def classes(self) -> tuple[list[int], list[int]]:
+        """([N + 1] where those of each row begin, the numbers of all), once all images are added."""
+        return starts_of(self.columns["class_count"]).tolist(), self.columns["classes"].tolist()
 
 
 def distinct(values: Ints, limit: int) -> tuple[Ints, Ints]:

@@ -7,14 +7,20 @@ a warning is something a metric would use without a word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from hoicli.errors import MALFORMED, arg
 from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL
-from hoicli.records.image import UNKNOWN_LABEL
+from hoicli.records.boxes import inverted, repeated
+from hoicli.records.image import UNKNOWN_LABEL, problems
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.records.parsing import Record
+from hoicli.validation.batches import Checked, Size, pixels
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 ERRORS = {  # a record's problems have their codes from where they are found
     MALFORMED: f"mend what is named; other commands leave such lines out with {arg('on_error', 'skip')}",
@@ -110,3 +116,137 @@ class Findings:
     def has_errors(self) -> bool:
         """Whether any finding is an error."""
         return any(finding.severity == "error" for finding in self)
+
+
+# What a metric would use without a word in one record, a batch of records at a time
+
+MARGIN = 0.1
+"""Ours: detectors overshoot the image a little; a box over a tenth of its side outside is in another frame."""
+
+
+@dataclass(frozen=True)
+class Cases:
+    """The cases of a check in a batch: the image [M] of each, ascending; `first` says what the first is, given the
+    place of its line."""
+
+    check: str
+    image: Ints
+    first: Callable[[str], str]
+
+
+def label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
+    """Labels that the vocabulary does not have."""
+    image = np.repeat(np.arange(len(batch.unknown)), batch.unknown)
+
+    def first(place: str) -> str:
+        found = problems(batch.record(int(image[0])), vocabulary, scored=scored)
+        return str(next(problem for problem in found if problem.code == UNKNOWN_LABEL).error(place))
+
+    yield Cases(UNKNOWN_LABEL, image, first)
+
+
+def size_faults(batch: Checked, theirs: Sequence[Size | None]) -> Iterator[Cases]:
+    """Images of another size than the ground truth's: theirs [N], None where not known."""
+    both = zip(batch.sizes, theirs, strict=True)
+    rows = [row for row, (own, other) in enumerate(both) if own is not None and other is not None and own != other]
+
+    def first(place: str) -> str:
+        own, other = (" x ".join(map(str, of[rows[0]] or ())) for of in (batch.sizes, theirs))
+        return f"{place}: {batch.image_ids[rows[0]]!r} has {own}, in the ground truth {other}"
+
+    yield Cases("another-image-size", np.array(rows, dtype=np.int64), first)
+
+
+def box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
+    """Boxes that are not what they should be. sizes [N]: of the images, where known."""
+    image, boxes = batch.image_of_box, batch.boxes
+    size = pixels(sizes)
+    looked_at = ~batch.whole[image]
+
+    def cases(check: str, rows: Ints, end: Callable[[int], str] = lambda _: "") -> Cases:
+        def first(place: str) -> str:
+            at, row = int(image[rows[0]]), int(rows[0] - batch.box_start[image[rows[0]]])
+            return f"{place}: boxes[{row}]: {batch.record(at)['boxes'][row]}{end(at)}"
+
+        return Cases(check, image[rows], first)
+
+    small = ((boxes >= 0) & (boxes <= 1)).all(axis=1) & looked_at
+    if small.any():
+        counts = np.diff(batch.box_start)
+        relative = np.bincount(image[small], minlength=len(counts)) == counts
+        yield cases("relative-box", np.flatnonzero(relative[image]))
+    ends_first = inverted(boxes) & looked_at
+    rows = np.flatnonzero(ends_first)
+    yield cases("inverted-box", rows)
+    yield cases("looks-like-xywh", rows[_fit_as_xywh(boxes[rows], size[image[rows]])])
+    with np.errstate(over="ignore"):
+        spare = MARGIN * size
+        least, most = -spare[image], (size + spare)[image]
+    outside = (boxes[:, :2] < least).any(axis=1) | (boxes[:, 2:] > most).any(axis=1)
+    rows = np.flatnonzero(outside & looked_at & ~ends_first)
+    yield cases("box-outside-image", rows, lambda at: ", the image is {} x {}".format(*(sizes[at] or ())))
+
+
+def _fit_as_xywh(boxes: Floats, size: Floats) -> Bools:
+    """[M] whether each [x, y, w, h] would be a box of its image (of any image, where the size is not known)."""
+    with np.errstate(over="ignore"):
+        right, bottom = (boxes[:, :2] + boxes[:, 2:] > size + 1).T
+    fits: Bools = (boxes >= 0).all(axis=1) & ~(right | bottom)
+    return fits
+
+
+def triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
+    """Triplets that count for nothing, or against the detector. scored: predictions."""
+    subjects = (SUBJECT,) if vocabulary is None else vocabulary.subjects
+    image = batch.image_of_hoi
+
+    def cases(check: str, bad: Bools, told: Callable[[dict[str, object], list[str | None]], str]) -> Cases:
+        rows = np.flatnonzero(bad)
+
+        def first(place: str) -> str:
+            at, row = int(image[rows[0]]), int(rows[0] - batch.hoi_start[image[rows[0]]])
+            record = batch.record(at)
+            return f"{place}: hois[{row}]{told(record['hois'][row], record['labels'])}"
+
+        return Cases(check, image[rows], first)
+
+    if scored:
+        outside = (batch.score < 0) | (batch.score > 1)
+        yield cases("score-outside-range", outside, lambda hoi, _: f".score: {hoi['score']}")
+        yield cases(
+            "duplicate-triplet",
+            repeated(batch, batch.object_label, batch.verb, batch.role),
+            lambda hoi, labels: f": {_named(hoi, labels)} on the same two boxes",
+        )
+    else:
+        twice = repeated(batch, batch.label[batch.subject], batch.object_label, batch.verb, batch.role)
+        yield cases("doubled-annotation", twice, lambda hoi, labels: f": {_named(hoi, labels)} on the same two boxes")
+    acts = np.zeros(len(batch.labels.spelled), dtype=bool)
+    acts[[batch.labels[label] for label in subjects if label in batch.labels]] = True
+    others = ~acts[batch.label[batch.subject]]
+    yield cases("subject-no-person", others, lambda hoi, labels: f".subject: a {labels[int(str(hoi['subject']))]}")
+    if vocabulary is not None and not vocabulary.roles:
+        yield cases(
+            "no-such-interaction", _no_interactions(batch, vocabulary), lambda hoi, labels: f": {_named(hoi, labels)}"
+        )
+
+
+def _named(hoi: dict[str, object], labels: list[str | None]) -> str:
+    """The verb and the object of a triplet."""
+    object_ = hoi["object"]
+    return f"{hoi['verb']} {labels[object_] if isinstance(object_, int) else None}"
+
+
+def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:
+    """[T] whether both names are known and the dataset, whose classes they make, has none of the two."""
+    names, place = batch.classes
+    known = np.array(
+        [
+            name.verb in vocabulary.verb_ids
+            and name.label in vocabulary.object_ids
+            and (name.verb, name.label) not in vocabulary.interaction_ids
+            for name in names
+        ],
+        dtype=bool,
+    )
+    return known[place]

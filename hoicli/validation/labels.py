@@ -21,7 +21,7 @@ import numpy as np
 from hoicli.errors import arg
 from hoicli.evaluation.pairing import first_largest
 from hoicli.records.kit import Floats, Ints
-from hoicli.validation.batches import About, Checked, TripletClass, triplet_class
+from hoicli.validation.batches import Checked, Facts, TripletClass, triplet_class
 from hoicli.validation.checks import Finding
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.labels import Vocabulary
@@ -120,8 +120,9 @@ class ClassCounts:
 class LabelEvidence:
     """Gathers the classes of a stream in `counts`; `finding` concludes."""
 
-    def __init__(self, vocabulary: Vocabulary, counts: ClassCounts | None = None) -> None:
-        self.vocabulary = vocabulary
+    def __init__(self, vocabulary: Vocabulary, counts: ClassCounts | None = None, truth: Facts | None = None) -> None:
+        """truth: what the best predictions are compared with."""
+        self.vocabulary, self._truth = vocabulary, truth
         self.counts = counts or ClassCounts()
         self._readings = [AS_READ, *readings(vocabulary)]
         self._read: dict[TripletClass, dict[TripletClass, list[int]]] = {}
@@ -138,21 +139,33 @@ class LabelEvidence:
         total = np.bincount(place, weights=1 + np.floor(1000 * np.clip(_scores(batch), 0, 1)), minlength=len(names))
         self.counts.weigh(zip(names, map(int, total), strict=True))
 
-    def compare(self, batch: Checked, truth: Mapping[str, About]) -> Ints:
+    def compare(self, batch: Checked, rows: Sequence[int | None]) -> Ints:
         """The best prediction of each image (of equals the first) against the classes that are annotated there, where
-        there are any. The predictions that were compared."""
+        there are any. rows [N]: of the images in the ground truth. The predictions that were compared."""
         best = first_largest(batch.image_of_hoi, _scores(batch))
         names, place = batch.classes
         compared, matched = [], self.counts.matched
-        for row, image, at in zip(*(of.tolist() for of in (best, batch.image_of_hoi[best], place[best])), strict=True):
-            about = truth.get(batch.image_ids[image])
-            if about is not None and about.classes:
-                compared.append(row)
+        for hoi, image, at in zip(*(of.tolist() for of in (best, batch.image_of_hoi[best], place[best])), strict=True):
+            if annotated := self._annotated(rows[image]):
+                compared.append(hoi)
                 meant = self._meant(names[at])
-                for number in chain.from_iterable(meant[each] for each in about.classes if each in meant):
+                for number in chain.from_iterable(meant[each] for each in annotated if each in meant):
                     matched[number] += 1
         self.counts.images += len(compared)
         return np.array(compared, dtype=np.int64)
+
+    def _annotated(self, row: int | None) -> set[TripletClass]:
+        """The classes that are annotated in an image of the ground truth."""
+        if row is None or self._truth is None:
+            return set()
+        start, numbers = self._truth.classes
+        return set(chain.from_iterable(self._counted[number] for number in numbers[start[row] : start[row + 1]]))
+
+    @cached_property
+    def _counted(self) -> list[tuple[TripletClass, ...]]:
+        """What each class of the ground truth is an annotation of."""
+        names = [] if self._truth is None else list(self._truth.names)
+        return list(zip(*counted_as(names, self.vocabulary), strict=True))
 
     def _meant(self, name: TripletClass) -> dict[TripletClass, list[int]]:
         """The classes that a class may stand for, each with the readings that say so."""

@@ -5,10 +5,10 @@ A batch of lines is checked as columns; where one of its lines is bad, they are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, islice, repeat
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -24,24 +24,23 @@ from hoicli.records.boxes import MOST_INVERTED
 from hoicli.records.columns import BATCH, attempt
 from hoicli.records.image import UNKNOWN_LABEL, problems, result_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.kit import Growing
+from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
-from hoicli.validation.batches import About, Checked, checked_images, pixels
-from hoicli.validation.checks import Findings
-from hoicli.validation.faults import Cases, box_faults, label_faults, size_faults, triplet_faults
-from hoicli.validation.labels import DISTINCT, ClassCounts, LabelEvidence, classes_of, counted_as
+from hoicli.validation.batches import Checked, Facts, checked_images, pixels
+from hoicli.validation.checks import Cases, Findings, box_faults, label_faults, size_faults, triplet_faults
+from hoicli.validation.labels import DISTINCT, ClassCounts, LabelEvidence, classes_of
 from hoicli.vocabulary.labels import Vocabulary
 
 
 @dataclass(frozen=True)
 class Validation:
     """What is wrong with a stream of so many lines. verdict: whose labels it most likely has, and in which order; ""
-    where it has none, or any will do. facts: what it says of its images by id, none unless asked for."""
+    where it has none, or any will do. facts: what it says of its images, nothing unless asked for."""
 
     findings: Findings
     lines: int
     verdict: str
-    facts: Mapping[str, About]
+    facts: Facts
 
 
 def validate_images(
@@ -49,7 +48,7 @@ def validate_images(
     vocabulary: Vocabulary | None,
     name: str,
     *,
-    truth: Mapping[str, About] | None = None,
+    truth: Facts | None = None,
     facts: bool = False,
 ) -> Validation:
     """A stream of records called `name`, checked to its end; a large plain file in several processes.
@@ -85,9 +84,9 @@ class Checking:
 
     scored: whether it is of predictions, None before its first triplet; score: the first of the scores; varied: whether
     there are others. images: those that came, and are in the ground truth if there is one; matched: those of match
-    records; results: whether there are result rows. compared: the images whose best predictions have the boxes in
-    `best`. unsure: a record before the first triplet was checked by itself, so that what comes before this part
-    matters.
+    records; results: whether there are result rows. compared: the best prediction of each image with annotated classes:
+    the image's row in the ground truth, and the two boxes. unsure: a bad record came before the first triplet, so that
+    what comes before this part matters.
     """
 
     findings: Findings = field(default_factory=Findings)
@@ -101,9 +100,8 @@ class Checking:
     images: list[str] = field(default_factory=list)
     matched: set[str] = field(default_factory=set)
     results: bool = False
-    facts: dict[str, About] = field(default_factory=dict)
-    compared: list[str] = field(default_factory=list)
-    best: Growing = field(default_factory=lambda: Growing(subject=np.float64, object=np.float64))
+    facts: Facts = field(default_factory=Facts)
+    compared: Growing = field(default_factory=lambda: Growing(row=np.int64, subject=np.float64, object=np.float64))
     unsure: bool = False
 
     def merge(self, other: Checking) -> None:
@@ -117,10 +115,8 @@ class Checking:
         self.images += other.images
         self.matched |= other.matched
         self.results |= other.results
-        self.facts |= other.facts
-        self.compared += other.compared
-        for mine, theirs in ((self.findings, other.findings), (self.classes, other.classes), (self.best, other.best)):
-            mine.merge(theirs)  # type: ignore[arg-type]
+        for name in ("findings", "classes", "facts", "compared"):
+            getattr(self, name).merge(getattr(other, name))
 
 
 def _independent(parts: list[Checking]) -> bool:
@@ -137,11 +133,11 @@ def _independent(parts: list[Checking]) -> bool:
 class Checker:
     """Checks lines; `found` is what is found."""
 
-    def __init__(self, vocabulary: Vocabulary | None, truth: Mapping[str, About] | None, *, facts: bool) -> None:
+    def __init__(self, vocabulary: Vocabulary | None, truth: Facts | None, *, facts: bool) -> None:
         """facts: gather them."""
         self._vocabulary, self._truth, self._facts = vocabulary, truth, facts
         self.found = Checking()
-        self._labels = None if vocabulary is None else LabelEvidence(vocabulary, self.found.classes)
+        self._labels = None if vocabulary is None else LabelEvidence(vocabulary, self.found.classes, truth)
         self._register: ImageRegister | None = None
 
     def add(self, lines: list[Line]) -> None:
@@ -165,36 +161,30 @@ class Checker:
             except DataError as error:
                 self.found.findings.add(error.code, str(error))
                 continue
-            found = self._problems(record)
-            if found is None:
+            check, of_image = self._check_of(record)
+            if of_image and all(problem.code == UNKNOWN_LABEL for problem in check()):
                 good.append(line if self.found.scored else _without_other_scores(line, record))
                 continue
             self._add_good_lines(good)
             good = []
-            for problem in found:
+            for problem in check():
                 self.found.findings.add(problem.code, partial(_said, problem, line))
-            if self._labels is not None and not _is_other(record):
+            if self._labels is not None and of_image:
                 self._labels.add(classes_of(record))
         self._add_good_lines(good)
 
-    def _problems(self, record: Record) -> Iterable[Problem] | None:
-        """What is wrong with a record; None for that of an image with nothing but unknown labels."""
+    def _check_of(self, record: Record) -> tuple[Callable[[], Iterable[Problem]], bool]:
+        """(what finds the problems of a record, whether it is the record of an image)."""
         if "metric" in record:
             self.found.results = True
-            return result_problems(record)
-        if _is_other(record):
+            return partial(result_problems, record), False
+        if "predictions" in record and "gt" in record:
             self.found.matched.add(str(record.get("image_id")))
-            return () if self._vocabulary is None else match_problems(record, self._vocabulary)
+            return tuple if self._vocabulary is None else partial(match_problems, record, self._vocabulary), False
         if self.found.scored is None:
             self.found.scored = _says_scores(record)
             self.found.unsure |= self.found.scored is None
-        found = problems(record, self._vocabulary, scored=bool(self.found.scored))
-        unknown, count = None, 0  # the first of them stands for all: there may be millions
-        for problem in found:
-            if problem.code != UNKNOWN_LABEL:
-                return chain(repeat(unknown or problem, count), [problem], found)
-            unknown, count = unknown or problem, count + 1
-        return None
+        return partial(problems, record, self._vocabulary, scored=bool(self.found.scored)), True
 
     def _add_good_lines(self, lines: list[Line]) -> None:
         if lines:
@@ -202,9 +192,10 @@ class Checker:
 
     def _add_good(self, batch: Checked) -> None:
         """Records in which nothing is wrong but unknown labels."""
-        found, truth, scored = self.found, self._truth or {}, bool(self.found.scored)
+        found, scored = self.found, bool(self.found.scored)
         self._add_images(batch)
-        theirs = [truth[image_id].size if image_id in truth else None for image_id in batch.image_ids]
+        rows = [None if self._truth is None else self._truth.rows.get(image_id) for image_id in batch.image_ids]
+        theirs = [None if self._truth is None or row is None else self._truth.sizes[row] for row in rows]
         sizes = [own or other for own, other in zip(batch.sizes, theirs, strict=True)]
         for cases in chain(
             label_faults(batch, self._vocabulary, scored=scored),
@@ -221,16 +212,16 @@ class Checker:
             found.varied = found.varied or bool((batch.score != found.score).any())
         if self._labels is not None:
             self._labels.add_all(batch)
-            if truth:
-                self._compare(self._labels, batch, truth)
+            if self._truth is not None and self._truth.rows:
+                self._compare(self._labels, batch, rows)
         if self._facts:
-            classes = [] if self._vocabulary is None else counted_as(batch.classes[0], self._vocabulary)
-            found.facts |= batch.about(classes)
+            found.facts.add(batch)
 
     def _add_images(self, batch: Checked) -> None:
         """Images that the ground truth does not have, and images that occur twice, are findings."""
         if self._register is None:
-            self._register = ImageRegister(self._truth, dumps=bool(self.found.scored))
+            known = None if self._truth is None else self._truth.rows
+            self._register = ImageRegister(known, dumps=bool(self.found.scored))
         if self._register.add_all(batch.image_ids, list(batch.lines)):
             self.found.images += batch.image_ids
             return
@@ -241,12 +232,15 @@ class Checker:
             except DataError as error:
                 self.found.findings.add(error.code, str(error))
 
-    def _compare(self, labels: LabelEvidence, batch: Checked, truth: Mapping[str, About]) -> None:
+    def _compare(self, labels: LabelEvidence, batch: Checked, rows: list[int | None]) -> None:
         """The best prediction of each image beside what is annotated there."""
-        best = labels.compare(batch, truth)
+        best = labels.compare(batch, rows)
         boxes = np.append(batch.boxes, np.full((1, 4), np.nan), axis=0)  # the last is that of no object
-        self.found.compared += [batch.image_ids[image] for image in batch.image_of_hoi[best].tolist()]
-        self.found.best.add(subject=boxes[batch.subject[best]].ravel(), object=boxes[batch.object[best]].ravel())
+        self.found.compared.add(
+            row=np.array([rows[image] for image in batch.image_of_hoi[best].tolist()], dtype=np.int64),
+            subject=boxes[batch.subject[best]].ravel(),
+            object=boxes[batch.object[best]].ravel(),
+        )
 
     def _add_cases(self, batch: Checked, cases: Cases) -> None:
         if len(cases.image):
@@ -255,7 +249,7 @@ class Checker:
 
 
 def _concluded(
-    found: Checking, vocabulary: Vocabulary | None, name: str, truth: Mapping[str, About] | None, *, facts: bool
+    found: Checking, vocabulary: Vocabulary | None, name: str, truth: Facts | None, *, facts: bool
 ) -> Validation:
     """What only the whole stream can tell, added to its findings."""
     findings = found.findings
@@ -269,27 +263,30 @@ def _concluded(
         findings.add("all-scores-equal", f"{name}: every score is {found.score}", found.triplets)
     if facts and found.score is not None:
         findings.add("swapped-files", f"{name}: has scores, so these are predictions", found.triplets)
-    if truth is not None and found.triplets and not found.scored:
-        findings.add("swapped-files", f"{name}: has no scores, so this is ground truth", found.triplets)
     labels = None if vocabulary is None else LabelEvidence(vocabulary, found.classes)
     doubt = None if labels is None else labels.finding(name)
-    seen = {*found.images, *found.matched}
-    missing = [image_id for image_id in truth or () if image_id not in seen]
-    if missing and (seen or not found.results):
-        findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
     if doubt is not None:
         findings.add(doubt.check, doubt.example, doubt.count, doubt.fix)
-    off = None if truth is None else _boxes_beside(truth, found).finding()
-    if off is not None:
-        findings.add("boxes-off-ground-truth", f"{name}: {off[0]}", off[1])
+    if truth is not None:
+        if found.triplets and not found.scored:
+            findings.add("swapped-files", f"{name}: has no scores, so this is ground truth", found.triplets)
+        seen = {*found.images, *found.matched}
+        missing = [image_id for image_id in truth.rows if image_id not in seen]
+        if missing and (seen or not found.results):
+            findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
+        off = _boxes_beside(truth, found.compared).finding()
+        if off is not None:
+            findings.add("boxes-off-ground-truth", f"{name}: {off[0]}", off[1])
     return Validation(findings, found.lines, "" if labels is None else labels.verdict(), found.facts)
 
 
-def _boxes_beside(truth: Mapping[str, About], found: Checking) -> BoxEvidence:
+def _boxes_beside(truth: Facts, compared: Growing) -> BoxEvidence:
     """The boxes of the best predictions with those that are annotated."""
-    images = [truth[image_id] for image_id in found.compared]
-    subject, object_ = (found.best[end].reshape(-1, 4) for end in ("subject", "object"))
-    return BoxEvidence.of(subject, object_, [about.boxes for about in images], pixels(about.size for about in images))
+    rows, (subject, object_) = compared["row"], (compared[end].reshape(-1, 4) for end in ("subject", "object"))
+    size = pixels(truth.sizes[row] for row in rows.tolist())
+    count = truth.columns["box_count"]
+    boxes = truth.columns["boxes"].reshape(-1, 4)
+    return BoxEvidence(subject, object_, boxes, starts_of(count)[rows], count[rows], size)
 
 
 def _said(problem: Problem, line: Line) -> str:
@@ -310,11 +307,6 @@ def _says_scores(record: Record) -> bool | None:
     """Whether a record is of predictions; None if it has no triplets."""
     hois = record.get("hois")
     return any(isinstance(hoi, dict) and "score" in hoi for hoi in hois) if isinstance(hois, list) and hois else None
-
-
-def _is_other(record: Record) -> bool:
-    """Whether a record is a result row or a match record."""
-    return "metric" in record or ("predictions" in record and "gt" in record)
 
 
 def _without_other_scores(line: Line, record: Record) -> Line:
