@@ -81,9 +81,8 @@ def audit(
     from hoicli.evaluation.protocol_files import chosen_protocols
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import main_protocol
-    from hoicli.validation.audit import DUPLICATE, KINDS, Audit
-    from hoicli.validation.audit_rows import AuditRows
-    from hoicli.validation.opinions import Rules
+    from hoicli.validation.audit import DUPLICATE, KINDS, Audit, AuditRows
+    from hoicli.validation.candidates import Rules
 
     gt, own, most = required(gt, "audit"), text_of(dataset), count_of("top", top)
     kinds = _kinds(names_of(kind), KINDS if predictions else (DUPLICATE,), KINDS)

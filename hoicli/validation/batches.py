@@ -16,15 +16,13 @@ from hoicli.records import caveats
 from hoicli.records.columns import require, typed
 from hoicli.records.image import contradicts_itself, pair_problems, statement_problems
 from hoicli.records.images import Images, raw_images
-from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, distinct, starts_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 Size = tuple[float, float]
 """(width, height)."""
 WITHOUT_BOXES = caveats.mask([caveats.WHOLE_IMAGE])
-NUMBERED = 1 << 20
-"""Numbers up to which a table of all of them is faster than sorting those that occur."""
 
 
 class TripletClass(NamedTuple):
@@ -96,7 +94,7 @@ class Checked(Images):
         """(the classes that occur, [T] the place of each triplet's)."""
         labels, roles = len(self.labels.spelled), len(self.roles)
         code = (self.verb * labels + self.object_label) * roles + self.role
-        found, place = distinct(code, len(self.verbs.spelled) * labels * roles)
+        found, place = np.unique(code, return_inverse=True)
         pair, role = np.divmod(found, roles)
         verbs, objects = self.verbs.spelled, self.labels.spelled
         names = [
@@ -144,16 +142,6 @@ class Facts:
     def classes(self) -> tuple[list[int], list[int]]:
         """([N + 1] where those of each row begin, the numbers of all), once all images are added."""
         return starts_of(self.columns["class_count"]).tolist(), self.columns["classes"].tolist()
-
-
-def distinct(values: Ints, limit: int) -> tuple[Ints, Ints]:
-    """(the different values, ascending; the place of each value among them); all are from 0 to below `limit`."""
-    if limit > NUMBERED:
-        return np.unique(values, return_inverse=True)
-    found = np.flatnonzero(np.bincount(values, minlength=limit))
-    place = np.zeros(limit, dtype=np.int64)
-    place[found] = np.arange(len(found))
-    return found, place[values]
 
 
 def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> Checked:
@@ -252,7 +240,7 @@ def _check_besides(record: Record, vocabulary: Vocabulary | None, *, scored: boo
 def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
     """Raises `ValueError` for a role that a known verb does not have, and for an object without a role."""
     roles_of, roles = vocabulary.roles_of, len(batch.roles)
-    pairs, _ = distinct(batch.verb * roles + batch.role, len(batch.verbs.spelled) * roles)
+    pairs = distinct(batch.verb * roles + batch.role)
     for verb, role in zip(*(part.tolist() for part in np.divmod(pairs, roles)), strict=True):
         name = batch.verbs.spelled[verb]
         require(role == 0 or name not in roles_of or batch.roles[role] in roles_of[name])

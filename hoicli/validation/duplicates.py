@@ -14,7 +14,7 @@ import numpy as np
 from hoicli.evaluation.pairing import blocks_of, check_pairs
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Ints, expanded, find, joined, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.records.roles import with_triplets
 from hoicli.records.scenes import Scenes, box_kinds
 from hoicli.validation.candidates import Missing
@@ -25,18 +25,16 @@ from hoicli.vocabulary.labels import Vocabulary
 class Duplicates:
     """D pairs of boxes of one image and label (labels that a subject may have are one), by image, then place.
 
-    first, second [D] rows of the boxes, first < second; iou [D]; shared [D] how many classes name both boxes in one
-    role: who annotated such a class saw two of them.
+    first, second [D] rows of the boxes, first < second; iou [D].
     """
 
     first: Ints
     second: Ints
     iou: Floats
-    shared: Ints
 
     def only(self, rows: Bools) -> Duplicates:
         """Some of the pairs."""
-        return Duplicates(self.first[rows], self.second[rows], self.iou[rows], self.shared[rows])
+        return Duplicates(self.first[rows], self.second[rows], self.iou[rows])
 
 
 def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, threshold: float) -> Duplicates:
@@ -57,23 +55,8 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
         overlap = iou(scenes.boxes[first].T, scenes.boxes[second].T, inclusive=protocol.inclusive)
         enough = overlap >= threshold
         found.append((first[enough], second[enough], overlap[enough]))
-    one, other = joined([part[0] for part in found], np.int64), joined([part[1] for part in found], np.int64)
-    every = joined([part[2] for part in found], np.float64)
-    return Duplicates(one, other, every, _shared(scenes, len(vocabulary.interactions), one, other))
-
-
-def _shared(scenes: Scenes, classes: int, first: Ints, second: Ints) -> Ints:
-    """[D] how many (role, class) name both boxes."""
-    keys = []
-    for role, box in enumerate((scenes.subject, scenes.object)):
-        named = (box >= 0) & (scenes.interaction >= 0)
-        keys.append((box[named] * 2 + role) * classes + scenes.interaction[named])
-    every = np.unique(np.concatenate(keys))
-    box, what = np.divmod(every, 2 * classes)
-    start = np.searchsorted(box, first)
-    pair, entry = expanded(start, np.searchsorted(box, first, side="right") - start)
-    _, met = find(every, second[pair] * 2 * classes + what[entry])
-    return np.bincount(pair[met], minlength=len(first))
+    first, second = (joined([part[at] for part in found], np.int64) for at in (0, 1))
+    return Duplicates(first, second, joined([part[2] for part in found], np.float64))
 
 
 def merged(scenes: Scenes, duplicates: Duplicates) -> Scenes:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise, permutations
-from typing import Any
 
 import numpy as np
 
@@ -32,10 +31,6 @@ ENOUGH_IMAGES = 5
 """Ours: below these nothing is concluded."""
 DISTINCT = 1 << 17
 """Different classes that are counted; free text could have any number."""
-
-
-ScoredClass = tuple[TripletClass, float]
-"""The class of a triplet, and its score."""
 
 
 @dataclass(frozen=True)
@@ -75,23 +70,6 @@ class Explanation:
     count: int
 
 
-def classes_of(record: Mapping[str, Any]) -> list[ScoredClass]:
-    """Every triplet that can be named, whatever else is wrong with the record."""
-    labels, hois = record.get("labels"), record.get("hois")
-    if type(labels) is not list or type(hois) is not list:
-        return []
-    found = []
-    count = len(labels)
-    for hoi in hois:
-        if type(hoi) is not dict or type(verb := hoi.get("verb")) is not str:
-            continue
-        label = labels[index] if type(index := hoi.get("object")) is int and 0 <= index < count else None
-        role, score = hoi.get("role", ""), hoi.get("score", 0.0)
-        name = triplet_class(verb, role if type(role) is str else "", label if type(label) is str else None)
-        found.append((name, score if type(score) is float or type(score) is int else 0.0))
-    return found
-
-
 @dataclass
 class ClassCounts:
     """What is counted of the classes of a stream. weights: of DISTINCT classes at most, the first that occur, each
@@ -127,12 +105,7 @@ class LabelEvidence:
         self._readings = [AS_READ, *readings(vocabulary)]
         self._read: dict[TripletClass, dict[TripletClass, list[int]]] = {}
 
-    def add(self, classes: list[ScoredClass]) -> None:
-        """The triplets of a record that may be a bad one."""
-        self.counts.triplets += len(classes)
-        self.counts.weigh((name, 1 + int(1000 * min(max(score, 0.0), 1.0))) for name, score in classes)
-
-    def add_all(self, batch: Checked) -> None:
+    def add(self, batch: Checked) -> None:
         """The triplets of good records."""
         names, place = batch.classes
         self.counts.triplets += len(place)

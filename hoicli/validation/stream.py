@@ -28,7 +28,7 @@ from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
 from hoicli.validation.batches import Checked, Facts, checked_images, pixels
 from hoicli.validation.checks import Cases, Findings, box_faults, label_faults, size_faults, triplet_faults
-from hoicli.validation.labels import DISTINCT, ClassCounts, LabelEvidence, classes_of
+from hoicli.validation.labels import DISTINCT, ClassCounts, LabelEvidence
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -169,8 +169,6 @@ class Checker:
             good = []
             for problem in check():
                 self.found.findings.add(problem.code, partial(_said, problem, line))
-            if self._labels is not None and of_image:
-                self._labels.add(classes_of(record))
         self._add_good_lines(good)
 
     def _check_of(self, record: Record) -> tuple[Callable[[], Iterable[Problem]], bool]:
@@ -211,7 +209,7 @@ class Checker:
                 found.score = batch.record(int(batch.image_of_hoi[0]))["hois"][0]["score"]
             found.varied = found.varied or bool((batch.score != found.score).any())
         if self._labels is not None:
-            self._labels.add_all(batch)
+            self._labels.add(batch)
             if self._truth is not None and self._truth.rows:
                 self._compare(self._labels, batch, rows)
         if self._facts:

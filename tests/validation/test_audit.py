@@ -16,9 +16,8 @@ from hypothesis import given, settings
 
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.boxes import iou
-from hoicli.validation.audit import KINDS, Audit
-from hoicli.validation.audit_rows import AuditRows
-from hoicli.validation.opinions import Rules
+from hoicli.validation.audit import KINDS, Audit, AuditRows
+from hoicli.validation.candidates import Rules
 from tests.support.kernel import Record, ground_truth, lines
 from tests.support.project import FIXTURES, Hoicli
 from tests.support.strategies import datasets
@@ -102,7 +101,7 @@ def test_a_box_drawn_twice_is_found_and_nothing_else() -> None:
     assert (found["kind"], found["image_id"], found["boxes"], found["label"]) == (
         "near_duplicate", "image_3", [0, 4], "person",
     )  # fmt: skip
-    assert (found["hois"], found["verbs"], found["shared"]) == ([0, 1], [["ride"], ["hold"]], 0)
+    assert (found["hois"], found["verbs"]) == ([0, 1], [["ride"], ["hold"]])
 
 
 def test_a_triplet_annotated_twice_costs_recall_until_it_is_merged() -> None:
@@ -113,7 +112,7 @@ def test_a_triplet_annotated_twice_costs_recall_until_it_is_merged() -> None:
     truth[3]["hois"].append({"subject": 4, "object": 1, "verb": "ride"})
     rows = audited(truth, *models)
     (found,) = candidates(rows)
-    assert (found["kind"], found["shared"]) == ("near_duplicate", 1)
+    assert found["kind"] == "near_duplicate"
     of = {
         (row["metric"], row["tags"]["annotations"]): row["value"]
         for row in rows
@@ -133,7 +132,7 @@ def test_a_wrong_verb_is_found_and_nothing_else() -> None:
     assert (found["kind"], found["image_id"], found["verb"], found["hoi"]) == ("contradicted", "image_2", "walk", 5)
     assert found["boxes"] == [0, 1]
     assert [model["model"] for model in found["models"]] == ["m0", "m1"]
-    assert all(model["verb"] in ("ride", "hold") and model["annotated"] for model in found["models"])
+    assert all(model["verb"] in ("ride", "hold") for model in found["models"])
     assert all(model["own_score"] <= 0.1 for model in found["models"])
 
 
@@ -146,7 +145,7 @@ def test_a_dropped_label_is_found_and_nothing_else() -> None:
     assert (found["kind"], found["image_id"], found["verb"], found["object"]) == (
         "missing_label", "image_4", "ride", "bicycle",
     )  # fmt: skip
-    assert (found["boxes"], found["annotated"], found["n"]) == ([0, 1], ["hold"], 2)
+    assert (found["boxes"], found["n"]) == ([0, 1], 2)
     of = {
         row["tags"]["annotations"]: row["value"] for row in rows if row["metric"] == "mAP" and row["subset"] == "full"
     }
@@ -162,7 +161,7 @@ def test_an_unannotated_pair_is_found_with_the_boxes_of_the_surest() -> None:
     found = candidates(audited(truth, *models))
     assert {(row["kind"], row["verb"]) for row in found} == {("missing_label", verb) for verb in VERBS}
     for row in found:
-        assert (row["boxes"], row["annotated"], row["image_id"]) == ([None, None], [], "image_1")
+        assert (row["boxes"], row["image_id"]) == ([None, None], "image_1")
         assert any(row["where"] == [model[1]["boxes"][2], model[1]["boxes"][3]] for model in models)
 
 

@@ -86,12 +86,12 @@ class Twin:
         hois = record.get("hois")
         if self._scored is None and isinstance(hois, list) and hois:
             self._scored = any(isinstance(hoi, dict) and "score" in hoi for hoi in hois)
+        if not self._problems(problems(record, self._vocabulary, scored=bool(self._scored)), line):
+            return
         classes = list(_classes(record))
         for _, name, score in classes if self._vocabulary is not None else ():
             self._counts.triplets += 1
             self._counts.weights[name] += 1 + int(1000 * min(max(score, 0.0), 1.0))
-        if not self._problems(problems(record, self._vocabulary, scored=bool(self._scored)), line):
-            return
         image_id = str(record["image_id"])
         try:
             self._register.add(image_id, line)
