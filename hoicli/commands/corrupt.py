@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,7 @@ from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
 from hoicli.commands.results import Notes, Records, Result, instead
 from hoicli.commands.values import names_of, text_of
-from hoicli.corruption.catalogue import CORRUPTIONS, FAMILIES, IMAGENET_C, RECIPE, SEVERITIES
+from hoicli.corruption.catalogue import FAMILIES, IMAGENET_C, RECIPE, SEVERITIES
 from hoicli.corruption.catalogue import corruption as named
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
@@ -132,14 +131,7 @@ def corrupt_records(
     todo = list(unique_jobs(_jobs(sources, plan, inputs), policy, part))
 
     def made() -> Iterator[bytes]:
-        converted: Counter[str] = Counter()
-        for outcome in run(todo, plan, processes=jobs or processors(), policy=policy):
-            yield outcome.lines
-            if outcome.converted:
-                converted[outcome.converted] += 1
-        for what, count in sorted(converted.items()):
-            of = f"{count:,} {'images' if count > 1 else 'image'} had {what}"
-            note(f"{of}: written with 8 bits a channel, grey or RGB(A)")
+        yield from run(todo, plan, processes=jobs or processors(), policy=policy)
         policy.report()
 
     return Records(made())
@@ -185,39 +177,27 @@ def _folder(name: str) -> Path:
 
 def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
     """(corruption, severity) of every requested version, in the order of the table; all are those of the recipe."""
-    known = {"all", *CORRUPTIONS, *recipe.owners}
-    unknown = [word for word in names if word not in known]
-    if unknown:
-        from difflib import get_close_matches
+    from hoicli.corruption.recipes import require_levels
 
-        near = get_close_matches(unknown[0], CORRUPTIONS, n=1)
-        fix = f"did you mean {near[0]!r}?" if near else "hoicli corrupt --list shows them"
-        raise UsageError(f"{arg('corruption')}: unknown {', '.join(map(repr, unknown))}; {fix}")
-    lacking = [word for word in names if word != "all" and word not in recipe.levels]
-    if lacking:
-        problem = f"recipe {recipe.name} has no {', '.join(lacking)}, only {', '.join(recipe.levels)}"
-        raise UsageError(f"{arg('corruption')}: {problem}")
-    shown = ",".join(severities)
+    require_levels([name for name in names if name != "all"], recipe, "corruption")
     chosen: set[int] = set()
-    for word in severities:
-        if word != "all" and not re.fullmatch("[1-5](-[1-5])?", word):
-            raise UsageError(f"{arg('severity', shown)}: give 1 to 5, several with commas, a range as 2-4, or all")
-        chosen |= set(SEVERITIES) if word == "all" else set(range(int(word[0]), int(word[-1]) + 1))
-    if not chosen:
-        raise UsageError(f"{arg('severity', shown)}: an empty range; write it from low to high")
+    for word in severities or [""]:
+        span = re.fullmatch("([1-5])(?:-([1-5]))?", word)
+        levels = SEVERITIES if word == "all" else range(int(span[1]), int(span[2] or span[1]) + 1) if span else ()
+        if not levels:
+            problem = "give 1 to 5, several with commas, a range as 2-4, or all"
+            raise UsageError(f"{arg('severity', ','.join(severities))}: {problem}")
+        chosen.update(levels)
     wanted = [name for name in recipe.levels if name in names or ("all" in names and name in recipe.usual)]
     return tuple((name, level) for name in wanted for level in SEVERITIES if level in chosen)
 
 
 def _shard(text: str | None) -> tuple[int, int]:
     """(number of the shard from 1, number of shards)."""
-    number, slash, count = (text or "1/1").partition("/")
-    if not (slash and number.isascii() and number.isdigit() and count.isascii() and count.isdigit()):
-        raise UsageError(f"{arg('shard', text)}: write K/N, for example 3/16")
-    if not 1 <= int(number) <= int(count):
-        parts = f"the parts of {int(count)} are 1/{int(count)} to {int(count)}/{int(count)}"
-        raise UsageError(f"{arg('shard', text)}: {parts}")
-    return int(number), int(count)
+    found = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text or "1/1")
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise UsageError(f"{arg('shard', text)}: write K/N, K from 1 to N, for example 3/16")
+    return int(found[1]), int(found[2])
 
 
 def _listed(recipe: Recipe) -> Result:
@@ -270,8 +250,8 @@ def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:
 
     import cv2
 
+    from hoicli.corruption.effects import contact_sheet
     from hoicli.corruption.images import decode
-    from hoicli.corruption.sheet import contact_sheet
 
     try:
         picture = decode(data)

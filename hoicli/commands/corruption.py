@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli import corruption
 from hoicli.commands.command import typed
 from hoicli.commands.corrupt import require_libraries
-from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES
-from hoicli.corruption.recipes import chosen_recipe
+from hoicli.corruption.catalogue import SEVERITIES
+from hoicli.corruption.recipes import chosen_recipe, require_levels
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.foreign import as_array
 
@@ -33,13 +31,7 @@ def corrupt(
     """
     require_libraries()
     chosen = chosen_recipe(recipe, [name])
-    if name not in CORRUPTIONS and name not in chosen.owners:
-        near = get_close_matches(str(name), CORRUPTIONS, n=1)
-        fix = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(CORRUPTIONS)}"
-        raise UsageError(f"{arg('name', name)}: no corruption; {fix}")
-    if name not in chosen.levels:
-        having = ", ".join(chosen.levels)
-        raise UsageError(f"{arg('name', name)}: the recipe {recipe} has no constants for it, but for {having}")
+    require_levels([name], chosen, "name")
     if severity not in SEVERITIES:
         raise UsageError(f"{arg('severity', severity)}: give a whole number from 1 to 5")
     pixels = as_array(image, "image")
@@ -48,4 +40,8 @@ def corrupt(
         raise DataError(f"is {found}, wants uint8 (height, width, 3) in RGB, with alpha or grey", place="image")
     if not pixels.size:
         raise DataError(f"has no pixels: {pixels.shape}", place="image")
-    return corruption.corrupt(pixels, name, severity, seed, image_id=image_id, recipe=recipe)
+    from hoicli.corruption import effects  # which needs OpenCV
+
+    channels = pixels.reshape(*pixels.shape[:2], -1)
+    result = effects.corrupt(channels, name, severity, image_id=image_id, seed=seed, recipe=chosen)
+    return result[:, :, 0] if pixels.ndim == 2 and result.shape[2] == 1 else result

@@ -6,21 +6,22 @@ pixels depend on nothing else but the recipe's constants.
 
 A box goes where its content goes. Where light is spread over several places (motion_blur's trail, zoom_blur's layers),
 that is the mean of the places, each weighted by its share of the light. Light that is spread alike to all sides (the
-other blurs, pixelate) or changed where it is (noise, exposure) moves no box.
+other blurs, pixelate) or changed where it is (noise, exposure) moves no box. `contact_sheet` shows all of them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import cv2
 import numpy as np
 
 from hoicli.corruption import cracks, environment, geometry, optical, sensor
-from hoicli.corruption.catalogue import HOICLI_1, Effect, Recipe, added
-from hoicli.corruption.pixels import Image, Shape
+from hoicli.corruption.catalogue import HOICLI_1, REFERENCE_SIDE, SEVERITIES, Effect, Recipe, added
+from hoicli.corruption.pixels import Image, Shape, resized
 
 EFFECTS: Mapping[str, Effect] = {
     **optical.EFFECTS,
@@ -53,13 +54,70 @@ def draw(name: str, shape: Shape, *, image_id: object, seed: int, recipe: Recipe
 def corrupt(
     image: Image, name: str, severity: int, *, image_id: object = "", seed: int = 0, recipe: Recipe = HOICLI_1
 ) -> Image:
-    """One of the corruptions on an image, uint8 [height, width, 1 or 3 (RGB)]; the image is left as it is.
+    """One of the corruptions on an image, uint8 [height, width, 1, 3 (RGB) or 4 (RGBA)], which is left as it is.
 
-    Raises `ValueError` for another kind of array, a name that the recipe lacks or a severity that is not 1 to 5.
+    name: one that the recipe has; severity: 1 to 5. `rainbow` makes grey RGB.
     """
-    if name not in recipe.levels or not 1 <= severity <= 5:
-        raise ValueError(f"no corruption {name!r} of severity {severity}")
-    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] not in (1, 3):
-        raise ValueError(f"an image is uint8 [height, width, 1 or 3], not {image.dtype} {list(image.shape)}")
-    drawn = draw(name, image.shape, image_id=image_id, seed=seed, recipe=recipe)
-    return effect_of(name).apply(image, drawn, *recipe.level(name, severity))
+    colours = np.ascontiguousarray(image[:, :, :3])
+    alpha = image[:, :, 3:] if image.shape[2] == 4 else None
+    drawn = draw(name, colours.shape, image_id=image_id, seed=seed, recipe=recipe)
+    pixels, alpha = apply(colours, alpha, name, drawn, recipe.level(name, severity))
+    return pixels if alpha is None else np.concatenate([pixels, alpha], axis=2)
+
+
+def apply(
+    pixels: Image, alpha: Image | None, name: str, drawn: Any, constants: Sequence[Any]
+) -> tuple[Image, Image | None]:
+    """(pixels, alpha) of the corrupted picture. What moves takes the alpha channel along; nothing else touches it."""
+    effect = effect_of(name)
+    if alpha is None or effect.motion is None:
+        return effect.apply(pixels, drawn, *constants), alpha
+    both = effect.apply(np.concatenate([pixels, alpha], axis=2), drawn, *constants)
+    return np.ascontiguousarray(both[:, :, :-1]), np.ascontiguousarray(both[:, :, -1:])
+
+
+TILE = 256
+"""Pixels along the longer side of a tile."""
+HEAD, GAP = 22, 4
+BLOCKS = 2
+"""Side by side: ten corruptions below each other are about as high as two blocks are wide."""
+
+
+def contact_sheet(image: Image, *, image_id: object = "", seed: int = 0, recipe: Recipe = HOICLI_1) -> Image:
+    """uint8 [height, width, 3]: a row for each usual corruption of the recipe, in two blocks: the clean original, then
+    a column for each severity. Below a picture that is shown smaller than it is stands its middle, pixel by pixel: what
+    noise, blur and compression do is lost in a small picture.
+
+    The image (uint8 [height, width, 1 or 3]) is reduced to REFERENCE_SIDE if larger, then corrupted.
+    """
+    if max(image.shape[:2]) > REFERENCE_SIDE:
+        image = resized(image, *_fitting(image, REFERENCE_SIDE), cv2.INTER_AREA)
+    height, width = _fitting(image, TILE)
+    smaller = height < image.shape[0]
+    way = cv2.INTER_AREA if smaller else cv2.INTER_NEAREST
+    top, left = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
+    names = recipe.usual
+    rows = -(-len(names) // BLOCKS)
+    block = (1 + len(SEVERITIES)) * (width + GAP) + 3 * GAP
+    row_height = HEAD + (1 + smaller) * (height + GAP)
+    sheet = np.full((rows * row_height, BLOCKS * block, 3), 255, dtype=np.uint8)
+    for number, name in enumerate(names):
+        y, x = number % rows * row_height + HEAD, number // rows * block
+        for severity in (0, *SEVERITIES):
+            tile = corrupt(image, name, severity, image_id=image_id, seed=seed, recipe=recipe) if severity else image
+            sheet[y : y + height, x : x + width] = resized(tile, height, width, way)
+            if smaller:
+                below = y + height + GAP
+                sheet[below : below + height, x : x + width] = tile[top : top + height, left : left + width]
+            cv2.putText(
+                sheet, str(severity) if severity else f"{name}: clean", (x + 2, y - 6),
+                cv2.FONT_HERSHEY_SIMPLEX, 0.5, (0, 0, 0), 1, cv2.LINE_AA,
+            )  # fmt: skip
+            x += width + GAP
+    return sheet
+
+
+def _fitting(image: Image, side: int) -> tuple[int, int]:
+    """(height, width) of the image with its longer side as given."""
+    share = side / max(image.shape[:2])
+    return max(1, round(image.shape[0] * share)), max(1, round(image.shape[1] * share))

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import DRAWING, HOICLI_1, JPEG_QUALITY, Recipe
-from hoicli.corruption.effects import draw, effect_of
+from hoicli.corruption.effects import apply, draw, effect_of
 from hoicli.corruption.images import Picture, decode, encode, file_bytes, finished, shown, stamp_of
-from hoicli.corruption.pixels import Image, Shape
+from hoicli.corruption.pixels import Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError, HoicliError, arg
@@ -82,14 +82,6 @@ class Place(Line):
         return f"at {self.file}"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a job: its records as lines, and what was converted in reading its image."""
-
-    lines: bytes
-    converted: str
-
-
 def record_job(line: Line, plan: Plan) -> Job:
     """The job of a record. Raises `DataError` for one without a file name, or with boxes, a size or an id that are
     none."""
@@ -136,18 +128,18 @@ def unique_jobs(jobs: Iterator[Job | DataError], policy: ErrorPolicy, shard: tup
             yield job
 
 
-def run(jobs: Sequence[Job], plan: Plan, *, processes: int, policy: ErrorPolicy) -> Iterator[Outcome]:
-    """The outcome of every job that went well, in their order; what went wrong goes to the policy."""
+def run(jobs: Sequence[Job], plan: Plan, *, processes: int, policy: ErrorPolicy) -> Iterator[bytes]:
+    """The records of every job that went well, as lines, in their order; what went wrong goes to the policy."""
     with Progress("corrupt", total=len(jobs) * len(plan.cells), unit="image") as progress:
-        for outcome in ordered_map(partial(attempt, plan=plan), jobs, processes):
+        for found in ordered_map(partial(attempt, plan=plan), jobs, processes):
             progress.advance(len(plan.cells))
-            if isinstance(outcome, DataError):
-                policy.handle(outcome)
+            if isinstance(found, DataError):
+                policy.handle(found)
             else:
-                yield outcome
+                yield found
 
 
-def attempt(job: Job, plan: Plan) -> Outcome | DataError:
+def attempt(job: Job, plan: Plan) -> bytes | DataError:
     """`corrupt_image`, with what is wrong with the data as a value: it has to come back from another process."""
     cv2.setNumThreads(1)  # the processes share out the processors
     keep_memory()
@@ -164,7 +156,7 @@ def attempt(job: Job, plan: Plan) -> Outcome | DataError:
         return DataError(problem, place=job.place, field="file_name")
 
 
-def corrupt_image(job: Job, plan: Plan) -> Outcome:
+def corrupt_image(job: Job, plan: Plan) -> bytes:
     """All cells of one image: files written where they are not there yet, and a record of each.
 
     Raises `DataError` for a source that cannot be read or does not fit its record, and a file that cannot be written.
@@ -196,7 +188,7 @@ def corrupt_image(job: Job, plan: Plan) -> Outcome:
         made = cell_record(job.record, cell, plan.seed, scores, picture.pixels.shape, drawn, recipe=plan.recipe,
                            kept=plan.kept)  # fmt: skip
         lines.append(dump(made))
-    return Outcome(b"".join(lines), picture.converted)
+    return b"".join(lines)
 
 
 def _check_place(job: Job, plan: Plan) -> None:
@@ -224,54 +216,28 @@ def _cell_file(
     """(PSNR, SSIM) of the cell's file, which is made unless it is there."""
     name, severity = cell
     target = plan.out / name / str(severity) / job.record["file_name"]
-    digest = _digest(job, plan, cell, source)
-    stamp = stamp_of(target)
-    if stamp is not None and stamp.get("digest") == digest and {"psnr", "ssim"} <= stamp.keys():
-        return stamp["psnr"], stamp["ssim"]
-    file, scores = _made(plan, cell, picture, original, drawn, digest)
-    try:
-        write_whole(target, file, root=plan.out)
-    except HoicliError as error:
-        raise DataError(str(error), place=job.place, field="file_name") from None
-    return scores
-
-
-def _digest(job: Job, plan: Plan, cell: tuple[str, int], source: str) -> str:
-    """Of all that a cell's file is made of; source: a digest of the image."""
-    name, severity = cell
     constants = plan.recipe.level(name, severity)
     made_of = [source, str(job.record["image_id"]), name, severity, plan.seed, constants, DRAWING, JPEG_QUALITY]
     if name in plan.recipe.owners:
         made_of.append(plan.recipe.owners[name])
-    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
-
-
-def _made(
-    plan: Plan, cell: tuple[str, int], picture: Picture, original: Original, drawn: Any, digest: str
-) -> tuple[bytes, tuple[float | None, float | None]]:
-    """(the bytes of the cell's file, its PSNR and SSIM)."""
-    name, severity = cell
-    constants = plan.recipe.level(name, severity)
+    digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
+    stamp = stamp_of(target)
+    if stamp is not None and stamp.get("digest") == digest and {"psnr", "ssim"} <= stamp.keys():
+        return stamp["psnr"], stamp["ssim"]
     if name == "jpeg" and picture.kind == "JPEG":
         pixels = picture.pixels
         data = encode(picture, pixels, None, quality=constants[0])  # the file itself is the corruption
     else:
-        pixels, alpha = apply(picture, name, drawn, constants)
+        pixels, alpha = apply(picture.pixels, picture.alpha, name, drawn, constants)
         data = encode(picture, pixels, alpha)
     seen = shown(picture, pixels, data)
     psnr, ssim = original.psnr(seen), original.ssim(seen)
-    stamp = {"corruption": name, "severity": severity, "seed": plan.seed, "digest": digest, "psnr": psnr,
-             "ssim": ssim}  # fmt: skip
-    return finished(picture, data, stamp), (psnr, ssim)
-
-
-def apply(picture: Picture, name: str, drawn: Any, constants: Sequence[Any]) -> tuple[Image, Image | None]:
-    """(pixels, alpha) of the corrupted picture. What moves takes the alpha channel along; nothing else touches it."""
-    corruption = effect_of(name)
-    if picture.alpha is None or corruption.motion is None:
-        return corruption.apply(picture.pixels, drawn, *constants), picture.alpha
-    both = corruption.apply(np.concatenate([picture.pixels, picture.alpha], axis=2), drawn, *constants)
-    return np.ascontiguousarray(both[:, :, :-1]), np.ascontiguousarray(both[:, :, -1:])
+    stamp = {"corruption": name, "severity": severity, "seed": plan.seed, "digest": digest, "psnr": psnr, "ssim": ssim}
+    try:
+        write_whole(target, finished(picture, data, stamp), root=plan.out)
+    except HoicliError as error:
+        raise DataError(str(error), place=job.place, field="file_name") from None
+    return psnr, ssim
 
 
 def cell_record(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
 from numpy.random import Generator
@@ -30,34 +28,27 @@ def exposure(image: Image, direction: int, over_stops: float, under_stops: float
     return np.asarray(cv2.LUT(image, rounded(255 * value)), dtype=np.uint8).reshape(image.shape)
 
 
-@dataclass(frozen=True)
-class Rainbow:
+def draw_rainbow(rng: Generator, _shape: Shape, _levels: Levels) -> tuple[float, float]:
     """Which way the bands run (radians), and the colour they begin with (in [0, 1) of the circle of hues)."""
-
-    angle: float
-    hue: float
+    return float(rng.uniform(0, np.pi)), float(rng.random())
 
 
-def draw_rainbow(rng: Generator, _shape: Shape, _levels: Levels) -> Rainbow:
-    """A rainbow anywhere."""
-    return Rainbow(float(rng.uniform(0, np.pi)), float(rng.random()))
-
-
-def rainbow(image: Image, drawn: Rainbow, strength: float, bands: float, shift: float) -> Image:
+def rainbow(image: Image, drawn: tuple[float, float], strength: float, bands: float, shift: float) -> Image:
     """Bands of all hues across the picture, and red and blue shifted apart along them: a projector's colour wheel.
 
     A grey picture gets three channels.
     """
     height, width = image.shape[:2]
     side = max(height, width)
-    along = np.array([np.cos(drawn.angle), np.sin(drawn.angle)])
+    angle, hue = drawn
+    along = np.array([np.cos(angle), np.sin(angle)])
     step = np.rint(along * shift * side).astype(int)
     # the middle of the picture keeps its hue when the bands widen
     x, y = (np.arange(width) - width / 2) / side, (np.arange(height) - height / 2) / side
     result = np.empty((height, width, 3), dtype=np.uint8)
     for channel in range(3):
         apart = _shifted(image[:, :, min(channel, image.shape[2] - 1)], step * (1 - channel))
-        across, down = circled(bands * along[0] * x), circled(bands * along[1] * y + drawn.hue - channel / 3)
+        across, down = circled(bands * along[0] * x), circled(bands * along[1] * y + hue - channel / 3)
         for rows in strips(height):
             tints = waves(down[:, rows], across)
             tints += 1

@@ -38,9 +38,6 @@ LARGEST_AREA = 64_000_000
 
 FORMATS = ("JPEG", "PNG")
 """The formats whose decoders are used (JPEG's also for MPO); Pillow has dozens."""
-OTHERS = {b"GIF8": "GIF", b"BM": "BMP", b"RIFF": "WEBP", b"II*\0": "TIFF", b"MM\0*": "TIFF"}
-"""What other images begin with."""
-
 STAMP = b"hoicli corrupt "
 """What the comment (JPEG) or the text chunk (PNG) of a written file begins with; JSON follows."""
 STAMP_WITHIN = 4096
@@ -56,15 +53,13 @@ _KEPT_SEGMENTS = {0xE1: b"Exif\0\0", 0xE2: b"ICC_PROFILE\0"}
 class Picture:
     """A decoded file. pixels: uint8 [height, width, 1 or 3 (RGB)]; alpha: uint8 [height, width, 1], where it has any.
 
-    kind: "JPEG" or "PNG"; metadata: the JPEG segments or PNG chunks that go into every file made of it; converted: what
-    was changed in reading ("16 bits", "a palette", "CMYK"), or nothing.
+    kind: "JPEG" or "PNG"; metadata: the JPEG segments or PNG chunks that go into every file made of it.
     """
 
     pixels: Image
     alpha: Image | None
     kind: str
     metadata: bytes
-    converted: str
 
 
 def file_bytes(path: Path) -> bytes:
@@ -90,15 +85,11 @@ def decode(data: bytes) -> Picture:
                 raise DataError(f"is {size}, more than {LARGEST_AREA:,}; make it smaller first")
             image.load()
             kind = "PNG" if image.format == "PNG" else "JPEG"
-            deep = kind == "PNG" and data[24] == 16
-            pixels, alpha, converted = _channels(image)
+            pixels, alpha = _channels(image)
     except DataError:
         raise
     except PIL.UnidentifiedImageError:
-        other = next((name for magic, name in OTHERS.items() if data.startswith(magic)), None)
-        if other is not None:
-            raise DataError(f"is {other}; convert it to JPEG or PNG first") from None
-        raise DataError("is no image that can be read (neither JPEG nor PNG); fetch it again") from None
+        raise DataError("is no image that can be read; give JPEG or PNG") from None
     except PIL.Image.DecompressionBombError:
         raise DataError("has more pixels than an image should (Pillow's limit); make it smaller first") from None
     except MemoryError:
@@ -107,32 +98,23 @@ def decode(data: bytes) -> Picture:
         raise DataError(
             f"is damaged ({' '.join(str(error).split()) or type(error).__name__}); fetch it again"
         ) from None
-    if kind == "JPEG":
-        metadata = b"" if converted == "CMYK" else b"".join(_segments(data))
-    else:
-        chunks = _chunks(data)
-        metadata = b"".join(chunk for name, chunk in chunks if name in _KEPT_CHUNKS)
-    return Picture(pixels, alpha, kind, metadata, "16 bits" if deep else converted)
+    if kind == "PNG":
+        metadata = b"".join(chunk for name, chunk in _chunks(data) if name in _KEPT_CHUNKS)
+    else:  # a colour profile of CMYK is none of RGB
+        metadata = b"" if image.mode == "CMYK" else b"".join(_segments(data))
+    return Picture(pixels, alpha, kind, metadata)
 
 
-def _channels(image: PIL.Image.Image) -> tuple[Image, Image | None, str]:
-    """(pixels, alpha, what was converted)."""
-    mode, converted = image.mode, ""
-    if mode.startswith("I"):  # 16-bit grey; Pillow's own conversion would cut it off at 255
+def _channels(image: PIL.Image.Image) -> tuple[Image, Image | None]:
+    """(pixels, alpha)."""
+    if image.mode.startswith("I"):  # 16-bit grey; Pillow's own conversion would cut it off at 255
         grey = np.asarray(image).astype(np.int64)
-        return np.rint(grey / 257).clip(0, 255).astype(np.uint8)[:, :, None], None, "16 bits"
-    if mode in ("1", "L") and "transparency" not in image.info:
-        image = image.convert("L")
-    elif mode in ("LA", "La", "RGBA", "RGBa", "PA") or "transparency" in image.info:
-        converted = "a palette" if mode in ("P", "PA") else ""
-        image = image.convert("RGBA")
-    else:
-        converted = {"P": "a palette", "CMYK": "CMYK"}.get(mode, "")
-        image = image.convert("RGB")
-    values = np.asarray(image, dtype=np.uint8).reshape(image.height, image.width, -1)
-    if values.shape[2] == 4:
-        return np.ascontiguousarray(values[:, :, :3]), np.ascontiguousarray(values[:, :, 3:]), converted
-    return values, None, converted
+        return np.rint(grey / 257).clip(0, 255).astype(np.uint8)[:, :, None], None
+    if "transparency" in image.info or image.mode in ("LA", "La", "RGBA", "RGBa", "PA"):
+        values = np.asarray(image.convert("RGBA"), dtype=np.uint8)
+        return np.ascontiguousarray(values[:, :, :3]), np.ascontiguousarray(values[:, :, 3:])
+    image = image.convert("L" if image.mode in ("1", "L") else "RGB")
+    return np.asarray(image, dtype=np.uint8).reshape(image.height, image.width, -1), None
 
 
 def encode(picture: Picture, pixels: Image, alpha: Image | None, *, quality: int = JPEG_QUALITY) -> bytes:

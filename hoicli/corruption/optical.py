@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels, scale_of
 from hoicli.corruption.pixels import Image, Shape, filtered, gaussian_blur, strips
-from hoicli.corruption.warps import Shift
+from hoicli.corruption.warps import Zoom
 
 
 def draw_angle(rng: Generator, _shape: Shape, _levels: Levels) -> float:
@@ -26,11 +26,12 @@ def motion_blur(image: Image, angle: float, radius: float, sigma: float) -> Imag
     return filtered(image, kernel / kernel.sum(), anchor=anchor, border=cv2.BORDER_REPLICATE)
 
 
-def blur_motion(shape: Shape, angle: float, radius: float, sigma: float) -> Shift:
+def blur_motion(shape: Shape, angle: float, radius: float, sigma: float) -> Zoom:
     """Back along the motion, to the mean of the trail."""
     x, y, fading = _trail(shape, angle, radius, sigma)
     total = fading.sum()
-    return Shift((shape[0], shape[1]), -float((x * fading).sum() / total), -float((y * fading).sum() / total))
+    step = -float((x * fading).sum() / total), -float((y * fading).sum() / total)
+    return Zoom((shape[0], shape[1]), 1.0, step)
 
 
 def _trail(

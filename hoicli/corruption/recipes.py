@@ -13,7 +13,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import Any
 
 from hoicli.corruption.catalogue import (
@@ -52,9 +51,8 @@ def chosen_recipe(text: str, names: Iterable[str] = ()) -> Recipe:
     elif text in RECIPES:
         recipe = RECIPES[text]
     else:
-        near = get_close_matches(text, RECIPES, n=1)
-        meant = f"did you mean {near[0]}?" if near else f"choose {' or '.join(RECIPES)}, or FILE{ENDING}"
-        raise UsageError(f"{arg('recipe', text)}: there is no such recipe; {meant}")
+        choice = f"choose {' or '.join(RECIPES)}, or FILE{ENDING}"
+        raise UsageError(f"{arg('recipe', text)}: there is no such recipe; {choice}")
     levels, owners = {**recipe.levels}, {**recipe.owners}
     for name in names:
         found = None if name in CORRUPTIONS else added(name)
@@ -64,6 +62,16 @@ def chosen_recipe(text: str, names: Iterable[str] = ()) -> Recipe:
             if text in RECIPES and of_recipe:
                 levels[name] = of_recipe
     return recipe._replace(levels=levels, owners=owners)
+
+
+def require_levels(names: Iterable[str], recipe: Recipe, argument: str) -> None:
+    """Raises `UsageError` for a name that is no corruption, or one that the recipe lacks. argument: what gave it."""
+    for name in names:
+        if name not in CORRUPTIONS and name not in recipe.owners:
+            raise UsageError(f"{arg(argument, name)}: no corruption; hoicli corrupt --list shows them")
+        if name not in recipe.levels:
+            having = ", ".join(recipe.levels)
+            raise UsageError(f"{arg(argument, name)}: recipe {recipe.name} has no constants for it, only for {having}")
 
 
 def read_recipe(path: str) -> Recipe:
@@ -89,9 +97,7 @@ def read_recipe(path: str) -> Recipe:
     for called in given:
         row = corruption(called)
         if row is None:
-            near = get_close_matches(called, CORRUPTIONS, n=1)
-            meant = f"did you mean {near[0]}?" if near else "hoicli corrupt --list shows them"
-            raise bad(f"corruptions.{_bare(called)}", f"there is no such corruption; {meant}")
+            raise bad(f"corruptions.{_bare(called)}", "there is no such corruption; hoicli corrupt --list shows them")
         rows[called] = row
     others = {called: found.owner for called in rows if called not in CORRUPTIONS and (found := added(called))}
     levels = {called: _levels(rows[called], given[called], bad) for called in (*CORRUPTIONS, *others) if called in rows}

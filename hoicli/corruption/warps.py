@@ -151,34 +151,18 @@ class Lens:
         return _around_shown(box, *self.sources()) or _around(moved)
 
 
-class Shift:
-    """Everything moved by (x, y) pixels, to the right and down."""
-
-    def __init__(self, size: tuple[int, int], x: float, y: float) -> None:
-        self.size = size
-        self.step = np.array([x, y])
-
-    def forward(self, points: Points) -> Points:
-        """See `Warp.forward`."""
-        moved: Points = points + self.step
-        return moved
-
-    def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """See `Warp.bounds`."""
-        return _around(self.forward(np.array([box[:2], box[2:]], dtype=np.float64)))
-
-
 class Zoom:
-    """Several magnifications about the centre, averaged: a box is where their mean magnification puts it."""
+    """Everything enlarged about the centre, then moved by (x, y) pixels to the right and down. Of several
+    magnifications that are averaged a box is where their mean puts it."""
 
-    def __init__(self, size: tuple[int, int], magnification: float) -> None:
+    def __init__(self, size: tuple[int, int], magnification: float, step: tuple[float, float] = (0, 0)) -> None:
         self.size = size
-        self.magnification = magnification
+        self.magnification, self.step = magnification, np.array(step)
         self.centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
 
     def forward(self, points: Points) -> Points:
         """See `Warp.forward`."""
-        moved: Points = self.centre + (points - self.centre) * self.magnification
+        moved: Points = self.centre + (points - self.centre) * self.magnification + self.step
         return moved
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:

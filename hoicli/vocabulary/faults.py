@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +11,7 @@ import orjson
 
 from hoicli.errors import DataError
 from hoicli.vocabulary.contents import coco_objects, listed_pairs
-from hoicli.vocabulary.labels import BOXES, SUBJECT, nearest, spelled
+from hoicli.vocabulary.labels import BOXES, SUBJECT, spelled
 
 MOST_LABELS, MOST_CLASSES, MOST_PAIRS = 20_000, 100_000, 1 << 25
 """Labels of a kind, interactions, and verbs times objects: a table of the last is made (256 MB)."""
@@ -41,34 +40,53 @@ MAKE = "hoicli vocab --from GT.jsonl -o FILE.json makes one"
 def check(content: Any, place: str) -> None:
     """Raises `DataError` at `place` for the first field of a dataset's content that cannot be used or contradicts
     another."""
-    for field, problem in problems(content):
-        raise DataError(problem, place=place, field=field)
+    try:
+        _check(content)
+    except DataError as error:
+        raise error.at(place) from None
 
 
-def problems(content: Any) -> Iterator[tuple[str, str]]:
-    """(field, what is wrong and what to do) of a dataset's content, the first fault of each field; a field is judged
-    only if those that it refers to are sound."""
+def _check(content: Any) -> None:
     if type(content) is not dict:
-        yield "", f"{_shown(content)} is no object with the fields of a dataset; {MAKE}"
-        return
+        raise DataError(f"{_shown(content)} is no object with the fields of a dataset; {MAKE}")
     if "boxes" in content and "hois" in content:
-        yield "", f"a record, not a dataset; {MAKE}"
-        return
+        raise DataError(f"a record, not a dataset; {MAKE}")
     for key in content:
         if key not in FIELDS:
-            near = get_close_matches(key, FIELDS, n=1)
-            yield key[:_LONGEST], f"no field of a dataset; {f'did you mean {near[0]!r}?' if near else 'drop it'}"
-            return
-    basic = list(_basic_problems(content))
-    yield from basic
-    if not basic:
-        labels = _Labels(content)
-        yield from _pair_problems(content, labels)
-        yield from _later_problems(content, labels)
+            raise DataError("no field of a dataset; drop it", field=key[:_LONGEST])
+    for key in ("name", "verbs", "objects", "interactions"):
+        if key not in content:
+            raise DataError(f"missing; {MAKE}", field=key)
+    _check_texts(content)
+    named = content["objects"]
+    if type(named) is dict and not all(type(noun) is str and _NOUN.fullmatch(noun) for noun in named.values()):
+        raise DataError("an object of labels needs the WordNet 3.0 noun of each, as n02084071", field="objects")
+    objects = coco_objects() if named == "coco" else named
+    lists = {**content, "objects": list(objects) if isinstance(objects, Mapping) else objects}
+    for key in ("subjects", "verbs", "objects", "roles"):
+        if key in lists:
+            _check_labels(key, lists[key], needed=key != "roles")
+    labels = _Labels(content)
+    _check_pairs(content["interactions"], labels)
+    nothing = content.get("no_interaction")
+    if nothing is not None and (type(nothing) is not str or nothing not in labels.verbs):
+        problem = f"{_shown(nothing)} is no verb of the dataset; name one, or leave it out"
+        raise DataError(problem, field="no_interaction")
+    _check_aliases(_object(content, "aliases", "give the other spelling and the label of each"), labels)
+    for kind, how in _object(content, "numbering", "say how verbs, objects, interactions are numbered").items():
+        _check_numbering(kind, how, labels)
+    _check_split_aliases(content)
+    _check_images(content.get("test_images", []))
+    ids = {pair: number for number, pair in enumerate(labels.pairs)}
+    for key in ("groups", "subsets", "splits"):
+        for name, classes in _object(content, key, "give lists of classes by name").items():
+            _check_classes(f"{key}.{name[:_LONGEST]}", name, classes, ids)
+    _check_groups(content, ids)
+    _check_counts(content, len(ids))
 
 
 class _Labels:
-    """The labels of a dataset whose lists of labels are sound."""
+    """The labels of a dataset whose lists of labels are sound, and its `interactions` as pairs, once they are, too."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         named = content["objects"]
@@ -81,51 +99,42 @@ class _Labels:
         self.pairs: list[tuple[str, str]] = []
 
 
-def _basic_problems(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Problems of the name, the texts and the lists of labels."""
-    for key in ("name", "verbs", "objects", "interactions"):
-        if key not in content:
-            yield key, f"missing; {MAKE}"
-            return
+def _check_texts(content: Mapping[str, Any]) -> None:
+    """The name, the texts and the convention of boxes."""
     if type(content["name"]) is not str or not _NAME.fullmatch(content["name"]):
         shown = _shown(content["name"])
-        yield "name", f"{shown} is no name; give letters, digits, _ . and - (at most 64), as it stands in signatures"
+        problem = f"{shown} is no name; give letters, digits, _ . and - (at most 64), as it stands in signatures"
+        raise DataError(problem, field="name")
     for key in ("title", "about", "source"):
-        if key in content and type(content[key]) is not str:
-            yield key, f"{_shown(content[key])} is no text; give a string, or leave it out"
-    if content.get("title", "") and not str(content["title"]).isprintable():
-        yield "title", "has control characters; give one line of text"
+        if type(content.get(key, "")) is not str:
+            raise DataError(f"{_shown(content[key])} is no text; give a string, or leave it out", field=key)
+    if not content.get("title", "").isprintable():
+        raise DataError("has control characters; give one line of text", field="title")
     if content.get("box", BOXES[0]) not in BOXES:
-        yield "box", f"{_shown(content['box'])} is no convention of boxes; choose {', '.join(BOXES)}"
-    for key in ("subjects", "verbs", "objects", "roles"):
-        value = content.get(key)
-        if key not in content or (key == "objects" and value == "coco"):
-            continue
-        if key == "objects" and type(value) is dict:
-            if not all(type(noun) is str and _NOUN.fullmatch(noun) for noun in value.values()):
-                yield key, "an object of labels needs the WordNet 3.0 noun of each, as n02084071"
-                return
-            value = list(value)
-        yield from _label_problems(key, value, needed=key != "roles")
+        problem = f"{_shown(content['box'])} is no convention of boxes; choose {', '.join(BOXES)}"
+        raise DataError(problem, field="box")
 
 
-def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[tuple[str, str]]:
-    """Problems of a list of labels."""
+def _object(content: Mapping[str, Any], key: str, mend: str) -> dict[str, Any]:
+    """A field that is an object, empty if it is missing."""
+    value = content.get(key, {})
+    if type(value) is not dict:
+        raise DataError(f"{_shown(value)} is no object; {mend}", field=key)
+    return value
+
+
+def _check_labels(key: str, labels: Any, *, needed: bool) -> None:
     if type(labels) is not list or (needed and not labels):
-        yield key, f"{_shown(labels)} is no list of labels; give at least one"
-        return
+        raise DataError(f"{_shown(labels)} is no list of labels; give at least one", field=key)
     if len(labels) > MOST_LABELS:
-        yield key, f"{len(labels):,} labels; hoicli takes {MOST_LABELS:,}"
-        return
+        raise DataError(f"{len(labels):,} labels; hoicli takes {MOST_LABELS:,}", field=key)
     seen: dict[str, int] = {}
     for at, label in enumerate(labels):
         if fault := label_fault(label):
-            yield f"{key}[{at}]", fault
-            return
+            raise DataError(fault, field=f"{key}[{at}]")
         first = seen.setdefault(spelled(label), at)
         if first != at:
-            yield f"{key}[{at}]", f"{label!r} is there already, at {key}[{first}]; each label once"
-            return
+            raise DataError(f"{label!r} is there already, at {key}[{first}]; each label once", field=f"{key}[{at}]")
 
 
 def label_fault(label: Any, *, signed: bool = True) -> str:
@@ -141,158 +150,101 @@ def label_fault(label: Any, *, signed: bool = True) -> str:
     return ""
 
 
-def _pair_problems(content: Mapping[str, Any], labels: _Labels) -> Iterator[tuple[str, str]]:
-    """Problems of `interactions`; sets the labels' `pairs` if there are none."""
-    listed = content["interactions"]
+def _check_pairs(listed: Any, labels: _Labels) -> None:
+    """The interactions; sets the labels' `pairs`."""
     second = "role" if labels.roles else "object"
     verbs, seconds = set(labels.verbs), {"", *labels.roles} if labels.roles else set(labels.objects)
     if len(verbs) * len(seconds) > MOST_PAIRS:
-        yield "verbs", f"{len(labels.verbs):,} x {len(labels.objects):,} objects; hoicli takes {MOST_PAIRS:,} pairs"
-        return
+        problem = f"{len(labels.verbs):,} x {len(labels.objects):,} objects; hoicli takes {MOST_PAIRS:,} pairs"
+        raise DataError(problem, field="verbs")
     if type(listed) is dict:
         for name, of_object in listed.items():
             if type(of_object) is not list:
-                yield f"interactions.{name[:_LONGEST]}", f"{_shown(of_object)} is no list; give the object's verbs"
-                return
+                problem = f"{_shown(of_object)} is no list; give the object's verbs"
+                raise DataError(problem, field=f"interactions.{name[:_LONGEST]}")
         listed = [[verb, name] for name, of_object in listed.items() for verb in of_object]
     if type(listed) is not list or not listed or len(listed) > MOST_CLASSES:
         count = f"{len(listed):,} of them" if type(listed) is list else _shown(listed)
-        yield "interactions", f"{count}; give 1 to {MOST_CLASSES:,} pairs of verb and {second}"
-        return
+        raise DataError(f"{count}; give 1 to {MOST_CLASSES:,} pairs of verb and {second}", field="interactions")
     by_number = not labels.roles and type(listed[0]) is list and bool(listed[0]) and type(listed[0][0]) is int
     kind = int if by_number else str
     for at, pair in enumerate(listed):
         field = f"interactions[{at}]"
         if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not kind or type(pair[1]) is not kind:
-            yield field, f"{_shown(pair)} is no pair; give [verb, {second}], all by name or all by number"
-            return
+            problem = f"{_shown(pair)} is no pair; give [verb, {second}], all by name or all by number"
+            raise DataError(problem, field=field)
         if by_number:
             for number, entries, what in ((pair[0], labels.verbs, "verb"), (pair[1], labels.objects, "object")):
                 if not 0 <= int(number) < len(entries):
-                    yield field, f"{what} {number}, but there are {len(entries)}, counted from 0"
-                    return
+                    raise DataError(f"{what} {number}, but there are {len(entries)}, counted from 0", field=field)
             continue
         for name, known, what in ((pair[0], verbs, "verb"), (pair[1], seconds, second)):
             if name not in known:
-                yield field, f"unknown {what} {_shown(name)}; {_near(name, known, f'list it in {what}s')}"
-                return
-    pairs = listed_pairs(listed, labels.verbs, labels.objects)
-    if double := _first_double(pairs):
-        yield f"interactions[{double[1]}]", f"{' '.join(pairs[double[1]])} is interaction {double[0]} already; drop it"
-        return
-    labels.pairs = list(pairs)
+                raise DataError(f"unknown {what} {_shown(name)}; list it in {what}s", field=field)
+    labels.pairs = list(listed_pairs(listed, labels.verbs, labels.objects))
+    if double := _first_double(labels.pairs):
+        first, at = double
+        problem = f"{' '.join(labels.pairs[at])} is interaction {first} already; drop it"
+        raise DataError(problem, field=f"interactions[{at}]")
 
 
-def _later_problems(content: Mapping[str, Any], labels: _Labels) -> Iterator[tuple[str, str]]:
-    """Problems of the fields that refer to labels or classes."""
-    nothing = content.get("no_interaction")
-    if nothing is not None and (type(nothing) is not str or nothing not in labels.verbs):
-        yield "no_interaction", f"{_shown(nothing)} is no verb of the dataset; name one, or leave it out"
-    yield from _alias_problems(content.get("aliases", {}), labels)
-    if type(content.get("numbering", {})) is not dict:
-        shown = _shown(content["numbering"])
-        yield "numbering", f"{shown} is no object; say how verbs, objects, interactions are numbered"
-    for kind, how in _named(content, "numbering"):
-        yield from _numbering_problems(kind, how, labels)
-    yield from _split_alias_problems(content)
-    yield from _image_problems(content.get("test_images", []))
-    if not labels.pairs:
-        return
-    ids = {pair: number for number, pair in enumerate(labels.pairs)}
-    for key in ("groups", "subsets", "splits"):
-        if type(content.get(key, {})) is not dict:
-            yield key, f"{_shown(content[key])} is no object of lists of classes by name"
-            continue
-        for name, classes in _named(content, key):
-            yield from _class_problems(f"{key}.{name[:_LONGEST]}", name, classes, ids)
-    yield from _group_problems(content, ids)
-    yield from _count_problems(content, len(ids))
-
-
-def _named(content: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:
-    """The items of a field that is an object; nothing if it is missing or none."""
-    value = content.get(key)
-    return list(value.items()) if type(value) is dict else []
-
-
-def _alias_problems(aliases: Any, labels: _Labels) -> Iterator[tuple[str, str]]:
-    if type(aliases) is not dict:
-        yield "aliases", f"{_shown(aliases)} is no object; give the other spelling and the label of each"
-        return
+def _check_aliases(aliases: Mapping[str, Any], labels: _Labels) -> None:
     verbs, objects = set(labels.verbs), set(labels.objects)
     for alias, label in aliases.items():
-        field = f"aliases.{alias[:_LONGEST]}"
         if fault := label_fault(alias, signed=False):
-            yield "aliases", fault
-            return
+            raise DataError(fault, field="aliases")
+        field = f"aliases.{alias}"
         kinds = [known for known in (verbs, objects) if type(label) is str and label in known]
         if not kinds:
-            yield field, f"{_shown(label)} is no verb and no object; {_near(label, verbs | objects, 'name one')}"
-            return
+            raise DataError(f"{_shown(label)} is no verb and no object; name one", field=field)
         if any(alias in known for known in kinds):
-            yield field, f"is a label itself; drop the alias, or the label {alias!r}"
-            return
+            raise DataError(f"is a label itself; drop the alias, or the label {alias!r}", field=field)
 
 
-def _numbering_problems(kind: str, how: Any, labels: _Labels) -> Iterator[tuple[str, str]]:
+def _check_numbering(kind: str, how: Any, labels: _Labels) -> None:
     field = f"numbering.{kind[:_LONGEST]}"
     pairs = [list(pair) for pair in labels.pairs]
     known: dict[str, Sequence[Any]] = {"verbs": labels.verbs, "objects": labels.objects, "interactions": pairs}
     if kind not in known:
-        yield field, f"nothing that is numbered; give {', '.join(known)}"
-        return
+        raise DataError(f"nothing that is numbered; give {', '.join(known)}", field=field)
     entries = known[kind]
     if type(how) is not dict or not how or not (set(how) <= {"order", "base"} or set(how) == {"ids"}):
-        yield field, f'{_shown(how)}; give {{"order": ..., "base": ...}} or {{"ids": {{label: number}}}}'
-    elif "ids" in how:
+        problem = f'{_shown(how)}; give {{"order": ..., "base": ...}} or {{"ids": {{label: number}}}}'
+        raise DataError(problem, field=field)
+    if "ids" in how:
         given = how["ids"]
         if kind == "interactions" or type(given) is not dict or sorted(given) != sorted(entries):
-            missing = sorted(set(entries) - set(given))[:1] if type(given) is dict and kind != "interactions" else []
-            what = f" ({missing[0]!r} has none)" if missing else ""
-            yield f"{field}.ids", f"must have each of the {kind} once, with its number{what}"
-        elif not all(_is_count(number) for number in given.values()):
-            yield f"{field}.ids", "numbers are whole, 0 or more; correct the others"
-        elif double := _first_double(list(given.values())):
-            names = [list(given)[at] for at in double]
-            yield f"{field}.ids", f"{names[0]!r} and {names[1]!r} have one number; give each its own"
-    else:
-        order, base = how.get("order", "listed"), how.get("base", 0)
-        if not _is_count(base):
-            yield f"{field}.base", f"{_shown(base)} is no number to count from; give 0 or 1"
-        if order in ("listed", "alphabetical"):
-            return
-        if type(order) is not list:
-            yield f"{field}.order", f"{_shown(order)}; give listed, alphabetical, or a list of all {kind}"
-            return
-        keys, known_keys = [str(entry) for entry in order], {str(entry) for entry in entries}
-        if double := _first_double(keys):
-            yield f"{field}.order", f"{_shown(order[double[1]])} is there twice; a permutation has each once"
-        elif set(keys) != known_keys:
-            odd = next((entry for key, entry in zip(keys, order, strict=True) if key not in known_keys), None)
-            what = f"{len(order)} of {len(entries)}" if odd is None else f"{_shown(odd)} is none of them"
-            yield f"{field}.order", f"is no permutation of the {len(entries)} {kind} ({what}); list each once"
+            raise DataError(f"must have each of the {kind} once, with its number", field=f"{field}.ids")
+        if not all(map(_is_count, given.values())) or _first_double(list(given.values())):
+            raise DataError("numbers are whole, 0 or more, each once; correct the others", field=f"{field}.ids")
+        return
+    order, base = how.get("order", "listed"), how.get("base", 0)
+    if not _is_count(base):
+        raise DataError(f"{_shown(base)} is no number to count from; give 0 or 1", field=f"{field}.base")
+    if order in ("listed", "alphabetical"):
+        return
+    if type(order) is not list:
+        problem = f"{_shown(order)}; give listed, alphabetical, or a list of all {kind}"
+        raise DataError(problem, field=f"{field}.order")
+    if sorted(map(str, order)) != sorted(map(str, entries)):
+        raise DataError(f"is no permutation of the {len(entries)} {kind}; list each once", field=f"{field}.order")
 
 
-def _class_problems(
-    field: str, name: str, classes: Any, ids: Mapping[tuple[str, str], int]
-) -> Iterator[tuple[str, str]]:
-    """Problems of a named set of classes."""
+def _check_classes(field: str, name: str, classes: Any, ids: Mapping[tuple[str, str], int]) -> None:
+    """A named set of classes."""
     if label_fault(name) or name in RESERVED:
-        yield field, f"no name for classes; choose another than {', '.join(RESERVED)}"
-        return
+        raise DataError(f"no name for classes; choose another than {', '.join(RESERVED)}", field=field)
     if type(classes) is not list:
-        yield field, f"{_shown(classes)} is no list of classes; give ids, or pairs of verb and object"
-        return
+        problem = f"{_shown(classes)} is no list of classes; give ids, or pairs of verb and object"
+        raise DataError(problem, field=field)
     seen = set()
     for at, each in enumerate(classes):
         number = _number_of(each, ids)
         if number is None:
-            text = f"there are {len(ids)} interactions, counted from 0" if type(each) is int else "list it there"
-            yield f"{field}[{at}]", f"{_shown(each)} is none of `interactions`; {text}"
-            return
+            problem = f"{_shown(each)} is none of `interactions`, of which there are {len(ids)}, counted from 0"
+            raise DataError(problem, field=f"{field}[{at}]")
         if number in seen:
-            yield f"{field}[{at}]", f"{_shown(each)} is there twice; name each class once"
-            return
+            raise DataError(f"{_shown(each)} is there twice; name each class once", field=f"{field}[{at}]")
         seen.add(number)
 
 
@@ -304,57 +256,53 @@ def _number_of(each: Any, ids: Mapping[tuple[str, str], int]) -> int | None:
     return ids.get((each[0], each[1])) if is_pair else None
 
 
-def _group_problems(content: Mapping[str, Any], ids: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, str]]:
-    """Whether groups divide the classes: each in one. (Classes that are wrong are `_class_problems`'.)"""
-    group_of: dict[int, str] = {}
-    groups = _named(content, "groups")
-    for name, classes in groups:
-        for each in classes if type(classes) is list else ():
+def _check_groups(content: Mapping[str, Any], ids: Mapping[tuple[str, str], int]) -> None:
+    """Groups divide the classes: each is in one."""
+    group_of: dict[int | None, str] = {}
+    groups: dict[str, list[Any]] = content.get("groups", {})
+    for name, classes in groups.items():
+        for each in classes:
             number = _number_of(each, ids)
-            if number is not None and group_of.setdefault(number, name) != name:
-                shown = f"{_shown(each)} is in {group_of[number]!r}, too"
-                yield f"groups.{name[:_LONGEST]}", f"{shown}; groups divide the classes (else: subsets)"
-                return
+            if group_of.setdefault(number, name) != name:
+                problem = f"{_shown(each)} is in {group_of[number]!r}, too; groups divide the classes (else: subsets)"
+                raise DataError(problem, field=f"groups.{name}")
     if groups and len(group_of) < len(ids):
         left = next(pair for pair, number in ids.items() if number not in group_of)
-        yield "groups", f"{' '.join(left)} is in none; groups divide the classes (else: subsets)"
-    for name, _ in _named(content, "subsets"):
-        if name in dict(groups):
-            yield f"subsets.{name[:_LONGEST]}", "is a group, too; give it another name"
+        raise DataError(f"{' '.join(left)} is in none; groups divide the classes (else: subsets)", field="groups")
+    for name in content.get("subsets", {}):
+        if name in groups:
+            raise DataError("is a group, too; give it another name", field=f"subsets.{name}")
 
 
-def _count_problems(content: Mapping[str, Any], classes: int) -> Iterator[tuple[str, str]]:
-    """Problems of training counts and of the cuts between their groups."""
+def _check_counts(content: Mapping[str, Any], classes: int) -> None:
+    """Training counts, and the cuts between their groups."""
     counts, cuts = content.get("training_counts", []), content.get("cuts", {})
     if type(counts) is not list or (counts and len(counts) != classes) or not all(map(_is_count, counts)):
-        yield "training_counts", f"must have a count for each of the {classes} interactions, in their order"
+        problem = f"must have a count for each of the {classes} interactions, in their order"
+        raise DataError(problem, field="training_counts")
     if "cuts" not in content:
         return
     if not counts or content.get("groups"):
-        yield "cuts", "cut training_counts into groups: needs those, and no groups; drop it"
-        return
+        raise DataError("cut training_counts into groups: needs those, and no groups; drop it", field="cuts")
     limits = list(cuts.values()) if type(cuts) is dict else [0]
     named = type(cuts) is dict and cuts and not any(label_fault(name) or name in RESERVED for name in cuts)
     whole = bool(limits) and limits[-1] is None and all(map(_is_count, limits[:-1]))
     if not named or not whole or any(low >= high for low, high in pairwise(limits[:-1])):
-        yield "cuts", f'{_shown(cuts)}; give ascending limits and null for the last: {{"rare": 10, "non_rare": null}}'
+        problem = f'{_shown(cuts)}; give ascending limits and null for the last: {{"rare": 10, "non_rare": null}}'
+        raise DataError(problem, field="cuts")
 
 
-def _split_alias_problems(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    aliases, splits = content.get("split_aliases", {}), content.get("splits", {})
-    if type(aliases) is not dict or not all(type(name) is str for name in aliases.values()):
-        yield "split_aliases", "must give the name of a split for each other name"
-        return
-    for alias, split in aliases.items():
-        if type(splits) is dict and split not in splits:
-            yield f"split_aliases.{alias[:_LONGEST]}", f"{_shown(split)} is none of `splits`; name one"
-            return
+def _check_split_aliases(content: Mapping[str, Any]) -> None:
+    splits = _object(content, "splits", "give lists of classes by name")
+    for alias, split in _object(content, "split_aliases", "give the name of a split for each other name").items():
+        if type(split) is not str or split not in splits:
+            raise DataError(f"{_shown(split)} is none of `splits`; name one", field=f"split_aliases.{alias[:_LONGEST]}")
 
 
-def _image_problems(images: Any) -> Iterator[tuple[str, str]]:
+def _check_images(images: Any) -> None:
     if type(images) is list:
         if not all(type(name) is str and name.strip() for name in images) or _first_double(images):
-            yield "test_images", "must be a list of image ids, each once"
+            raise DataError("must be a list of image ids, each once", field="test_images")
         return
     given: dict[str, Any] = images if type(images) is dict else {}
     template, missing = given.get("template", ""), given.get("missing", [])
@@ -370,8 +318,8 @@ def _image_problems(images: Any) -> Iterator[tuple[str, str]]:
         and all(map(_is_count, missing))
     )
     if not sound:
-        text = 'must be a list of image ids, or {"template": "test_{:06d}", "first": 1, "last": 9, "missing": []}'
-        yield "test_images", text
+        problem = 'must be a list of image ids, or {"template": "test_{:06d}", "first": 1, "last": 9, "missing": []}'
+        raise DataError(problem, field="test_images")
 
 
 def _is_count(value: Any) -> bool:
@@ -387,11 +335,6 @@ def _first_double(values: Sequence[Any]) -> tuple[int, int] | None:
             return seen[value], at
         seen[value] = at
     return None
-
-
-def _near(name: Any, known: Collection[str], otherwise: str) -> str:
-    near = nearest(name, known) if type(name) is str else []
-    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def _shown(value: Any) -> str:

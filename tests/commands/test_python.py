@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import hoicli as api
-from hoicli import corruption
 from hoicli.cli import COMMANDS
 from hoicli.commands.results import Result
 from hoicli.corruption.catalogue import CORRUPTIONS
@@ -420,7 +419,6 @@ def test_pixels_are_the_command_s(hoicli: Hoicli, tmp_path: Path, mode: str) -> 
         ours = api.corrupt(pixels, name, severity, image_id="a", seed=7)
         assert np.array_equal(shown, ours), name
         assert ours.shape == ((40, 60, 3) if mode == "L" and name == "rainbow" else pixels.shape)
-        assert np.array_equal(ours, corruption.corrupt(pixels, name, severity, 7, image_id="a"))
         if mode == "L" and name != "rainbow":
             deep = api.corrupt(pixels[:, :, None], name, severity, image_id="a", seed=7)
             assert np.array_equal(ours[:, :, None], deep)
@@ -432,16 +430,7 @@ def test_a_view_of_an_image_is_taken() -> None:
     image = np.random.default_rng(0).integers(0, 256, (3, 40, 60), dtype=np.uint8).transpose(1, 2, 0)[::-1]
     image.setflags(write=False)
     for name in CORRUPTIONS:
-        assert np.array_equal(corruption.corrupt(image, name, 3), corruption.corrupt(image.copy(), name, 3)), name
-
-
-@pytest.mark.parametrize("image", [np.zeros((4, 4, 2), np.uint8), np.zeros(4, np.uint8), np.zeros((0, 4, 3), np.uint8)])
-def test_an_array_that_is_no_image(image: Any) -> None:
-    pytest.importorskip("cv2")
-    with pytest.raises(ValueError, match=r"an image is uint8 \[height, width\] or"):
-        corruption.corrupt(image, "jpeg", 1)
-    with pytest.raises(ValueError, match="no corruption 'jpg' of severity 1"):
-        corruption.corrupt(np.zeros((4, 4), np.uint8), "jpg", 1)
+        assert np.array_equal(api.corrupt(image, name, 3), api.corrupt(image.copy(), name, 3)), name
 
 
 @pytest.mark.parametrize(
@@ -453,7 +442,7 @@ def test_an_array_that_is_no_image(image: Any) -> None:
         ),
         ((np.zeros((3, 4, 5), dtype=np.uint8), "jpeg", 1), "image: is uint8 (3, 4, 5), wants uint8"),
         ((np.zeros((0, 4, 3), dtype=np.uint8), "jpeg", 1), "image: has no pixels: (0, 4, 3)"),
-        ((np.zeros((4, 4, 3), dtype=np.uint8), "jpg", 1), "name='jpg': no corruption; did you mean 'jpeg'?"),
+        ((np.zeros((4, 4, 3), dtype=np.uint8), "jpg", 1), "name='jpg': no corruption; hoicli corrupt --list"),
         ((np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 6), "severity=6: give a whole number from 1 to 5"),
         (("x.jpg", "jpeg", 1), "image: is <U5 (), wants uint8"),
     ],

@@ -14,7 +14,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from hoicli.corruption import corrupt as in_memory
+import hoicli as api
 from hoicli.corruption.catalogue import ROHOI, Corruption, Effect, added, parted
 from tests.support.pictures import textured
 from tests.support.project import Hoicli
@@ -83,7 +83,7 @@ def test_it_is_made_where_it_is_named(hoicli: Hoicli, add: Add, image: str) -> N
     expected = whiten(source, None, 0.3)
     assert (np.asarray(PIL.Image.open("out/fog/3/a.png")) == expected).all()
 
-    assert (in_memory(source, "fog", 3) == expected).all()
+    assert (api.corrupt(source, "fog", 3) == expected).all()
     row = json.loads(hoicli("corrupt", "--list", "--corruption", "fog", "--format", "jsonl").out.splitlines()[-1])
     assert (row["corruption"], row["severity_5"], row["recipe"]) == (
         "fog", {"density": 0.5}, "hoicli-1+hoicli-fog@1.2",

@@ -98,15 +98,6 @@ def test_the_pixels_are_those_of_the_golden_sheet() -> None:
         assert (apart > 0).mean() <= 0.005, name
 
 
-def test_a_wrong_call_is_refused() -> None:
-    for image, name, severity in (
-        (SCENE, "fog", 1), (SCENE, "jpeg", 0), (SCENE, "jpeg", 6), (SCENE.astype(float), "jpeg", 1),
-        (SCENE[:, :, 0], "jpeg", 1), (SCENE[:, :, :2], "jpeg", 1),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=r"no corruption|an image is"):
-            corrupt(image, name, severity)
-
-
 @pytest.mark.parametrize("name", ["motion_blur", "defocus_blur", "gaussian_blur", "glass_blur", "elastic", "pixelate",
                                   "zoom_blur"])  # fmt: skip
 @pytest.mark.parametrize("value", [0, 77, 255])
@@ -321,7 +312,7 @@ def test_exposure_is_light_times_a_power_of_two(severity: int) -> None:
 @LEVELS
 def test_rainbow_blends_in_bands_and_shifts_red_and_blue(severity: int) -> None:
     strength, bands, shift = HOICLI_1.level("rainbow", severity)
-    drawn = environment.Rainbow(0.0, 0.0)
+    drawn = (0.0, 0.0)
     tint = environment.rainbow(flat(0, 64, 640), drawn, strength, bands, shift).astype(float) / strength
     assert (tint[0] == tint[-1]).all()  # the bands are vertical
     assert tint.max() == pytest.approx(255, abs=1 / strength)
@@ -548,8 +539,6 @@ def test_the_published_constants() -> None:
             made = corrupt(image, name, severity, recipe=recipe)
             drawn = draw(name, image.shape, image_id="", seed=0, recipe=recipe)
             assert (made == EFFECTS[name].apply(image, drawn, *expected[name][severity - 1])).all()
-    with pytest.raises(ValueError, match="no corruption 'moire'"):
-        corrupt(image, "moire", 1, recipe=recipe)
 
 
 def psnr_of_signs(name: str, photos: Mapping[str, Image], severity: int) -> NDArray[np.float64]:

@@ -15,8 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import HOICLI_1
-from hoicli.corruption.effects import EFFECTS, corrupt, draw
-from hoicli.corruption.engine import apply
+from hoicli.corruption.effects import EFFECTS, apply, corrupt, draw
 from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
 from hoicli.errors import DataError
 from tests.support.pictures import textured
@@ -53,15 +52,12 @@ def test_png_comes_out_as_it_went_in(mode: str) -> None:
     assert (np.asarray(result) == np.asarray(source.convert(result.mode))).all()
 
 
-@pytest.mark.parametrize(
-    ("mode", "becomes", "told"), [("P", "RGB", "a palette"), ("LA", "RGBA", ""), ("CMYK", "RGB", "CMYK")]
-)
-def test_what_cannot_hold_a_corruption_is_converted(mode: str, becomes: str, told: str) -> None:
+@pytest.mark.parametrize(("mode", "becomes"), [("P", "RGB"), ("LA", "RGBA"), ("CMYK", "RGB")])
+def test_what_cannot_hold_a_corruption_is_converted(mode: str, becomes: str) -> None:
     source = scene(mode)
     data = file_of(source, "JPEG" if mode == "CMYK" else "PNG")
     picture = decode(data)
     expected = np.asarray(PIL.Image.open(BytesIO(data)).convert(becomes))
-    assert picture.converted == told
     assert (picture.pixels == expected[:, :, :3]).all()
     assert written(data).mode == becomes
 
@@ -75,11 +71,9 @@ def test_a_palette_with_a_transparent_colour_keeps_it() -> None:
 def test_sixteen_bits_are_rounded_to_eight_not_cut_off() -> None:
     deep = (SCENE[:, :, 0].astype(np.uint16) * 257 + 100).clip(0, 65535).astype(np.uint16)
     picture = decode(file_of(PIL.Image.fromarray(deep), "PNG"))
-    assert picture.converted == "16 bits"
     assert (picture.pixels[:, :, 0] == SCENE[:, :, 0]).all()
     colour = np.stack([deep] * 3, axis=2)
     picture = decode(bytes(cv2.imencode(".png", colour)[1]))
-    assert picture.converted == "16 bits"
     assert np.abs(picture.pixels.astype(int) - SCENE[:, :, :1]).max() <= 1
 
 
@@ -117,9 +111,9 @@ def test_jpeg_is_written_as_jpeg_near_the_pixels() -> None:
 def test_alpha_moves_with_what_moves_and_stays_with_the_rest(name: str) -> None:
     alpha = np.zeros((*SCENE.shape[:2], 1), dtype=np.uint8)
     alpha[10:30, 10:40] = 255
-    picture = Picture(SCENE, alpha, "PNG", b"", "")
+    picture = Picture(SCENE, alpha, "PNG", b"")
     drawn = draw(name, SCENE.shape, image_id="", seed=0)
-    pixels, after = apply(picture, name, drawn, HOICLI_1.level(name, 5))
+    pixels, after = apply(picture.pixels, picture.alpha, name, drawn, HOICLI_1.level(name, 5))
     assert (pixels == corrupt(SCENE, name, 5)).all()
     assert after is not None
     assert after.shape == alpha.shape
@@ -158,9 +152,7 @@ JPEG, PNG = file_of(scene(), "JPEG"), file_of(scene(), "PNG")
         (png_of_size(0, 10), "is "),
         (png_of_size(60_000, 1), "at most 30,000 a side"),
         (png_of_size(29_000, 29_000), "has more pixels than an image should"),
-        (file_of(scene(), "GIF"), "is GIF; convert it to JPEG or PNG first"),
-        (file_of(scene(), "BMP"), "is BMP; convert it to JPEG or PNG first"),
-        (file_of(scene(), "WEBP"), "is WEBP; convert it to JPEG or PNG first"),
+        (file_of(scene(), "GIF"), "is no image that can be read; give JPEG or PNG"),
     ],
     ids=str,
 )  # fmt: skip

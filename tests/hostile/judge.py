@@ -24,7 +24,7 @@ from hoicli.cli import run
 from hoicli.errors import DataError
 from hoicli.io.inputs import open_input
 from hoicli.records.image import problems
-from hoicli.vocabulary.faults import problems as dataset_problems
+from hoicli.vocabulary.faults import check
 from tests.hostile.mutations import broken
 from tests.hostile.readers import CORPUS, ITEMS, LINES, TRUTH, Reader
 
@@ -184,9 +184,10 @@ def _lies(reader: Reader, path: Path, words: list[str], said: str) -> Iterator[s
     if "csv" in words or "--to" in words:
         return
     if words[0] == "vocab" and "--from" in words:
-        yield from (
-            f"wrote a dataset with a fault: {fault}" for fault in dataset_problems(orjson.loads(b"\n".join(out)))
-        )
+        try:
+            check(orjson.loads(b"\n".join(out)), "")
+        except DataError as error:
+            yield f"wrote a dataset with a fault: {error}"
         return
     records = []
     for line in out:
