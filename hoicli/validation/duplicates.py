@@ -55,8 +55,8 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
         overlap = iou(scenes.boxes[first].T, scenes.boxes[second].T, inclusive=protocol.inclusive)
         enough = overlap >= threshold
         found.append((first[enough], second[enough], overlap[enough]))
-    first, second = (joined([part[at] for part in found], np.int64) for at in (0, 1))
-    return Duplicates(first, second, joined([part[2] for part in found], np.float64))
+    one, other = joined([part[0] for part in found], np.int64), joined([part[1] for part in found], np.int64)
+    return Duplicates(one, other, joined([part[2] for part in found], np.float64))
 
 
 def merged(scenes: Scenes, duplicates: Duplicates) -> Scenes:

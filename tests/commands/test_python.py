@@ -469,7 +469,7 @@ def test_the_recipe_of_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
         assert np.array_equal(
             api.corrupt(pixels, "pixelate", 3, image_id="a", recipe="imagenet-c"), np.asarray(written)
         )
-    with pytest.raises(UsageError, match="the recipe imagenet-c has no constants for it, but for motion_blur"):
+    with pytest.raises(UsageError, match="recipe imagenet-c has no constants for it, only for motion_blur"):
         api.corrupt(pixels, "vignette", 1, recipe="imagenet-c")
     with pytest.raises(UsageError, match="recipe='x': there is no such recipe; choose hoicli-1 or imagenet-c"):
         api.corrupt(pixels, "jpeg", 1, recipe="x")

@@ -98,7 +98,7 @@ def test_a_file_may_say_how_strong_it_is(hoicli: Hoicli, add: Add, image: str) -
     assert record["recipe"].startswith("mine@")
     assert record["recipe"].endswith("+hoicli-fog@1.2")
     lacking = hoicli("corrupt", "--save-images", "out", "--recipe", "imagenet-c", "--corruption", "fog", image)
-    assert "recipe imagenet-c has no fog, only motion_blur" in lacking.err
+    assert "--corruption fog: recipe imagenet-c has no constants for it, only for motion_blur" in lacking.err
 
 
 @pytest.mark.parametrize(

@@ -465,7 +465,7 @@ def test_a_file_is_a_recipe(hoicli: Hoicli, folder: Path) -> None:
     assert hoicli("corrupt", "--preview", folder / "images/a.png", "--recipe", path, "-o", sheet).code == 0
     refused = hoicli(*call(folder, "--recipe", path, "--corruption", "moire"))
     assert (refused.code, refused.err) == (
-        2, f"hoicli: --corruption: recipe {row['recipe']} has no moire, only jpeg\n"
+        2, f"hoicli: --corruption moire: recipe {row['recipe']} has no constants for it, only for jpeg\n"
     )  # fmt: skip
 
 
