@@ -86,7 +86,7 @@ def named_truth() -> list[tuple[str, str]]:
 
 def published() -> list[tuple[str, str]]:
     """What `table --published` takes."""
-    return [(name, described) for name, (described, _) in table("tables.published:SETS").items()]
+    return [*table("tables.published:SETS").items()]
 
 
 def vocabularies() -> list[Any]:
@@ -125,8 +125,7 @@ def corruptions() -> list[tuple[str, str]]:
 
 def grid_corruptions() -> list[tuple[str, str]]:
     """What `robust --corruption` takes."""
-    special = [("auto", "rohoi where more than half occur"), ("rohoi", "all twenty"), ("seen", "those that occur")]
-    return [*special, *_corruptions()]
+    return [("rohoi", "all twenty"), *_corruptions()]
 
 
 def _corruptions() -> list[tuple[str, str]]:
@@ -148,7 +147,7 @@ def severities() -> list[Any]:
 
 def grid_severities() -> list[Any]:
     """What `robust --severity` takes."""
-    return ["auto", "seen", *table("corruption.catalogue:SEVERITIES")]
+    return [*table("corruption.catalogue:SEVERITIES")]
 
 
 def backends() -> list[str]:

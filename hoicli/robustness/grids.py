@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import groupby
 
 from hoicli.corruption.catalogue import (
@@ -21,19 +20,23 @@ from hoicli.corruption.catalogue import (
     family_of,
     parted,
 )
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.results import joined_settings
-from hoicli.robustness.gathering import RECIPE_TAG, Cell, Gathering, ModelRows, Value, listed
-from hoicli.robustness.selection import (
-    AUTO,
+from hoicli.robustness.gathering import (
     CLEAN,
+    CLEAN_CELL,
     METRIC,
+    RECIPE_TAG,
     VCOCO_PROTOCOL,
     VCOCO_SUBSET,
-    Benchmark,
+    Cell,
+    Gathering,
+    ModelRows,
+    Value,
+    is_severity,
+    is_vcoco,
+    listed,
 )
-
-CLEAN_CELL: Cell = (CLEAN, 0)
 
 
 @dataclass(frozen=True)
@@ -72,22 +75,40 @@ class Grid:
         return sorted({severity for _, severity in self.cells})
 
 
-def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = False) -> tuple[list[Grid], list[str]]:
-    """(a grid a model, by name; what a user should know of them).
+@dataclass(frozen=True)
+class Benchmark:
+    """The corruptions and severities of a complete grid. Without names it has all of RoHOI's where more than half of
+    them occur (of the severities, too), else those that occur: what is mostly there is meant to be whole, and a few are
+    a choice."""
 
-    Raises `UsageError` where the selection finds no rows or several protocols, `DataError` for everything that would
-    make an average quietly wrong.
+    corruptions: tuple[str, ...] = ()
+    severities: tuple[int, ...] = ()
+
+    @classmethod
+    def checked(cls, corruptions: Sequence[str], severities: Sequence[str]) -> Benchmark:
+        """From options: names, or `rohoi`; numbers. Raises `UsageError` for anything else."""
+        if "" in corruptions or CLEAN in corruptions:
+            raise UsageError(f"{arg('corruption', ','.join(corruptions))}: give names with commas between, or rohoi")
+        if not all(map(is_severity, severities)):
+            raise UsageError(f"{arg('severity', ','.join(severities))}: give whole numbers of at least 1")
+        names = ROHOI if list(corruptions) == ["rohoi"] else tuple(dict.fromkeys(corruptions))
+        return cls(names, tuple(sorted(set(map(int, severities)))))
+
+
+def grids(
+    gathering: Gathering, benchmark: Benchmark, *, unit: str | None = None, allow_missing: bool = False
+) -> tuple[list[Grid], list[str]]:
+    """(a grid a model, by name; what a user should know of them). unit: "percent" or "fraction", whatever rows say.
+
+    Raises `UsageError` where the selection finds no rows or several kinds, `DataError` for everything that would make
+    an average quietly wrong.
     """
-    wanted = gathering.wanted
-    metric, subset = gathering.kind()
-    remarks = [*gathering.remarks]
-    if (metric, subset) != gathering.choice()[:2]:
-        remarks.append(f"taking {metric} of {subset}, the only rows there are")
-    protocol, models = gathering.models((metric, subset))
-    if gathering.of_vcoco(metric):
-        remarks += _of_vcoco(metric, subset, protocol, chosen=None not in (wanted.protocol, wanted.subset))
+    (metric, subset, protocol), models = gathering.chosen()
+    remarks = []
+    if is_vcoco(protocol):
+        remarks += _of_vcoco(gathering, metric, subset, protocol)
     for model, rows in models.items():
-        _check_rows(gathering, model, rows)
+        _check_rows(model, rows)
     settings = sorted({settings for rows in models.values() for settings in rows.settings})
     if len(settings) > 1:
         remarks.append(f"the models were evaluated with different settings: {listed(settings)}")
@@ -99,11 +120,10 @@ def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = F
         raise DataError(text, place=gathering.place)
     cells = [(name, severity) for name in corruptions for severity in severities]
     asked = {model: _asked(rows, cells) for model, rows in models.items()}
-    standing = {model: _standing(gathering, model, models[model], of_model) for model, of_model in asked.items()}
-    _check_models(gathering, asked)
+    _check_models(asked)
     made: list[Grid] = []
     for model, rows in models.items():
-        values = _percent(rows, wanted.unit)
+        values = _percent(rows, unit)
         made.append(
             Grid(
                 model=model,
@@ -111,9 +131,7 @@ def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = F
                 metric=metric,
                 subset=subset,
                 tags=dict(sorted((rows.tags or {}).items())),
-                settings=joined_settings(found.settings)
-                if (found := standing[model])
-                else next(iter(rows.settings), ""),
+                settings=_standing(model, rows, asked[model]) or next(iter(rows.settings), ""),
                 recipe=_recipe(rows.recipes),
                 clean=values.get(CLEAN_CELL),
                 cells={cell: values[cell] for cell in cells if cell in values},
@@ -122,48 +140,38 @@ def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = F
         )
     others = sorted({name for name, _ in there} - set(corruptions))
     remarks += _lacking(gathering, made, len(cells) + 1, others, allow_missing=allow_missing)
-    return made, remarks + _alike(gathering, made) + _recipes({grid.recipe for grid in made})
+    return made, remarks + _alike(made) + _recipes({grid.recipe for grid in made})
 
 
-def _alike(gathering: Gathering, made: Sequence[Grid]) -> list[str]:
+def _alike(made: Sequence[Grid]) -> list[str]:
     """What to say of corruptions with one value at all severities, which at 0 and 100 is no wonder."""
     return [
-        f"{gathering.called(grid.model)} has one value at all severities of {listed(same)}: the same predictions?"
+        f"{_called(grid.model)} has one value at all severities of {listed(same)}: the same predictions?"
         for grid in made
         if (same := [name for name, of in grid.levels().items() if len(of) > 1 and 0 < min(of) == max(of) < 100])
     ]
 
 
-def _of_vcoco(metric: str, subset: str, protocol: str, *, chosen: bool) -> list[str]:
-    """Which of V-COCO's numbers M is, and whether it is the paper's; `chosen`: nothing is to be said of the paper's own
-    where the user named it."""
+def _of_vcoco(gathering: Gathering, metric: str, subset: str, protocol: str) -> list[str]:
+    """Which of V-COCO's numbers M is, and whether it is the paper's, unless the user named that one."""
     if (metric, subset, protocol) != (METRIC, VCOCO_SUBSET, VCOCO_PROTOCOL):
         text = f"RoHOI's on V-COCO is {METRIC} of {VCOCO_PROTOCOL} over {VCOCO_SUBSET} action-roles"
         return [f"M is {metric} of {protocol}, subset {subset}; {text}"]
-    if chosen:
+    if gathering.protocol and gathering.subset:
         return []
-    return [
-        f"M is {metric} of {protocol} over {subset} action-roles, as in RoHOI (AP#2); {arg('protocol')} and "
-        f"{arg('subset')} choose"
-    ]
+    choose = f"{arg('protocol')} and {arg('subset')} choose"
+    return [f"M is {metric} of {protocol} over {subset} action-roles, as in RoHOI (AP#2); {choose}"]
 
 
-def _check_rows(gathering: Gathering, model: str, rows: ModelRows) -> None:
+def _check_rows(model: str, rows: ModelRows) -> None:
     """Raises `DataError` for a cell that is there twice, and for settings or recipes that differ."""
-    if rows.doubled:
-        cell, first, second = rows.doubled[0]
-        more = f" (and {len(rows.doubled) - 1} more)" if len(rows.doubled) > 1 else ""
-        raise DataError(
-            f"{_cells([cell])} of {gathering.called(model)} is at {first} already{more}; keep one row a cell, "
-            f"or tell models apart with {arg('tag')} {gathering.model_tag}=NAME or {arg('name')}",
-            place=second,
-        )
+    if rows.doubled is not None:
+        cell, first, second = rows.doubled
+        advice = f"keep one row a cell, or tell models apart with {arg('tag')} model=NAME"
+        raise DataError(f"{_cells([cell])} of {_called(model)} is at {first} already; {advice}", place=second)
+    settings = {repr(settings): place for settings, place in rows.settings.items()}
     for found, field, problem in (
-        (
-            {repr(settings): place for settings, place in rows.settings.items()},
-            "signature",
-            "values of different settings do not average; evaluate with the same ones",
-        ),
+        (settings, "signature", "values of different settings do not average; evaluate with the same ones"),
         (
             _recipes_apart(rows.recipes),
             f"tags.{RECIPE_TAG}",
@@ -200,8 +208,9 @@ def _asked(rows: ModelRows, cells: Sequence[Cell]) -> dict[Cell, Value]:
     return {cell: rows.cells[cell] for cell in (CLEAN_CELL, *cells) if cell in rows.cells and rows.cells[cell].truth}
 
 
-def _standing(gathering: Gathering, model: str, rows: ModelRows, said: Mapping[Cell, Value]) -> Value | None:
-    """The first row of the ground truth whose boxes stay, that of the original images, None where no row says it.
+def _standing(model: str, rows: ModelRows, said: Mapping[Cell, Value]) -> str:
+    """The settings of the first row of the ground truth whose boxes stay, that of the original images, "" where no row
+    says it.
 
     Raises `DataError` for a cell of another one. Boxes that move do so otherwise in every cell, so two cells that share
     a ground truth have it from the original images, too.
@@ -211,51 +220,43 @@ def _standing(gathering: Gathering, model: str, rows: ModelRows, said: Mapping[C
     still = {cell for cell in said if cell[0] in standing}
     first = next((cell for cell in said if cell in still), None)
     if first is None:
-        return None
+        return ""
     own = said[first]
     moved: dict[str, Cell] = {}
     for cell, row in said.items():
         other = cell if cell in still else moved.setdefault(row.truth, cell)
         if row.truth != own.truth and (cell in still or other != cell):
             why = "its boxes" if cell in still else f"{_cells([other])} has the same, so its boxes"
-            raise DataError(
-                f"{_cells([cell])} of {gathering.called(model)} is of the ground truth {row.truth}, but {own.place} "
-                f"({_cells([first])}) of {own.truth}; {why} do not move: evaluate all cells on the same annotations",
-                place=row.place,
-                field="signature",
-            )
-    return own
+            raise _other_truth(cell, model, row, own, f"{why} do not move: evaluate all cells on the same annotations")
+    return joined_settings(own.settings)
 
 
-def _check_models(gathering: Gathering, asked: Mapping[str, Mapping[Cell, Value]]) -> None:
+def _check_models(asked: Mapping[str, Mapping[Cell, Value]]) -> None:
     """Raises `DataError` for a cell that two models were evaluated on with different ground truths."""
-    first: dict[Cell, tuple[str, Value]] = {}
+    first: dict[Cell, Value] = {}
     for model, said in asked.items():
         for cell, row in said.items():
-            other, known = first.setdefault(cell, (model, row))
+            known = first.setdefault(cell, row)
             if known.truth != row.truth:
-                raise DataError(
-                    f"{_cells([cell])} of {gathering.called(model)} is of the ground truth {row.truth}, but "
-                    f"{known.place} ({gathering.called(other)}) of {known.truth}; evaluate all models on one",
-                    place=row.place,
-                    field="signature",
-                )
+                raise _other_truth(cell, model, row, known, "evaluate all models on one")
+
+
+def _other_truth(cell: Cell, model: str, row: Value, known: Value, advice: str) -> DataError:
+    text = (
+        f"{_cells([cell])} of {_called(model)} is of the ground truth {row.truth}, but {known.place} of {known.truth}"
+    )
+    return DataError(f"{text}; {advice}", place=row.place, field="signature")
 
 
 def _complete(benchmark: Benchmark, there: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """(corruptions, severities) of a complete grid, given the cells that occur."""
     names = {name for name, _ in there}
     known = tuple(name for name in ROHOI if name in names)
-    corruptions, severities = benchmark.corruptions, benchmark.severities
     whole = 2 * len(known) > len(ROHOI)
-    if isinstance(corruptions, str):
-        whole &= corruptions == AUTO
-        corruptions = ROHOI if whole else (*known, *sorted(names - set(known)))
-    if isinstance(severities, str):
-        levels = {severity for name, severity in there if name in corruptions}
-        whole &= severities == AUTO and 2 * len(levels & set(SEVERITIES)) > len(SEVERITIES)
-        severities = SEVERITIES if whole else tuple(sorted(levels))
-    return corruptions, severities
+    corruptions = benchmark.corruptions or (ROHOI if whole else (*known, *sorted(names - set(known))))
+    levels = {severity for name, severity in there if name in corruptions}
+    whole &= 2 * len(levels & set(SEVERITIES)) > len(SEVERITIES)
+    return corruptions, benchmark.severities or (SEVERITIES if whole else tuple(sorted(levels)))
 
 
 def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], severities: Sequence[int]) -> list[str]:
@@ -264,16 +265,12 @@ def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], 
     if benchmark == Benchmark() and (corruptions, severities) != (ROHOI, SEVERITIES):
         averaged = f"{len(corruptions)} corruptions and severities {listed(severities)}"
         remarks.append(f"averaging over {averaged}: RoHOI has 20, at 1 to 5")
-    names = {name for name, _ in there}
-    if others := sorted(names - set(corruptions)):
-        near = get_close_matches(others[0], set(corruptions) - names, n=1)
-        hint = f"is {others[0]} {near[0]}? " if near else ""
+    left = sorted({name for name, _ in there} - set(corruptions))
+    left += sorted({str(severity) for name, severity in there if name in corruptions} - set(map(str, severities)))
+    if left:
         remarks.append(
-            f"left out, being none of the benchmark's corruptions: {listed(others)}; "
-            f"{hint}{arg('corruption', 'seen')} takes what occurs"
+            f"left out, not being of the grid: {listed(left)}; {arg('corruption')} and {arg('severity')} choose"
         )
-    if further := sorted({severity for name, severity in there if name in corruptions} - set(severities)):
-        remarks.append(f"left out, being none of the severities: {listed(further)}")
     return remarks
 
 
@@ -296,12 +293,8 @@ def _percent(rows: ModelRows, unit: str | None) -> dict[Cell, float]:
             unchecked[cell] = row
     if unit is None and _look_like_fractions(unchecked):
         example = min((row for row in unchecked.values() if row.value), key=lambda row: (row.value or 0.0, row.place))
-        raise DataError(
-            f"{example.value} and its like look like fractions of 1, and CRI needs percent; "
-            f"pass {arg('unit', 'fraction')} to multiply by 100, or {arg('unit', 'percent')} if they are right",
-            place=example.place,
-            field="value",
-        )
+        text = f"{example.value} looks like a fraction of 1, and CRI needs percent; say which it is with {arg('unit')}"
+        raise DataError(text, place=example.place, field="value")
     return values
 
 
@@ -322,15 +315,12 @@ def _lacking(
     """What to say of the cells that models lack; raises `DataError` unless that is allowed. `others`: the corruptions
     that occur beside the benchmark's."""
     remarks = []
-    lacking = [grid for grid in made if grid.missing]
-    for grid in lacking:
-        text = f"{gathering.called(grid.model)} lacks {len(grid.missing)} of {cells} cells: {_cells(grid.missing)}"
+    for grid in (grid for grid in made if grid.missing):
+        text = f"{_called(grid.model)} lacks {len(grid.missing)} of {cells} cells: {_cells(grid.missing)}"
         if not allow_missing:
-            more = f" (and {len(lacking) - 1} more models lack some)" if len(lacking) > 1 else ""
-            more += f" (there is {listed(others)})" if others else ""
-            advice = (
-                f"evaluate them, choose with {arg('corruption')} and {arg('severity')}, or pass {arg('allow_missing')}"
-            )
+            more = f" (there is {listed(others)})" if others else ""
+            choose = f"choose with {arg('corruption')} and {arg('severity')}"
+            advice = f"evaluate them, {choose}, or pass {arg('allow_missing')}"
             raise DataError(f"{text}{more}; {advice}", place=gathering.place)
         if not grid.cells:
             raise DataError(f"{text}; there is nothing to average", place=gathering.place)
@@ -360,3 +350,8 @@ def _cells(cells: Sequence[Cell]) -> str:
     """Cells in words: `clean, jpeg 1 2 3, moire 5`."""
     groups = groupby(cells, key=lambda cell: cell[0])
     return listed(" ".join([name, *(str(severity) for _, severity in group if severity)]) for name, group in groups)
+
+
+def _called(model: str) -> str:
+    """A model in a message."""
+    return f"model {model}" if model else "the model"

@@ -1,4 +1,4 @@
-"""A grid as result rows (MRI, CRI and their parts) and as the tables a person reads."""
+"""A grid as result rows (MRI, CRI and their parts), as the tables a person reads, and as figures."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from itertools import chain
 from typing import Any
 
 from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
+from hoicli.figures.robustness import HeatMap, plot_heat_maps, plot_robustness
+from hoicli.figures.shown import caveats_of
+from hoicli.figures.styles import PAPER, Look
 from hoicli.records.results import Row, signature
+from hoicli.robustness.gathering import CLEAN
 from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
-from hoicli.robustness.selection import CLEAN
 from hoicli.tables.kinds import PARTS
 
 RANKED_BY = ("mri", "cri", "clean", "relative_drop")
 """What models can be ranked by: the metrics of a whole grid. Of the last, less is better."""
-
-PRINTED = {
-    "rank": "Rank", "clean": "Clean", "mri": "MRI", "cri": "CRI", "relative_drop": "Drop (%)", "worst": "Worst",
-}  # fmt: skip
-"""Metrics of a whole grid as papers head their columns."""
 
 OVER = "over severities"
 """The heading of what a table's line says of all severities."""
@@ -28,9 +26,6 @@ _PartOf = Mapping[str, str | int]
 """Of PARTS, those that name a part of a grid; none is the whole."""
 _Value = tuple[str, _PartOf, float | None, int, str]
 """(metric, the part it is of, value, n, unit)."""
-Key = tuple[str, tuple[tuple[str, str | int], ...]]
-"""A metric and the part it is of."""
-Interval = tuple[float, float]
 
 
 def ranked(grids: Sequence[Grid], by: str = "mri") -> list[Grid]:
@@ -44,40 +39,21 @@ def ranked(grids: Sequence[Grid], by: str = "mri") -> list[Grid]:
     return sorted(grids, key=merit)
 
 
-def values_of(grid: Grid) -> Iterator[tuple[Key, float | None]]:
-    """All values of a grid but the worst cell, which names another part wherever other images are drawn."""
-    for metric, part, value, _, _ in (*_overall(grid), *_corruptions(grid), *_means(grid)):
-        if metric != "worst":
-            yield (metric, tuple(part.items())), value
-
-
-def robustness_rows(
-    grids: Sequence[Grid],
-    *,
-    tags: Mapping[str, str] | None = None,
-    intervals: Mapping[str, Mapping[Key, Interval | None]] | None = None,
-    drawn: Mapping[str, str] | None = None,
-) -> list[Row]:
+def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = None) -> list[Row]:
     """All rows of all models, which come in the order of their rank.
 
     Of a whole grid: `rank` (of several models), `clean`, `mri`, `cri`, `relative_drop` and `worst` (the lowest cell,
     which it names). With a key `corruption` (and its `family`): `mean`, `sigma`, `cri_term`, `relative_drop`. With
     `family`, with `severity`, and with both: `mean` and `relative_drop`. A mean is over corruptions of their means; `n`
-    counts the cells it is over. What needs a clean value above 0 is null without one. `intervals` are by model, and
-    `drawn` what they add to signatures.
+    counts the cells it is over. What needs a clean value above 0 is null without one.
     """
     rows: list[Row] = []
     for number, grid in enumerate(grids, start=1):
-        found = (intervals or {}).get(grid.model, {})
-        ends = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}}
+        ends = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}, "signature": grid_signature(grid)}
         place: list[_Value] = [("rank", {}, number, len(grids), "models")] if len(grids) > 1 else []
-        plain, sampled = grid_signature(grid), grid_signature(grid, drawn)
         for metric, part, value, n, unit in (*place, *_overall(grid), *_corruptions(grid), *_means(grid)):
-            row: Row = {"metric": metric, "subset": grid.subset, **part, "value": value, "n": n}
-            key: Key = metric, tuple(part.items())
-            if key in found:
-                row["ci_low"], row["ci_high"] = found[key] or (None, None)
-            rows.append({**row, "unit": unit, **ends, "signature": sampled if key in found else plain})
+            row = {"metric": metric, "subset": grid.subset, **part, "value": value, "n": n, "unit": unit}
+            rows.append({**row, **ends})
     return rows
 
 
@@ -122,9 +98,8 @@ def _drop(value: float, grid: Grid) -> float | None:
     return relative_drop(value, grid.clean) if grid.clean else None
 
 
-def grid_signature(grid: Grid, drawn: Mapping[str, str] | None = None) -> str:
-    """The rows' own settings, then what was averaged: the metric, the grid, what made its images, what is missing.
-    `drawn`: how an interval was found."""
+def grid_signature(grid: Grid) -> str:
+    """The rows' own settings, then what was averaged: the metric, the grid, what made its images, what is missing."""
     cells = [cell for cell in (*grid.cells, *grid.missing) if cell[0] != CLEAN]
     names = {name for name, _ in cells}
     levels = sorted({severity for _, severity in cells})
@@ -135,20 +110,7 @@ def grid_signature(grid: Grid, drawn: Mapping[str, str] | None = None) -> str:
     settings = {"of": f"{grid.metric}/{grid.subset}", "grid": size, "recipe": grid.recipe or "unstated"}
     if grid.missing:
         settings["missing"] = str(len(grid.missing))
-    return signature({**settings, **(drawn or {})}, inherited=grid.settings)
-
-
-def arranged(
-    grids: Sequence[Grid], rows: Sequence[Row], differences: Sequence[Row], published: Sequence[Row], notation: str
-) -> list[Sequence[Row]]:
-    """The rows as blocks to be written in a notation: one of all, or the `tables`, with the published ones after one's
-    own; in LaTeX under heads as papers have them."""
-    if notation in ("jsonl", "csv"):
-        return [[*rows, *differences, *published]]
-    own, others = tables(grids, rows), published_tables(published)
-    if notation == "latex":  # the first of each, the summary, has a layout
-        own, others = [[*blocks[:1], *map(for_print, blocks[1:])] for blocks in (own, others)]
-    return [*own, *([differences] if differences else []), *others]
+    return signature(settings, inherited=grid.settings)
 
 
 def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
@@ -164,29 +126,6 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
         families = [_by_severity(grid, family=family) for family in (*FAMILIES, None)]
         return [summary, *(list(chain.from_iterable(lines)) for lines in (corruptions, families))]
     return [summary, *(_side_by_side(grids, keys) for keys in (("corruption", "family"), ("family",), ("severity",)))]
-
-
-def published_tables(rows: Sequence[Row]) -> list[Sequence[Row]]:
-    """Published rows as tables: a line a model, and their means by corruption side by side."""
-    summary = [row for row in rows if "corruption" not in row]
-    means = [
-        {**row, **_shown("mean", row["tags"]["model"], row["value"], **{key: row[key] for key in PARTS if key in row})}
-        for row in rows
-        if "corruption" in row
-    ]
-    return [block for block in (summary, means) if block]
-
-
-def for_print(rows: Sequence[Row]) -> list[Row]:
-    """A table of `tables` under heads as papers have them, without the subset, which all columns share."""
-
-    def head(row: Row) -> str:
-        metric, column = str(row["metric"]), str(row["subset"])
-        if metric == OVER:
-            return {"mean": "Mean", "sigma": "Deviation", "drop %": "Drop (%)"}[column]
-        return PRINTED.get(metric) or (column if metric == "mean" else f"Severity {column}")
-
-    return [{**row, "metric": "", "subset": head(row)} for row in rows]
 
 
 def _shown(metric: str, column: str, value: float | None, **line: str) -> Row:
@@ -216,3 +155,21 @@ def _side_by_side(grids: Sequence[Grid], keys: tuple[str, ...]) -> list[Row]:
             if metric == "mean" and tuple(part) == keys:
                 rows.append(_shown("mean", grid.model, value, **{key: str(name) for key, name in part.items()}))
     return rows
+
+
+def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look = PAPER) -> None:
+    """The models, the best first, as `kind` (one of `figures.robustness.PLOTS`) has them.
+
+    Raises `UsageError` where there is no matplotlib, or two models have one name.
+    """
+    rows = [{**row, "model": grid.model} for grid in grids for row in robustness_rows([grid])]
+    if kind == "curves":
+        plot_robustness(rows, path, metric=grids[0].metric, look=look)
+        return
+    panels = []
+    for grid in grids:
+        cells: dict[str, dict[int, float]] = {}
+        for (corruption, severity), value in grid.cells.items():
+            cells.setdefault(corruption, {})[severity] = value
+        panels.append(HeatMap(grid.model, grid.clean, mri(grid.levels()), cells))
+    plot_heat_maps(panels, path, metric=grids[0].metric, caveats=caveats_of(rows), look=look)

@@ -46,7 +46,6 @@ OPEN_NAMES = {
     ("curves", "--name"): "the user's names",
     ("confusion", "--name"): "the user's names",
     **{("curves", f"--{what}"): "names of the dataset's, by the hundred" for what in ("verb", "object", "interaction")},
-    ("robust", "--name"): "the user's names",
     ("robust", "--metric"): "the rows say which metrics there are",
     ("robust", "--subset"): "the rows say which subsets there are",
     ("table", "--metric"): "the rows say which metrics there are",

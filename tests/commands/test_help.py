@@ -14,7 +14,7 @@ import typer
 
 from hoicli.cli import COMMANDS, app
 from hoicli.commands.shell import EXIT_CODES, wrapped
-from tests.support.project import ROOT, Hoicli
+from tests.support.project import Hoicli
 from tests.support.shell import FIXTURES, Ran, furnish, sh
 
 NOT_RUN = {
@@ -149,9 +149,6 @@ def furnished(folder: Path, name: str) -> None:
         shutil.copy(FIXTURES / "choice/scene.json", folder)
     if name == "vlm-eval":
         shutil.copytree(FIXTURES / "choice", folder, dirs_exist_ok=True)
-    if name == "robust":
-        shutil.copy(ROOT / "tests/hostile/corpus/cells.jsonl", folder)
-        shutil.copy(folder / "preds.jsonl", folder / "predictions.jsonl")
     if name == "compare":
         for seed in "12":
             shutil.copy(folder / "preds.jsonl", folder / f"base{seed}.jsonl")

@@ -27,9 +27,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ids = [json.loads(line)["image_id"] for line in GT.read_text().splitlines()]
     Path("parts.tsv").write_text("".join(f"{image_id}\tday\n" for image_id in ids))
     Path("own.json").write_text(json.dumps({"name": "own", "like": "diag"}))
-    cells = [{"corruption": "clean", "gt": "gt.jsonl", "predictions": "preds.jsonl"},
-             {"corruption": "jpeg", "severity": 1, "gt": "gt.jsonl", "predictions": "other.jsonl"}]  # fmt: skip
-    Path("cells.jsonl").write_text("".join(f"{json.dumps(cell)}\n" for cell in cells))
     os.link("other.jsonl", "cell.png")
     os.link(IMAGE, "image.png")
     os.link(IMAGE, "image.html")
@@ -46,8 +43,6 @@ CALLS = [
     *((name, *SLICE, *DATA, "-o", "parts.tsv") for name in ("eval", "match", "diagnose")),
     *((name, *PROTOCOL, *DATA, "-o", "own.json") for name in ("eval", "match", "diagnose", "confusion", "curves")),
     *(("compare", *options, *DATA, "other.jsonl", "-o", options[1]) for options in (SLICE, PROTOCOL)),
-    ("robust", "--allow-missing", "cells.jsonl", "-o", "other.jsonl"),
-    ("robust", "--allow-missing", "cells.jsonl", "--plot", "cell.png"),
     ("show", "--images", "images", *DATA, "-o", "image.png"),
     ("corrupt", "--images", "images", "--save-images", "out", "--corruption", "jpeg", "gt.jsonl", "-o", IMAGE),
     ("mask", "--images", "images", "--save-images", "masked", "gt.jsonl", "-o", IMAGE),

@@ -450,13 +450,6 @@ READERS: list[Reader] = [
     ),
     Reader("robust:results", FIXTURES / "robust/rows.jsonl", "jsonl", _both("robust IN -o OUT")),
     Reader(
-        "robust:cells",
-        CORPUS / "cells.jsonl",
-        "jsonl",
-        ["robust --allow-missing --protocol qpic IN -o OUT", "robust --allow-missing --bootstrap 10 IN -o OUT"],
-        beside=lambda: {"gt.jsonl": GT, "predictions.jsonl": PREDICTIONS, "matches.jsonl": MATCHES},
-    ),
-    Reader(
         "curriculum:epochs",
         FIXTURES / "robust/epochs.jsonl",
         "jsonl",
