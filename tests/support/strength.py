@@ -24,9 +24,9 @@ from hoicli.corruption.catalogue import HOICLI_1, RECIPE, REFERENCE_SIDE, ROHOI,
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
-from hoicli.tables.published import rohoi_indices, rohoi_means
 from tests.support.photographs import PHOTOS as ALL
 from tests.support.photographs import photograph
+from tests.support.rohoi import rohoi_indices, rohoi_means
 from tests.support.standin import FOLDER, detector
 
 Values = NDArray[np.float64]

@@ -11,9 +11,10 @@ import pytest
 from hoicli import __version__
 from hoicli.corruption.catalogue import ROHOI
 from hoicli.robustness.indices import cri, mean, mri
-from hoicli.tables.published import ROHOI_DATASETS, rohoi_indices, rohoi_means, rohoi_rows
-from tests.robustness.test_rows import falling, gather, grid_rows, results, whole, write
+from hoicli.tables.published import published_rows
+from tests.robustness.test_rows import falling, gather, grid_rows, whole, write
 from tests.support.project import ROOT, Hoicli
+from tests.support.rohoi import DATASETS, rohoi_indices, rohoi_means
 
 PAPER = ROOT.parent / "shared/papers/rohoi.txt"
 AP_1 = {"CDN-L": 63.91, "GEN-VLKT-L": 63.58, "MUREN": 68.10, "RLIPv2-ParSeDA": 68.83, "SAMPL": 69.04}
@@ -39,7 +40,7 @@ def test_published_means_average_to_the_published_index(model: str) -> None:
     assert cri(levels, clean) < cri(level, clean)
 
 
-@pytest.mark.parametrize("dataset", ROHOI_DATASETS)
+@pytest.mark.parametrize("dataset", DATASETS)
 def test_published_composites_are_of_percent(dataset: str) -> None:
     """CRI is MRI over the clean value, times a penalty: the printed ones are between the penalties of deviations from 1
     to 60 points, which no deviation of fractions, at most 0.5, can give."""
@@ -68,44 +69,31 @@ def test_every_number_is_in_the_paper() -> None:
     def printed(*numbers: float) -> bool:
         return any({f"{number:.2f}" for number in numbers} <= set(map(str.strip, line.split("|"))) for line in lines)
 
-    for dataset in ROHOI_DATASETS:
+    for dataset in DATASETS:
         for model, numbers in rohoi_indices(dataset).items():
             assert printed(*numbers), model
     for model, means in rohoi_means().items():
         (line,) = (line for line in lines if line.startswith(model) and line.count("|") == 21)
         assert [float(text) for text in line.replace("|", " ").split()[-20:]] == list(means.values())
-    assert [len(rohoi_indices(dataset)) for dataset in ROHOI_DATASETS] == [15, 13]
+    assert [len(rohoi_indices(dataset)) for dataset in DATASETS] == [15, 13]
 
 
 def test_published_rows_stand_apart(hoicli: Hoicli, tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", [*grid_rows(falling(), model="a"), *grid_rows(falling(30), model="b")])
-    own = results(hoicli, path)
-    both = results(hoicli, "--with-published", "hico", "--tag", "data=test", path)
-    added = both[len(own) :]
-    assert [{**row, "tags": {"model": row["tags"]["model"]}} for row in both[: len(own)]] == own
-    assert all("comparable" not in row for row in own)
+    own = tmp_path / "own.jsonl"
+    assert hoicli("robust", "-o", own, path).code == 0
+    table = hoicli("table", "--published", "robust", "--layout", "robust", "--format", "latex", own).out
+    assert r"SAMPL$^{*}$ & 39.16 & 24.25 & 0.29 & -- \\" in table  # no digit that is not printed
+    assert "not comparable with values made here" in table
+    added = list(published_rows("robust"))
     assert len(added) == 45
     for row in added:
-        assert row["comparable"] is False
-        assert row["protocol"] == "published"
-        assert row["tags"]["data"] == "test"
+        assert (row["comparable"], row["protocol"]) == (False, "published")
         assert row["signature"] == f"data:hico|of:mAP/full|published:rohoi-table-1|version:{__version__}"
-    assert not [row for row in added if row["metric"] == "rank"]
-    for notation in ("table", "md", "latex", "csv"):
-        text = hoicli("robust", "--with-published", "hico", "--format", notation, path).out
-        assert "not comparable with values made here" in text
-    table = hoicli("robust", "--with-published", "hico", "--format", "table", path).out
-    ranked = table.split("\n\n")[0]
-    assert "SAMPL" not in ranked
-    assert "SAMPL           published  39.16  24.25  0.29\n" in table  # no digit that the paper does not print
-    refused = hoicli("robust", "--with-published", "vcoco", path)
-    assert (refused.code, refused.err.splitlines()[-1]) == (
-        2, "hoicli: --with-published vcoco: the rows are of hico, on other data"
-    )  # fmt: skip
 
 
 def test_published_means_are_of_table_4() -> None:
-    rows = [row for row in rohoi_rows("vcoco") if row["metric"] == "mean"]
+    rows = [row for row in published_rows("robust-vcoco") if row["metric"] == "mean"]
     assert len(rows) == 100
     assert {row["signature"] for row in rows} == {f"data:vcoco|of:mAP/24|published:rohoi-table-4|version:{__version__}"}
     (sampl,) = (row for row in rows if row["tags"]["model"] == "SAMPL" and row["corruption"] == "pixelate")

@@ -11,7 +11,7 @@ import pytest
 
 from hoicli.tables.arrangement import by_layout, tables_of
 from hoicli.tables.layouts import LAYOUTS, layout_of
-from hoicli.tables.published import SETS
+from hoicli.tables.published import SETS, published_rows
 from hoicli.tables.texts import ABOVE, HEAD, TextTable
 from hoicli.tables.values import Showing
 from hoicli.tables.writers import WRITERS, written
@@ -88,8 +88,8 @@ def test_the_plain_table_is_aligned() -> None:
 def test_latex_compiles_as_pasted(tmp_path: Path) -> None:
     """Every published set, every layout, and texts that would act on TeX, in one document with booktabs."""
     tables = [TABLE]
-    for _, rows in SETS.values():
-        found = list(rows())
+    for name in SETS:
+        found = list(published_rows(name))
         layout = layout_of(found)
         assert layout is not None
         tables.append(by_layout(found, layout, Showing())[0])
@@ -112,5 +112,5 @@ def test_latex_compiles_as_pasted(tmp_path: Path) -> None:
 
 
 def test_every_layout_is_asked_for_by_the_rows_that_it_takes() -> None:
-    chosen = {layout.name for _, rows in SETS.values() if (layout := layout_of(list(rows())))}
+    chosen = {layout.name for name in SETS if (layout := layout_of(list(published_rows(name))))}
     assert chosen == set(LAYOUTS)
