@@ -77,10 +77,10 @@ def convert(
     boxes: Annotated[options.Path | None, Option("FILE", mark=READ, panel=ANSWERS)] = None,
     to_vocabulary: Annotated[bool, Option(panel=ANSWERS)] = False,
     scores: Annotated[str | None, Option("NAME", one_of="converters.vlm.rows:SCORES", panel=ANSWERS)] = None,
-    activation: Annotated[str | None, Option("NAME", offer="converters.numbers:ACTIVATIONS", panel=LOGITS)] = None,
+    activation: Annotated[str | None, Option("NAME", one_of="converters.numbers:ACTIVATIONS", panel=LOGITS)] = None,
     lambda_: Annotated[float | None, Option("L", panel=LOGITS)] = None,
     threshold: Annotated[float | None, Option("T", panel=LOGITS)] = None,
-    box_scores: Annotated[str | None, Option("NAME", offer="converters.numbers:BOX_SCORES", panel=LOGITS)] = None,
+    box_scores: Annotated[str | None, Option("NAME", one_of="converters.numbers:BOX_SCORES", panel=LOGITS)] = None,
     box_nms: Annotated[float | None, Option("T", panel=LOGITS)] = None,
     list_: bool = False,
     list_forms: Annotated[bool, Option(panel=ANSWERS)] = False,
@@ -122,7 +122,7 @@ def convert(
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import converter
     from hoicli.converters.imagelist import read_image_list
-    from hoicli.converters.postprocessing import PostProcessing
+    from hoicli.converters.logits import PostProcessing
     from hoicli.io.progress import Progress
     from hoicli.io.workers import no_garbage_collection
 

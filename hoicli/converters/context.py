@@ -17,7 +17,7 @@ from hoicli.vocabulary.numberings import verb_and_role
 
 if TYPE_CHECKING:
     from hoicli.converters.containers.source import Source
-    from hoicli.converters.postprocessing import PostProcessing
+    from hoicli.converters.logits import PostProcessing
     from hoicli.records.intake import ErrorPolicy
 
 

@@ -49,9 +49,6 @@ VARIABLE = "all_boxes"
 WIDTH = 9
 """Numbers in a row: two boxes and a score."""
 
-FLAT_WIDTH = 5
-"""Columns of the flat rows that GEN-VLKT's and PPDM's scripts save under the same names: boxes, image, row, score."""
-
 OUTSIDE = "triplets outside the 600 interactions"
 NOT_PERSON = "triplets whose subject is no person"
 UNUSED = "boxes that no triplet uses"
@@ -120,65 +117,37 @@ def _error(path: Path, problem: str) -> DataError:
 
 
 def _of_last_pixels(paths: Sequence[Path]) -> bool:
-    """Whether x2, y2 are last pixels: as the header says in files that hoicli wrote, True for others. Raises
-    `DataError` for files of several sets.
-    """
-    found = []
-    for path in paths:
-        with open_input(str(path)) as stream:
-            found.append(stream.read(len(AS_THEY_ARE)) != AS_THEY_ARE)
-    if len(set(found)) != 1:
-        other = paths[found.index(not found[0])]
-        raise DataError("was not written with detections_01.mat; the files are not of one set", place=str(other))
-    return found[0]
+    """Whether x2, y2 are last pixels: as the first file's header says if hoicli wrote it, True for others."""
+    with open_input(str(paths[0])) as stream:
+        return bool(stream.read(len(AS_THEY_ARE)) != AS_THEY_ARE)
 
 
 def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
     """The number of images. Reads only the headers, so that a wrong set fails before the work. Raises `DataError` for a
     file without a cell array of the right number of rows, or with another number of columns."""
     shapes = [_shape(path) for path in paths]
-    expected = [len(vocabulary.interactions_of(name)) for name in vocabulary.objects]
-    for path, name, (rows, columns), count in zip(paths, vocabulary.objects, shapes, expected, strict=True):
-        if rows != count and columns == FLAT_WIDTH:
-            raise _error(path, f"is {rows:,} x {columns}: {_FLAT}")
+    for path, name, (rows, columns) in zip(paths, vocabulary.objects, shapes, strict=True):
+        count = len(vocabulary.interactions_of(name))
         if rows != count:
             known = f"{name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
-            order = _other_order([shape[0] for shape in shapes], vocabulary)
-            raise _error(path, f"has {rows:,} rows, but {known}{order}")
-    first = shapes[0][1]
-    for path, (_, columns) in zip(paths, shapes, strict=True):
-        if columns != first:
-            other = f"but {paths[0].name} has {first:,}; the files are not of one set"
-            raise _error(path, f"has {columns:,} columns, {other}")
-    return first
-
-
-_FLAT = (
-    "flat rows of GEN-VLKT's or PPDM's script, which need a second script to become cells by image; "
-    "convert its predictions (results.json) instead"
-)
-
-
-def _other_order(rows: Sequence[int], vocabulary: Vocabulary) -> str:
-    """The advice about wrong row counts, which may be right for files numbered in alphabetical order."""
-    if list(rows) == [len(vocabulary.interactions_of(name)) for name in vocabulary.alphabetical_objects]:
-        return "; the files are numbered in alphabetical order: number them in COCO order (01 is person)"
-    return "; files are numbered in COCO order (01 is person), and rows are its interactions"
+            order = "files are numbered in COCO order (01 is person), and rows are its interactions"
+            raise _error(path, f"has {rows:,} rows, but {known}; {order}")
+        if columns != shapes[0][1]:
+            other = f"{paths[0].name} has {shapes[0][1]:,}; the files are not of one set"
+            raise _error(path, f"has {columns:,} columns, but {other}")
+    return shapes[0][1]
 
 
 def _shape(path: Path) -> tuple[int, int]:
     """(rows, columns) of all_boxes."""
-    source = Source(str(path))
-    found = variables(source)
+    found = variables(Source(str(path)))
     if VARIABLE not in found:
-        holds = ", ".join(found) or "nothing"
-        raise _error(path, f"is not in the file, which holds {holds}")
+        raise _error(path, f"is not in the file, which holds {', '.join(found) or 'nothing'}")
     _, _, kind, shape = found[VARIABLE]
     if kind != "cell" or len(shape) != 2:
-        size = " x ".join(map(str, shape))
-        raise _error(path, f"is a {size} array of {kind}, not of cells: {_FLAT}")
-    rows, columns = shape
-    return rows, columns
+        fix = "convert the predictions (results.json) of which GEN-VLKT's or PPDM's script made flat rows"
+        raise _error(path, f"is no matrix of cells by image; {fix}")
+    return shape[0], shape[1]
 
 
 def _read_file(path: Path, interactions: list[int], images: Sequence[str], context: Context) -> _Rows:
@@ -297,21 +266,17 @@ def _held(record: Record, context: Context) -> dict[int, list[list[float]]]:
 
 def _column_order(found: set[str], context: Context) -> dict[str, int]:
     """Image id -> column."""
-    if context.images is not None:
-        columns = {image_id: column for column, image_id in enumerate(context.images)}
-        if len(columns) != len(context.images):
-            raise DataError("names an image twice; a column is one image", place=arg("image_list"))
-        return columns
-    images = context.vocabulary.test_images
-    others = found.difference(images)
-    if others:
-        raise UsageError(
-            f"{arg('to', 'mat')}: columns are images by position, and {min(others)} is no HICO-DET test image; "
-            f"give all images in order with {arg('image_list')}"
+    images = context.vocabulary.test_images if context.images is None else context.images
+    if context.images is None:
+        others = found.difference(images)
+        if others:
+            raise UsageError(
+                f"{arg('to', 'mat')}: columns are images by position, and {min(others)} is no HICO-DET test image; "
+                f"give all images in order with {arg('image_list')}"
+            )
+        context.announce(
+            f"columns are the {len(images):,} HICO-DET test images in their order ({arg('image_list')} for others)"
         )
-    context.announce(
-        f"columns are the {len(images):,} HICO-DET test images in their order ({arg('image_list')} for others)"
-    )
     return {image_id: column for column, image_id in enumerate(images)}
 
 

@@ -9,8 +9,13 @@ a prediction stay. Numbers may be text that ends in a line break. Predicted boxe
 original image and stay as they are. Keys that a row does not name are not read: a file's `gts` (1-based, resized,
 without image-level labels), hoi_category_id, aux_category_id. Diag-HOI's `action_score` becomes `verb_score`. In the
 V-COCO formats an interaction is an action with its role, and an object_id of -1 a role without object; neither order
-of the roles can be told from a file. They have no scores of actions alone. GEN-VLKT's variant of CDN's list, whose
-boxes have no class, is `gen_vlkt`.
+of the roles can be told from a file. They have no scores of actions alone.
+
+In GEN-VLKT's and HOICLIP's variant of CDN's list (datasets/hico_eval_triplet.py of both) boxes have no class, and
+category_id of an interaction is one of HICO-DET's 600, from 0: its verb and its object's label come from it. A box that
+is the object of two classes becomes two boxes of the record, equal boxes of one label become one, and a box that no
+interaction uses is left out and counted. Scores may exceed 1; exact duplicates are kept (the project's top-k looks
+scores up by equality).
 
 `write` gives the list of `cdn` as plain JSON (`--to cdn-json`). `read` raises `DataError` naming the item, from [0].
 """
@@ -18,7 +23,7 @@ boxes have no class, is `gen_vlkt`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
@@ -28,8 +33,8 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import write_items
 from hoicli.converters.context import (
     DERIVED,
+    BoxTable,
     Context,
-    Noticed,
     action_role,
     coco_number,
     entry,
@@ -37,7 +42,7 @@ from hoicli.converters.context import (
     kept,
     require_scores,
 )
-from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers, box_indices, corners
+from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers, box_indices, corners, whole_number
 from hoicli.errors import DataError, arg
 from hoicli.records.caveats import UNMARKED_PEOPLE
 from hoicli.records.names import image_id_of
@@ -46,13 +51,12 @@ from hoicli.vocabulary.numberings import VCOCO_ORDERS
 
 CHECK_FIRST = 50
 """Images checked to distinguish formats that differ only in their rows."""
-ENOUGH_BOXES = 1000
-"""With at least this many boxes, it is no accident that none begins before 1."""
 NO_OBJECT = 80
 """The position after COCO's 80: a query without object, in QPIC's family."""
 
 BEYOND = "interactions that point beyond the boxes of their image"
 WITHOUT = "interactions without a subject or an object (index -1)"
+CLASSLESS = "boxes without a class (no interaction uses them)"
 AS_CORNERS = "bbox, described as [x, y, w, h], is read as [x1, y1, x2, y2], as the released code does"
 
 
@@ -164,6 +168,11 @@ def has_classes(source: Source) -> bool:
     return first_row_has(source, "predictions", "category_id") is not False
 
 
+def is_classless(source: Source) -> bool:
+    """Predictions whose boxes have no category."""
+    return not has_classes(source)
+
+
 def is_scored(source: Source) -> bool:
     """Boxes and interactions of images, under any of their keys; hoi_annotation needs scores."""
     item = source.first_item
@@ -182,7 +191,10 @@ def is_scored_vcoco(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, also those without interactions."""
-    layout, boxes_seen = LAYOUTS[context.format], _BoxesSeen()
+    if context.format == "gen-vlkt":
+        yield from _read_classless(source, context)
+        return
+    layout = LAYOUTS[context.format]
     _announce(source, layout, context)
     objects, roles = _objects(source, layout, context), _roles(layout, context)
     verbs = Numbers.counted([*roles], context.base(0)) if roles else context.verbs(base=int(layout.verbs))
@@ -200,8 +212,6 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             objects.name(row["category_id"], f".{box_key}[{index}].category_id") or None
             for index, row in enumerate(item[box_key])
         ]
-        if context.format == "ppdm" or not scored:
-            boxes_seen.add(boxes, f"{context.place}.{box_key}")
         hois, count = [], len(boxes)
         for index, hoi in enumerate(item[hoi_key]):  # hundreds of thousands: most need no call
             subject, object_ = hoi["subject_id"], hoi["object_id"]
@@ -232,7 +242,6 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         return {**record, "hois": hois, **({} if scored else {"caveats": [UNMARKED_PEOPLE]})}
 
     yield from context.each(source.items(), build, source)
-    boxes_seen.announce(source, layout, context)
 
 
 def _announce(source: Source, layout: Layout, context: Context) -> None:
@@ -308,36 +317,39 @@ def float_boxes(item: dict[str, Any], key: str) -> list[list[float]]:
     return [[float(side) for side in box] for box in boxes_of(item, key)]
 
 
-@dataclass
-class _BoxesSeen:
-    """What the boxes of a file show about their convention: how many there are, the smallest x1 or y1, and those with
-    x2 < x1 or y2 < y1."""
+# GEN-VLKT, HOICLIP
 
-    count: int = 0
-    smallest: float = float("inf")
-    inverted: Noticed = field(default_factory=Noticed)
 
-    def add(self, boxes: list[list[Any]], place: str) -> None:
-        """The boxes of one image."""
-        self.count += len(boxes)
-        for index, (x1, y1, x2, y2) in enumerate(boxes):
-            self.smallest = min(self.smallest, x1, y1)
-            if x2 < x1 or y2 < y1:
-                self.inverted.add(f"{place}[{index}].bbox")
+def _read_classless(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image of GEN-VLKT's list."""
+    interactions, highest = context.interactions(), -1
 
-    def announce(self, source: Source, layout: Layout, context: Context) -> None:
-        """Say which convention they may be of. PPDM clips boxes at 0, and GGNet saves before it evaluates, so a large
-        file in which no box begins before 1 is probably 1-based."""
-        if self.inverted.count and not layout.scored and not layout.roles:
-            context.announce(
-                f"boxes with x2 < x1 or y2 < y1: {self.inverted}; they only make sense as [x, y, w, h], but are read "
-                "as [x1, y1, x2, y2], as every evaluator reads this layout"
-            )
-        if context.format == "ppdm" and self.count >= ENOUGH_BOXES and self.smallest >= 1:
-            context.announce(
-                f"{source.name}: boxes taken as they are (0-based), but none of {self.count:,} begins before 1: PPDM "
-                "files saved after its own evaluation are 1-based (best_predictions.json); use the file saved before"
-            )
+    def build(item: dict[str, Any]) -> Record:
+        nonlocal highest
+        boxes = list(enumerate(float_boxes(item, "predictions")))
+        used, table, hois = set(), BoxTable(context.subject), []
+        for index, hoi in enumerate(item["hoi_prediction"]):
+            field = f".hoi_prediction[{index}]"
+            number = whole_number(hoi["category_id"], f"{field}.category_id")
+            verb, label = interactions.name(number, f"{field}.category_id")
+            subject, person = entry(boxes, hoi["subject_id"], f"{field}.subject_id")
+            object_, other = entry(boxes, hoi["object_id"], f"{field}.object_id")
+            hois.append({**table.pair(person, other, label), "verb": verb, "score": float(hoi["score"])})
+            if "action_score" in hoi:
+                hois[-1]["verb_score"] = float(hoi["action_score"])
+            used |= {subject, object_}
+            highest = max(highest, number)
+        unused = [index for index, _ in boxes if index not in used]
+        if unused:
+            context.drop(CLASSLESS, f"{context.place}.predictions[{unused[0]}]", len(unused))
+        return image_record(item["filename"], table.boxes, table.labels, hois)
+
+    yield from context.each(source.items(), build, source)
+    if 0 <= highest < len(context.vocabulary.verbs):
+        context.announce(
+            f"{source.name}: category_id read as interactions, but none exceeds {highest}: if these are verbs, the "
+            "boxes have lost their category_id"
+        )
 
 
 # Writing

@@ -205,7 +205,7 @@ def test_agree_says_what_it_was_given(hoicli: Hoicli, path: str, what: str) -> N
     [
         (
             pickle.dumps([{"filename": "x" * 100}])[:50],
-            ": is cut off (pickle data was truncated); copy or write it again",
+            ": is cut off, or no readable pickle (pickle data was truncated); copy or write it again",
         ),
         (b"", ": no predictions in it"),
         (b'[{"filename": "a.jpg", "predictions": [', ": [0]: not readable (the list breaks off)"),

@@ -236,7 +236,6 @@ READERS: list[Reader] = [
     _convert("ppdm/hoi-a", CORPUS / "hoia_ppdm.json", "json", "--dataset hoia", detected=False),
     _convert("ican", CORPUS / "ican.pkl", "pickle", f"--image-list {GT}"),
     _convert("image-scores", CORPUS / "image_scores.npy", "npy", f"--image-list {GT}", detected=False),
-    _convert("image-scores/csv", CORPUS / "image_scores.csv", "text"),
     _convert("inpcc", FOREIGN / "inpcc.json", "json", f"--image-list {GT}"),
     _convert("inpcc/pickle", FOREIGN / "preds.pkl", "pickle", f"--image-list {GT}"),
     _convert(

@@ -3,8 +3,8 @@
     variables(source) -> {name: Variable};   load(source, name) -> Numbers, Cells, Structs or text, nested
 
 SciPy's reader is not used: it allocates any size that a header declares, and crashes the interpreter on a changed type
-tag. Here every step stays within the bytes of the file. Sparse matrices, functions and objects are refused, since
-annotations and detections have none.
+tag. Here every step stays within the bytes of the file. Sparse matrices, functions, objects and big-endian files are
+refused, since annotations and detections have none.
 
 What it may cost, in bytes of the file on the disk, whether it is compressed once, twice or not at all: a variable
 unpacks to 64 MiB or 200 bytes a byte, 1 GiB at most, has a million cells and fields or 16 a byte, of 16 bytes each, and
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,21 +29,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HEADER = 128
-"""Bytes before the first variable: text, version, and IM or MI for the byte order."""
+"""Bytes before the first variable: text, version, and IM for the byte order."""
 
 HEAD = 512
 """Bytes of a variable that hold its class, shape and name."""
 
+TAG = struct.Struct("<II").unpack_from
+"""(type, size) of a data element."""
+FLAGS_AND_SHAPE = struct.Struct("<8I").unpack_from
 MATRIX, COMPRESSED = 14, 15
 FLAGS, DIMENSIONS = (6, 8), 5
 CELL, STRUCT, TEXT, NUMBERS = 1, 2, 4, range(6, 16)
 KINDS = {CELL: "cell", STRUCT: "struct", TEXT: "text"}
 """Classes of matrices in HICO-DET's files, which have no objects, functions or sparse matrices."""
 
-CODES = {1: "b", 2: "B", 3: "h", 4: "H", 5: "i", 6: "I", 7: "f", 9: "d", 12: "q", 13: "Q"}
+CODES = {1: "<b", 2: "<B", 3: "<h", 4: "<H", 5: "<i", 6: "<I", 7: "<f", 9: "<d", 12: "<q", 13: "<Q"}
 """Type of a data element -> its code in `struct` and NumPy."""
 
-ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}
+ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16-le", 16: "utf-8", 17: "utf-16-le"}
 """Type of a data element -> the encoding of its text."""
 
 LARGEST = 1 << 30
@@ -62,11 +65,8 @@ up to 200,000 cells, nearly all of them empty: compressed, they are less than a 
 MATRICES, MATRICES_PER_BYTE = 1 << 18, 4
 """Matrices in them, but for empty ones that are spelled alike. HICO-DET's annotations have 0.2 a byte."""
 
-MOST_DIMENSIONS = 32
-"""As many as MATLAB's functions and NumPy's arrays have."""
-
-DEEPEST = 32
-"""Structs within structs; bbox_test goes four deep."""
+MOST_DIMENSIONS, DEEPEST = 32, 32
+"""As many dimensions as NumPy's arrays have; structs within structs, of which bbox_test has four."""
 
 
 class Numbers(NamedTuple):
@@ -78,13 +78,17 @@ class Numbers(NamedTuple):
 
     def flat(self) -> tuple[float, ...]:
         """The numbers, column by column."""
-        return struct.unpack(f"{self.code[0]}{len(self.data) // struct.calcsize(self.code)}{self.code[1]}", self.data)
+        return struct.unpack(f"<{len(self.data) // struct.calcsize(self.code)}{self.code[1]}", self.data)
 
     def array(self) -> NDArray[Any]:
         """The matrix as a NumPy array."""
         import numpy as np
 
         return np.frombuffer(self.data, self.code).reshape(self.shape, order="F")
+
+
+NOTHING = Numbers((0, 0), "<d", b"")
+"""MATLAB's []."""
 
 
 class Cells(NamedTuple):
@@ -115,16 +119,17 @@ def variables(source: Source) -> dict[str, Variable]:
 
     Raises `DataError` for a file that is cut off, and for MATLAB's 7.3 files, which are HDF5.
     """
-    data, order = source.data, _byte_order(source)
+    data = source.data
+    _check_header(data, source.name)
     found = {}
     position = HEADER
     while position < len(data):
         with _undamaged(source):
-            kind, size = struct.unpack_from(order + "II", data, position)
+            kind, size = TAG(data, position)
             end = position + 8 + size
             if kind not in (MATRIX, COMPRESSED) or end > len(data):
                 raise ValueError("a variable goes beyond its end" if end > len(data) else f"unknown element {kind}")
-            reader = _MatrixReader(_head(data, position, end, order), order)
+            reader = _MatrixReader(_head(data, position, end))
             found[reader.name()] = Variable(position, end, *reader.kind_and_shape())
         position = end
     return found
@@ -133,11 +138,9 @@ def variables(source: Source) -> dict[str, Variable]:
 def load(source: Source, name: str) -> Any:
     """A variable: `Numbers`, `Cells`, `Structs` or text, and the same inside. Raises `DataError` for a damaged file."""
     start, end, *_ = variables(source)[name]
-    order = _byte_order(source)
     with _undamaged(source):
-        size = source.stored
-        element = _element(source.data, start, end, order, size)
-        value, end = _MatrixReader(element, order, size).matrix(0, len(element), DEEPEST)
+        element = _element(source.data, start, end, source.stored)
+        value, end = _MatrixReader(element, source.stored).matrix(0, len(element), DEEPEST)
         if end != len(element):
             raise ValueError(f"{name} ends at byte {end:,} of {len(element):,}")
         return value
@@ -152,31 +155,28 @@ def _undamaged(source: Source) -> Iterator[None]:
         raise DataError(f"is damaged or cut off ({error}); fetch or save it again", place=source.name) from None
 
 
-def _byte_order(source: Source) -> str:
-    """`<` or `>`, from the header of a MATLAB 5 file."""
-    head = source.data[:HEADER]
-    orders = {b"\x00\x01IM": "<", b"\x01\x00MI": ">"}
-    if head[124:] in orders:
-        return orders[head[124:]]
-    if head[124:] in (b"\x00\x02IM", b"\x02\x00MI") or head.startswith(b"\x89HDF"):
-        raise DataError("is a MATLAB 7.3 file (HDF5); save it with -v7", place=source.name)
-    raise DataError("is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7", place=source.name)
+def _check_header(data: bytes, name: str) -> None:
+    """Raises `DataError` for anything but a little-endian MATLAB 5 file."""
+    version = data[124:HEADER]
+    if version == b"\x00\x02IM" or data.startswith(b"\x89HDF"):
+        raise DataError("is a MATLAB 7.3 file (HDF5); save it with -v7", place=name)
+    if version != b"\x00\x01IM":
+        raise DataError("is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7", place=name)
 
 
-def _head(data: bytes, start: int, end: int, order: str) -> bytes:
+def _head(data: bytes, start: int, end: int) -> bytes:
     """The first bytes of the matrix between `start` and `end`, with its header and name."""
-    kind, _ = struct.unpack_from(order + "II", data, start)
     content = data[start : min(end, start + PACKED_PIECE)]
-    return content[:HEAD] if kind == MATRIX else zlib.decompressobj().decompress(content[8:], HEAD)
+    packed = TAG(data, start)[0] == COMPRESSED
+    return zlib.decompressobj().decompress(content[8:], HEAD) if packed else content[:HEAD]
 
 
-def _element(data: bytes, start: int, end: int, order: str, stored: int) -> bytes:
+def _element(data: bytes, start: int, end: int, stored: int) -> bytes:
     """The matrix between `start` and `end`, decompressed, of a file that has `stored` bytes on the disk.
 
     Raises ValueError where it unpacks to more than that justifies, or has no end; what follows the end does not count.
     """
-    kind, _ = struct.unpack_from(order + "II", data, start)
-    if kind == MATRIX:
+    if TAG(data, start)[0] == MATRIX:
         return data[start:end]
     stream = zlib.decompressobj()
     pieces: list[bytes] = []
@@ -195,34 +195,30 @@ def _element(data: bytes, start: int, end: int, order: str, stored: int) -> byte
 class _MatrixReader:
     """Reads the matrices of one variable. Raises ValueError or struct.error for damaged bytes."""
 
-    def __init__(self, data: bytes, order: str, stored: int = 0) -> None:
+    def __init__(self, data: bytes, stored: int = 0) -> None:
         """`stored`: bytes of the file on the disk."""
         self.data = data
-        self.order = order
         self.places = max(PLACES, PLACES_PER_BYTE * stored)
         self.matrices = max(MATRICES, MATRICES_PER_BYTE * stored)
-        self.tag: Callable[[bytes, int], tuple[int, ...]] = struct.Struct(order + "II").unpack_from
-        self.header: Callable[[bytes, int], tuple[int, ...]] = struct.Struct(order + "8I").unpack_from
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
-        self.nothing = Numbers((0, 0), order + "d", b"")
-        self.empty = b"", (self.nothing,)
+        self.empty = b"", (NOTHING,)
 
     def name(self) -> str:
         """The name of the variable: the third element of its matrix, after the flags and the dimensions."""
-        dimensions = self.header(self.data, 8)[5]
+        dimensions = FLAGS_AND_SHAPE(self.data, 8)[5]
         return self.content(32 + dimensions + -dimensions % 8, len(self.data))[1].decode("latin-1")
 
     def kind_and_shape(self) -> tuple[str, tuple[int, ...]]:
         """The kind of the variable, and its shape."""
-        flags = self.header(self.data, 8)
+        flags = FLAGS_AND_SHAPE(self.data, 8)
         kind = flags[2] & 0xFF
         name = "numbers" if kind in NUMBERS else KINDS.get(kind, f"class {kind}")
-        return name, struct.unpack_from(f"{self.order}{flags[5] // 4}I", self.data, 32)
+        return name, struct.unpack_from(f"<{flags[5] // 4}I", self.data, 32)
 
     def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:
         """The matrix whose tag is at `start`, and where the next one begins; both lie before `limit`."""
         data = self.data
-        kind, size = self.tag(data, start)
+        kind, size = TAG(data, start)
         end = start + 8 + size
         if kind != MATRIX:
             raise ValueError(f"no matrix at byte {start}")
@@ -232,16 +228,16 @@ class _MatrixReader:
         if self.matrices < 0:
             raise ValueError("more matrices than any file of its size has")
         if not size:
-            return self.nothing, end
-        flags, flag_size, word, _, kind, dimension_size, *shape = self.header(data, start + 8)
+            return NOTHING, end
+        flags, flag_size, word, _, kind, dimension_size, *shape = FLAGS_AND_SHAPE(data, start + 8)
         if (flags, flag_size) != FLAGS or kind != DIMENSIONS or dimension_size < 8:
             raise ValueError(f"no matrix header at byte {start}")
         if dimension_size > 4 * MOST_DIMENSIONS:
             raise ValueError(f"{dimension_size // 4:,} dimensions at byte {start}")
         if dimension_size > 8:
-            shape = [*struct.unpack_from(f"{self.order}{dimension_size // 4}I", data, start + 32)]
+            shape = [*struct.unpack_from(f"<{dimension_size // 4}I", data, start + 32)]
         position = start + 32 + dimension_size + -dimension_size % 8
-        kind, size = self.tag(data, position)
+        kind, size = TAG(data, position)
         position += 8 if kind >> 16 else 8 + size + -size % 8  # the name
         kind = word & 0xFF
         if kind in NUMBERS:
@@ -263,7 +259,7 @@ class _MatrixReader:
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
         """Type and bytes of the data element at `start`, and where the next element begins."""
-        kind, size = self.tag(self.data, start)
+        kind, size = TAG(self.data, start)
         small = kind >> 16  # a small element: its bytes are in place of the size
         begin = start + 4 if small else start + 8
         size = small or size
@@ -276,7 +272,7 @@ class _MatrixReader:
         kind, content, _ = self.content(start, end)
         if kind not in CODES:
             raise ValueError(f"numbers of type {kind} at byte {start}")
-        code = self.order + CODES[kind]
+        code = CODES[kind]
         if prod(shape) * struct.calcsize(code) != len(content):
             raise ValueError(f"{prod(shape):,} numbers declared in {len(content):,} bytes at byte {start}")
         return Numbers(shape, code, content)
@@ -285,7 +281,7 @@ class _MatrixReader:
         """A struct array: the length of a field's name, the names one after another, and the values row by row."""
         _, width, position = self.content(start, end)
         _, content, position = self.content(position, end)
-        length = struct.unpack(self.order + "I", width)[0]
+        length = struct.unpack("<I", width)[0]
         if length < 1:
             raise ValueError(f"field names without a length at byte {start}")
         names = self.field_names.get((length, content))
@@ -322,7 +318,4 @@ class _MatrixReader:
         kind, content, _ = self.content(start, end)
         if kind not in ENCODINGS:
             raise ValueError(f"text of type {kind} at byte {start}")
-        encoding = ENCODINGS[kind]
-        if encoding == "utf-16":
-            encoding += "-le" if self.order == "<" else "-be"
-        return content.decode(encoding, "replace")
+        return content.decode(ENCODINGS[kind], "replace")

@@ -20,6 +20,7 @@ import io
 import math
 import pickle
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
@@ -57,18 +58,12 @@ def load_pickle(data: bytes, name: str) -> Any:
         return _load(data)
     except DataError as error:
         problem = error.problem
-    except EOFError as error:
-        problem = _damage("is cut off", error)
-    except (MemoryError, OverflowError) as error:
-        problem = _damage("asks for more memory than its size can justify", error)
+    except (MemoryError, OverflowError):
+        problem = "asks for more memory than its size can justify; copy or write it again"
     except Exception as error:  # noqa: BLE001 (a damaged pickle raises nearly anything: pickle's documentation says so)
-        cut = isinstance(error, pickle.UnpicklingError) and re.search("truncated|exhausted", str(error))
-        problem = _damage("is cut off" if cut else "is no readable pickle", error)
+        what = _shown(str(error) or type(error).__name__)
+        problem = f"is cut off, or no readable pickle ({what}); copy or write it again"
     raise DataError(problem, place=name)
-
-
-def _damage(what: str, error: Exception) -> str:
-    return f"{what} ({_shown(str(error) or type(error).__name__)}); copy or write it again"
 
 
 def _shown(text: str) -> str:
@@ -80,7 +75,7 @@ def _shown(text: str) -> str:
 def _refuse(named: str) -> NoReturn:
     raise DataError(
         f"wants {named}, which hoicli does not build (nothing was run); "
-        "save it again as lists, dictionaries, numbers, text and numpy arrays"
+        "save it again as lists, dictionaries, numbers, text and numpy arrays (a tensor's .tolist())"
     )
 
 
@@ -96,13 +91,10 @@ class _Machine(pickle.Unpickler):
         found = _NAMES.get((module_name, global_name))
         if found is not None:
             return found
-        named = _shown(f"{module_name}.{global_name}")
-        if module_name.split(".")[0] == "torch":
-            raise DataError(f"wants {named}; hoicli builds no torch tensors: save with .numpy() or .tolist()")
-        return _refuse(named)
+        return _refuse(_shown(f"{module_name}.{global_name}"))
 
     def persistent_load(self, pid: Any, /) -> Any:
-        raise DataError("refers to data outside of itself, as files of torch.save do; save with .numpy() or .tolist()")
+        _refuse("data outside of itself, as files of torch.save do")
 
 
 def _load(data: bytes) -> Any:
@@ -143,10 +135,8 @@ def _bounded_memory(extra: int) -> Iterator[None]:
     """Let the process grow by `extra` bytes of address space at most.
 
     A ten-byte pickle can use place four billion of the memo, which the unpickler then allocates before it calls any
-    code here; a container or a byte string can declare any size. Only the operating system can turn that into a
-    MemoryError. Only the soft limit is lowered, relative to the current usage, and always restored; a lower one is
-    kept. It holds for all threads; hoicli has one. On systems other than Linux nothing is done, since the usage is
-    unknown.
+    code here; only the operating system can turn that into a MemoryError. The soft limit is lowered and restored. On
+    systems other than Linux nothing is done, since the usage is unknown.
     """
     try:
         import resource
@@ -185,7 +175,7 @@ class _Name:
 
 
 def _factory(kind: type) -> _Name:
-    """A type used in a defaultdict, called without arguments at most."""
+    """A type that a defaultdict names; called, it takes no arguments."""
     return _Name(lambda: kind())
 
 
@@ -221,11 +211,8 @@ class _Dtype:
     __slots__ = ("real",)
 
     def __init__(self, code: str) -> None:
-        kind = re.fullmatch(r"([biufSUO])(\d{1,9})", code)
-        if kind is None or (kind[1] == "f" and int(kind[2]) > 8):
+        if re.fullmatch(r"[biuSU]\d{1,9}|f[248]", code) is None:  # of objects, O8
             _refuse(f"a numpy array of dtype {_shown(code)}")
-        if kind[1] == "O":
-            raise DataError("holds a numpy object array, which hoicli does not build; save with .tolist()")
         self.real: np.dtype[Any] = np.dtype(code)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -250,18 +237,14 @@ class _Array(np.ndarray[Any, Any]):
             raw = raw.encode("latin-1")
         if (type(dtype), type(raw), type(shape)) != (_Dtype, bytes, tuple):
             _refuse("an odd numpy array")
-        if not all(type(side) is int and side >= 0 for side in shape):
-            raise DataError("holds a numpy array of no possible shape; write it again")
-        if math.prod(shape) * dtype.real.itemsize != len(raw):
+        possible = all(type(side) is int and side >= 0 for side in shape)
+        if not possible or math.prod(shape) * dtype.real.itemsize != len(raw):
             raise DataError(f"holds a numpy array whose {len(raw):,} bytes do not fill its shape; write it again")
-        _check_text(raw, dtype.real)
+        if dtype.real.kind == "U" and raw:  # four bytes a character
+            codes = np.frombuffer(raw, np.dtype("u4").newbyteorder(dtype.real.byteorder))
+            if codes.max() > sys.maxunicode:
+                raise DataError("holds a numpy array of impossible characters; write it again")
         super().__setstate__((1, shape, dtype.real, bool(fortran), raw))  # type: ignore[arg-type]
-
-
-def _check_text(raw: bytes, dtype: np.dtype[Any]) -> None:
-    """Unicode arrays are four bytes a character; beyond the last character reading an item would fail later."""
-    if dtype.kind == "U" and raw and np.frombuffer(raw, np.dtype("u4").newbyteorder(dtype.byteorder)).max() > 0x10FFFF:
-        raise DataError("holds a numpy array of impossible characters; write it again")
 
 
 def _empty_array(kind: Any, shape: Any, *_: Any) -> _Array:

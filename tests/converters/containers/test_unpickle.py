@@ -238,23 +238,15 @@ def test_a_name_cannot_break_the_line() -> None:
     refusal(b"\x80\x04\x8c\x02os\x8d" + struct.pack("<Q", 10**6) + b"x" * 10**6 + b"\x93.")
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"ctorch._utils\n_rebuild_tensor_v2\n.",
-        b"ctorch.storage\n_load_from_bytes\n.",
-        b"ctorch\nFloatStorage\n.",
-        b"\x80\x02U\x07storageQ.",
-    ],
-)
+@pytest.mark.parametrize("data", [b"ctorch._utils\n_rebuild_tensor_v2\n.", b"\x80\x02U\x07storageQ."])
 def test_torch_is_told_what_to_do(data: bytes) -> None:
-    assert refusal(data).endswith("save with .numpy() or .tolist()")
+    assert refusal(data).endswith("(a tensor's .tolist())")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_object_and_structured_arrays(protocol: int) -> None:
-    assert "numpy object array" in refusal(pickle.dumps(np.array([1, "a"], dtype=object), protocol))
-    assert "numpy object array" in refusal(pickle.dumps(np.array([Call(eval, "1")]), protocol))
+    assert "dtype O8" in refusal(pickle.dumps(np.array([1, "a"], dtype=object), protocol))
+    assert "dtype O8" in refusal(pickle.dumps(np.array([Call(eval, "1")]), protocol))
     assert "dtype V12" in refusal(pickle.dumps(np.zeros(2, dtype=[("a", "i4"), ("b", "f8")]), protocol))
     assert "dtype M8" in refusal(pickle.dumps(np.array(["2015-01-01"], dtype="M8[D]"), protocol))
 
@@ -289,8 +281,7 @@ BUILDS = {
     "an array of no class": (RECONSTRUCT + global_name("builtins", "list") + b"K\x00\x85U\x01b\x87R.", "numpy array"),
     "too large a shape": (EMPTY_ARRAY + state((1 << 40, 1 << 40), b"1234") + b".", "do not fill"),
     "too small a shape": (EMPTY_ARRAY + state((1,), b"12345678") + b".", "do not fill"),
-    "a negative shape": (EMPTY_ARRAY + state((-1, -1), b"1234") + b".", "shape"),
-    "a shape of text": (EMPTY_ARRAY + state(("1",), b"1234") + b".", "shape"),
+    "a negative shape": (EMPTY_ARRAY + state((-1, -1), b"1234") + b".", "do not fill"),
     "a huge empty shape": (EMPTY_ARRAY + state((0, 1 << 70), b"") + b".", "pickle"),
     "an array state of objects": (EMPTY_ARRAY + b"(K\x01K\x01\x85" + F4 + b"\x89]tb.", "numpy array"),
     "an array without a dtype": (EMPTY_ARRAY + b"(K\x01K\x01\x85N\x89U\x041234tb.", "numpy array"),
@@ -399,7 +390,7 @@ def test_every_beginning_of_a_pickle(protocol: int) -> None:
     data = pickle.dumps(SMALL, protocol)
     for end in range(len(data)):
         refusal(data[:end])
-    assert "is cut off (" in refusal(data[:-1])
+    assert "is cut off, or" in refusal(data[:-1])
     assert "goes on for 1 bytes after its first object" in refusal(data + b"\n")
 
 
