@@ -76,9 +76,7 @@ def data(
     else:
         given = [files] if isinstance(files, str | os.PathLike) else files or []
         added = store.add(name, [os.fspath(path) for path in given], dataset=text_of(dataset), source_format=from_)
-    what = {True: "the published annotations", False: "not what hoicli knows under this name"}
-    said = "" if added.published is None else f", {what[added.published]}"
-    note(f"{name}: {added.images:,} images, gt:{added.digest}{said}")
+    note(f"{name}: {added.images:,} images, gt:{added.signature}")
     return _placed(name, str(added.path))
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import partial
 from itertools import chain, islice, repeat
 from math import isfinite
 from operator import itemgetter
+from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, check_format_options, guarded
-from hoicli.converters.evidence import SAMPLE, doubt
 from hoicli.converters.formats import FORMATS, Format, detect
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.inputs import parts_of
@@ -63,12 +64,7 @@ class Conversion:
             try:
                 self._check(record, place)
                 if image_id in seen:
-                    two = (
-                        "; if they are two images, give each an id of its own"
-                        if "/" in str(record.get("file_name"))
-                        else ""
-                    )
-                    raise DataError(f"occurs twice in the source; keep one of the two{two}", place=place)
+                    raise DataError("occurs twice in the source; keep one of the two", place=place)
             except DataError as error:
                 self._context.policy.handle(error)
                 continue
@@ -128,10 +124,10 @@ class Conversion:
             self._counts[what] += sign * len(record.get(key, ()))
         self._counts["images"] += sign
 
-    def report(self, assumed: Sequence[str], remark: str = "") -> None:
-        """Say on stderr what was assumed, what was converted (and a remark about it), and what was left out."""
+    def report(self, assumed: Sequence[str]) -> None:
+        """Say on stderr what was assumed, what was converted, and what was left out."""
         totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
-        for text in (*assumed, f"converted {', '.join(self._read)}: {totals}{remark}"):
+        for text in (*assumed, f"converted {', '.join(self._read)}: {totals}"):
             note(text)
         self._context.policy.report()
         for reason, (count, place) in self._context.dropped.items():
@@ -144,7 +140,10 @@ class Conversion:
             source = sources.pop(0)
             row = self._row or FORMATS[guarded(partial(detect, source), source)]
             self._context.format = row.name
-            self._settle_kind(row, source)
+            if self._holds not in ("", row.holds):
+                held = f"holds {row.holds} ({row.name}), and the path before it {self._holds}"
+                raise DataError(f"{held}; convert them one at a time", place=source.name)
+            self._holds = row.holds
             self._settle_dataset(row, source)
             self._context.open_names = self._dataset is None and self._names_stated(row)
             self._check_numbering(row)
@@ -157,15 +156,6 @@ class Conversion:
             records = self._shown(row, source, row.converter.read(source, self._context))
             while (record := guarded(partial(next, records, None), source)) is not None:
                 yield source.name, record
-
-    def _settle_kind(self, row: Format, source: Source) -> None:
-        """Raises `DataError` for predictions after ground truth, or the other way round: one file cannot hold both."""
-        if self._holds and row.holds != self._holds:
-            problem = (
-                f"holds {row.holds} ({row.name}), and the path before it {self._holds}; convert them one at a time"
-            )
-            raise DataError(problem, place=source.name)
-        self._holds = row.holds
 
     def _settle_dataset(self, row: Format, source: Source) -> None:
         """Set the dataset if the format, read or written, belongs to one dataset only. Raises `DataError` if --dataset
@@ -210,15 +200,9 @@ class Conversion:
         if not self._unproven(row):
             yield from records
             return
-        first: list[Record] = []
-        broken: DataError | None = None
-        try:
-            for record in islice(records, SAMPLE):
-                first.append(record)  # noqa: PERF402 (keep the records before a broken one)
-        except DataError as error:
-            broken = error
+        first = list(islice(records, SAMPLE))
         by_pair = "verbs" in row.numbers
-        if found := doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair):
+        if found := _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair):
             counted = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""
             doubts = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')}){counted}"
             fix = f"{arg('dataset', vocabulary.name)} takes them as they are"
@@ -226,8 +210,6 @@ class Conversion:
                 fix = f"say what a number means in {vocabulary.path} (numbering)"
             raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
         yield from first
-        if broken is not None:
-            raise broken
         yield from records
 
     def _check_numbering(self, row: Format) -> None:
@@ -236,10 +218,8 @@ class Conversion:
         said = (("verb_base", context.verb_base, "verbs"), ("object_order", context.object_order, "objects"))
         for option, value, kind in said:
             if value is not None and kind not in row.numbers:
-                numbered = ", ".join(each.name for each in FORMATS.values() if kind in each.numbers)
-                own = row.name == "records"
-                why = "holds names: convert the file it was made from" if own else f"numbers no {kind} so"
-                raise UsageError(f"{arg(option, value)}: {row.name} {why}; it is for {numbered}")
+                fitting = ", ".join(each.name for each in FORMATS.values() if kind in each.numbers)
+                raise UsageError(f"{arg(option, value)}: {row.name} numbers no {kind} so; it is for {fitting}")
 
     def _check(self, record: Record, place: str) -> None:
         if _plainly_sound(record):
@@ -284,3 +264,46 @@ def _plainly_sound(record: Record) -> bool:
         return named and isfinite(numbers) and in_range and sized and fit
     except (TypeError, OverflowError):
         return False
+
+
+# Whether a file's numbers belong to a dataset, judged from its first records with that dataset's names. Several
+# datasets share one layout (HOI-A's and HOI-W's ground truth looks like HICO-DET's in the HOI-A layout), and every
+# number of the smaller one is also one of the larger: with the wrong names, "smoke cigarette" becomes "adjust car".
+
+SAMPLE = 200
+"""Ours: the number of images checked."""
+IMAGE_NAMES = {"hico": re.compile(r"HICO_(test|train)2015_\d{8}")}
+"""The pattern of a dataset's image names, if they identify it."""
+
+
+def _doubt(records: Sequence[Record], vocabulary: Vocabulary, *, predicted: bool, by_pair: bool) -> str:
+    """The evidence that the numbers of these records are not the vocabulary's; "" if they are. More than half of the
+    annotated triplets must be interactions of the dataset. For predictions, more than half of the best of each image,
+    or the images' names must fit, since a poor detector predicts any pair. `by_pair`: the file numbers verbs and
+    objects separately; if it numbers interactions, only the images' names count.
+    """
+    names = IMAGE_NAMES.get(vocabulary.name)
+    named = sum(names is not None and names.fullmatch(str(record["image_id"])) is not None for record in records)
+    found = []
+    for record in records:
+        hois = record["hois"]
+        if predicted and hois:
+            hois = [max(hois, key=lambda hoi: float(hoi["score"]))]
+        found += [(record, hoi) for hoi in hois]
+    unknown = [place for place in found if _names(*place) not in vocabulary.interaction_ids]
+    own_images = 2 * named > len(records)
+    own_pairs = by_pair and 2 * len(unknown) < len(found)
+    if not found or own_pairs or (own_images and (predicted or not by_pair)):
+        return ""
+    reasons = []
+    if by_pair:
+        (record, hoi), which = unknown[0], "best predictions" if predicted else "triplets"
+        first = f"{' '.join(_names(record, hoi))} in {record['image_id']}"
+        reasons.append(f"{len(unknown):,} of the first {len(found):,} {which} are no interaction ({first})")
+    if not own_images and names is not None:
+        reasons.append(f"the images have other names ({records[0]['image_id']})")
+    return f"read with {vocabulary.title}'s numbers, {' and '.join(reasons)}"
+
+
+def _names(record: Record, hoi: dict[str, Any]) -> tuple[str, str]:
+    return hoi["verb"], record["labels"][hoi["object"]]

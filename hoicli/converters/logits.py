@@ -121,7 +121,8 @@ class _Outputs:
 
     def _array(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:
-            raise DataError(f"has no array {name}; it needs pred_logits, pred_boxes, box_scores", place=self.source.name)
+            problem = f"has no array {name}; it needs pred_logits, pred_boxes, box_scores"
+            raise DataError(problem, place=self.source.name)
         return self._arrays[name]
 
     def _columns(self, count: int) -> list[tuple[str, str]]:
@@ -135,8 +136,8 @@ class _Outputs:
         evaluated = sorted(vocabulary.subsets.get("evaluated", ()))
         if count == len(evaluated):
             return [interactions[number] for number in evaluated]
-        problem = f"{count:,} classes, but {vocabulary.name} has {len(interactions):,}"
-        raise self._error("pred_logits", f"{problem}; {arg('dataset')} names another (a column is a verb and an object)")
+        problem = f"{count:,} classes, but {vocabulary.name} has {len(interactions):,}; {arg('dataset')} names another"
+        raise self._error("pred_logits", f"{problem} (a column is a verb and an object)")
 
     def images(self) -> Iterator[tuple[str, tuple[Any, Any, Floats, Floats, Floats]]]:
         """(place, (image, size or None, logits [Q, C], boxes [Q, 8], box scores [Q])), one at a time."""

@@ -9,9 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-
-from hoicli.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -40,11 +37,6 @@ class NamedTruth:
     terms: str
     parts: tuple[Part, ...] = ()
     digests: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """The name as signatures write it: hico-test."""
-        return self.name.replace(":", "-")
 
 
 _GITHUB = "https://raw.githubusercontent.com"
@@ -137,19 +129,6 @@ NAMED: Mapping[str, NamedTruth] = {
 """The annotation sets that `hoicli data` knows."""
 
 
-def named(name: str) -> NamedTruth:
-    """The set of this name. Raises `UsageError` for one that is unknown."""
-    if name not in NAMED:
-        raise UsageError(f"{name}: no published ground truth has this name{meant_by(name)}; hoicli data list shows all")
-    return NAMED[name]
-
-
-def meant_by(name: str) -> str:
-    """A question: the known name that is nearest to an unknown one; "" if none is near."""
-    near = get_close_matches(name, NAMED, n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
-
-
 def digest_of(total: int) -> str:
     """Eight hexadecimal digits for annotations whose hashes have this sum (`records.fingerprint`)."""
     return hashlib.blake2b((total % (1 << 64)).to_bytes(8, "little"), digest_size=4).hexdigest()
@@ -161,5 +140,5 @@ def signed(total: int | None) -> dict[str, str]:
     if total is None:
         return {}
     digest = digest_of(total)
-    known = next((f"{row.label}-" for row in NAMED.values() if digest in row.digests), "")
+    known = next((f"{row.name.replace(':', '-')}-" for row in NAMED.values() if digest in row.digests), "")
     return {"gt": f"{known}{digest}"}

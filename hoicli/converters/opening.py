@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import orjson
 
@@ -29,9 +27,6 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import dump
 from hoicli.vocabulary.datasets import load
 
-if TYPE_CHECKING:
-    from hoicli.converters.context import Context
-
 Content = Literal["lines", "dump", "unknown"]
 
 _RECORD = re.compile(rb'\{\s*("image_id"\s*:|[^"\s])')
@@ -43,9 +38,7 @@ too."""
 _BINARY = (b"\x80", b"PK\x03\x04", b"MATLAB ")
 """How a pickle, an .npz and a .mat file begin."""
 
-_MORE_OPTIONS = re.compile(
-    r"--(?:part|verb-base|object-order|coords|boxes|to-vocabulary|activation|lambda|threshold|box-scores|box-nms)\b"
-)
+_MORE_OPTIONS = "part|verb-base|object-order|coords|boxes|to-vocabulary|activation|lambda|threshold|box-scores|box-nms"
 """The options of `convert` that other commands do not have."""
 
 
@@ -92,7 +85,7 @@ class Opening:
             raise UsageError(f"{twice} is given twice; keep one")
         named = [path != "-" and (os.path.isfile(path) or os.path.isdir(path)) for path in given]
         if self.source_format is not None:
-            if not any(named) and all(map(_exists, given)):
+            if not any(named) and all(path == "-" or os.path.exists(path) for path in given):
                 way = f"hoicli convert --from {self.source_format} - |"
                 raise UsageError(
                     f"{arg('from_', self.source_format)}: stdin and pipes are JSONL; name the file, or: {way}"
@@ -107,10 +100,6 @@ class Opening:
             together = [path for path, _ in run]
             inputs += _spooled(together, self) if converted else map(File, together)
         return inputs
-
-
-def _exists(path: str) -> bool:
-    return path == "-" or os.path.exists(path)
 
 
 def content(path: str) -> Content:
@@ -187,34 +176,16 @@ def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
         if policy.skipped and not spools:
             raise DataError(f"nothing is left of it: {policy.summary}", place=", ".join(paths))
     except DataError as error:
-        problem = _advised(error.problem, paths, opening, context)
+        problem = _advised(error.problem, opening)
         raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
     except UsageError as error:
-        raise UsageError(_advised(str(error), paths, opening, context)) from None
+        raise UsageError(_advised(str(error), opening)) from None
     # Whether labels are derived is said where Known Object is evaluated.
-    assumed = [_MORE_OPTIONS.sub(r"hoicli convert \g<0>", text, count=1) for text in assumed if text != DERIVED]
-    conversion.report(assumed, f"; to do this only once: {_command_line(paths, opening, context)}")
+    conversion.report([_advised(text, opening) for text in assumed if text != DERIVED])
     return spools
 
 
-def _advised(text: str, paths: list[str], opening: Opening, context: Context) -> str:
-    """A message; if it is about an option that the command lacks, with the command line of `convert` to add it to."""
-    lacking = _MORE_OPTIONS.search(text) or (arg("dataset") in text and not opening.fixed)
-    return f"{text}: {_command_line(paths, opening, context)}" if lacking else text
-
-
-def _command_line(paths: list[str], opening: Opening, context: Context) -> str:
-    """The command line that converts these paths as it was done here."""
-    from hoicli.converters.formats import FORMATS
-
-    words = ["hoicli", "convert"]
-    if opening.source_format is not None:
-        words += ["--from", opening.source_format]
-    of_format = FORMATS[context.format].dataset if context.format else ""
-    if opening.said or (opening.fixed and opening.dataset not in ("hico", of_format)):
-        words += ["--dataset", opening.dataset]
-    if opening.image_list is not None:
-        words += ["--image-list", opening.image_list]
-    stem = PurePath(paths[0]).name.split(".")[0]
-    target = f"{stem}.jsonl" if not os.path.exists(f"{stem}.jsonl") else f"{stem}-converted.jsonl"
-    return shlex.join([*words, *paths, "-o", target])
+def _advised(text: str, opening: Opening) -> str:
+    """A message that names `convert` with an option that the command lacks."""
+    lacking = _MORE_OPTIONS if opening.fixed else f"{_MORE_OPTIONS}|dataset"
+    return re.sub(rf"--(?:{lacking})\b", r"hoicli convert \g<0>", text, count=1)

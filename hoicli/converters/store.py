@@ -1,23 +1,28 @@
 """The user's own copy of named ground truth: records in a folder, made once from the published files.
 
 The folder is $HOICLI_DATA, else hoicli/data in the user's cache folder ($XDG_CACHE_HOME, ~/.cache). It holds
-DATASET/PART.jsonl of every set, and in DATASET/.PART.download the files of one that is not complete.
+DATASET/PART.jsonl of every set, and in DATASET/.PART.download the files of one that is not complete. A download counts
+only if its checksum is right.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
+from typing import IO, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
-from hoicli.converters.download import download
-from hoicli.converters.named import NAMED, NamedTruth, Part, digest_of, meant_by, named
+from hoicli.converters.named import NAMED, NamedTruth, Part, signed
 from hoicli.errors import DataError, UsageError
 from hoicli.io.outputs import atomic_path, writable
 from hoicli.io.progress import Progress
@@ -32,19 +37,16 @@ from hoicli.vocabulary.datasets import load
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}:[a-z0-9][a-z0-9._-]{0,60}")
 """How a set is called: DATASET:PART. A path that looks so and exists is a path."""
-_PART = re.compile(r"--part (test|train)")
-"""What messages of `convert` recommend for a file that holds two parts; here the set's name says which."""
+PATIENCE = 60.0
+"""Seconds without a byte after which a server counts as silent."""
 
 
-@dataclass(frozen=True)
-class Added:
-    """A set that was added: its file, its digest, how many images it has, and whether its digest is that of a published
-    form (None where hoicli knows no digest of the set)."""
+class Added(NamedTuple):
+    """A set that was added: its file, what signatures write of its annotations, and how many images it has."""
 
     path: Path
-    digest: str
+    signature: str
     images: int
-    published: bool | None
 
 
 def folder() -> Path:
@@ -78,7 +80,7 @@ def located(text: str) -> str:
     if path.is_file():
         return str(path)
     if text not in NAMED:
-        problem = f"{text}: no such file, and no ground truth of that name was added{meant_by(text)}"
+        problem = f"{text}: no such file, and no ground truth of that name was added"
         raise UsageError(f"{problem}; hoicli data list shows what there is")
     raise UsageError(f"{text} is not here yet: {_way_to(NAMED[text])}")
 
@@ -109,21 +111,6 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     part = "train" if name.endswith(":train") else "test"
     context = Context(load(dataset or "hico"), ErrorPolicy(unit="item"), announce=notes.append, split=part)
     conversion = Conversion(context, source_format, dataset)
-    try:
-        added = _kept(name, target, conversion, context, list(files))
-    except DataError as error:
-        raise DataError(_by_name(error.problem), place=error.place, field=error.field, code=error.code) from None
-    conversion.report([_by_name(text) for text in notes])
-    return added
-
-
-def _by_name(text: str) -> str:
-    """A message of `convert` with the name of a set where it recommends an option that `data add` does not have."""
-    return _PART.sub(r"a name that ends in :\1", text)
-
-
-def _kept(name: str, target: Path, conversion: Conversion, context: Context, files: list[str]) -> Added:
-    """The set, written to its file whole or not at all."""
     with atomic_path(str(target), "data add") as temporary:
         with (
             no_garbage_collection(),
@@ -131,31 +118,26 @@ def _kept(name: str, target: Path, conversion: Conversion, context: Context, fil
             writable(str(target)),
             open(temporary, "wb", buffering=1 << 18) as file,
         ):
-            for record in conversion.records(files, progress):
+            for record in conversion.records(list(files), progress):
                 if any("score" in hoi for hoi in record["hois"]):
                     raise DataError("holds predictions; give the ground truth's file", place=files[0])
                 file.write(dump(record))
-        digest, images = _digest(temporary, context, files[0])
-    known = NAMED[name].digests if name in NAMED else ()
-    return Added(target, digest, images, digest in known if known else None)
-
-
-def _digest(path: str, context: Context, place: str) -> tuple[str, int]:
-    """(digest, images) of records."""
-    vocabulary = context.vocabulary
-    stream = Stream([path], "ground truth")
-    scenes = concatenate(read_scenes(stream, vocabulary, scored=False, policy=ErrorPolicy()), vocabulary)
-    if not scenes.image_ids:
-        raise DataError("holds no image", place=place)
-    return digest_of(total_of(scenes.hashes)), len(scenes.image_ids)
+        known, stream = context.vocabulary, Stream([temporary], "ground truth")
+        scenes = concatenate(read_scenes(stream, known, scored=False, policy=ErrorPolicy()), known)
+        if not scenes.image_ids:
+            raise DataError("holds no image", place=files[0])
+    conversion.report(notes)
+    return Added(target, signed(total_of(scenes.hashes))["gt"], len(scenes.image_ids))
 
 
 def fetch(name: str) -> Added:
     """Download a set from its publishers, check it, and `add` it. Nothing downloaded is left once it is added.
 
-    Raises `UsageError` for a set that no address serves, `DataError` as `download` does.
+    Raises `UsageError` for a set that is unknown or that no address serves, `DataError` as `download` does.
     """
-    row = named(name)
+    row = NAMED.get(name)
+    if row is None:
+        raise UsageError(f"{name}: no published ground truth has this name; hoicli data list shows all")
     if not row.parts:
         raise UsageError(f"{name} cannot be downloaded by a program: {_way_to(row)}")
     target = path_of(name)
@@ -183,6 +165,66 @@ def _unpacked(part: Part, path: Path) -> Path:
     except (zipfile.BadZipFile, KeyError):  # only where the table above is wrong: the archive's checksum was right
         raise DataError(f"has no {part.member}; please report it", place=str(path)) from None
     return target
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Refuses redirects: files come from the address that hoicli knows, or not at all."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def download(part: Part, folder: Path) -> Path:
+    """The file of a part in `folder`, downloaded unless it is there.
+
+    Raises `DataError` if the server cannot be reached, refuses, redirects or sends something else than the published
+    file, of which nothing is kept.
+    """
+    target = folder / os.path.basename(urlsplit(part.url).path)
+    if target.is_file() and checksum(target, part.checksum) == part.checksum:
+        return target
+    with atomic_path(str(target), "data fetch") as temporary:
+        with open(temporary, "wb") as file:
+            _transfer(part, file)
+        found = checksum(Path(temporary), part.checksum)
+        if found != part.checksum:
+            problem = f"is not the published file ({found}, not {part.checksum}); fetch it again, or get it by hand"
+            raise DataError(problem, place=part.url)
+    return target
+
+
+def _transfer(part: Part, file: IO[bytes]) -> None:
+    """Write what the server sends, up to `part.most` bytes."""
+    request = urllib.request.Request(part.url, headers={"User-Agent": "hoicli"})  # noqa: S310 (https: see `named`)
+    try:
+        with (
+            urllib.request.build_opener(_NoRedirect).open(request, timeout=PATIENCE) as response,
+            Progress(f"fetch {part.file_name}", unit="B") as progress,
+        ):
+            while piece := response.read1(1 << 18):
+                file.write(piece)
+                progress.advance(len(piece))
+                if file.tell() > part.most:
+                    problem = f"sends more than {part.most:,} bytes, as the published file never is"
+                    raise DataError(problem, place=part.url)
+    except (urllib.error.URLError, TimeoutError, HTTPException, ConnectionError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        problem = f"no download ({error}); try again later, or get the file by hand: hoicli data add NAME FILE"
+        raise DataError(problem, place=part.url) from None
+
+
+def checksum(path: Path, like: str) -> str:
+    """The checksum of a file, of the kind of `like`: "sha256:HEX", or "git:HEX" (git's id of a file's content)."""
+    kind = like.partition(":")[0]
+    if kind == "git":  # how git names contents, and no protection by itself: the address is https at a fixed commit
+        digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+    else:
+        digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return f"{kind}:{digest.hexdigest()}"
 
 
 def rows() -> list[Row]:

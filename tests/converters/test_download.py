@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.converters import download as downloads
-from hoicli.converters.download import checksum, download
+from hoicli.converters import store
 from hoicli.converters.named import NAMED, Part
-from hoicli.errors import DataError, UsageError
+from hoicli.converters.store import checksum, download
+from hoicli.errors import DataError
 
 CONTENT = bytes(range(256)) * 4096
 SHA = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
@@ -22,14 +22,13 @@ SHA = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 
 @dataclass
 class Server:
-    """Serves CONTENT. stop_after: bytes after which a response ends; status: what it answers instead of 200; length:
-    what it gives as Content-Length; asked: how often."""
+    """Serves CONTENT. stop_after: bytes after which a response ends; status: what it answers instead of 200; asked:
+    how often."""
 
     url: str = ""
     stop_after: int | None = None
     status: int = 200
     location: str = ""
-    length: str = ""
     asked: int = 0
 
     def part(self, checksum: str = SHA, most: int = 1 << 24) -> Part:
@@ -46,7 +45,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
             self.send_response(state.status)
             if state.location:
                 self.send_header("Location", state.location)
-            self.send_header("Content-Length", state.length or str(len(CONTENT)))
+            self.send_header("Content-Length", str(len(CONTENT)))
             self.end_headers()
             if state.status == 200:
                 self.wfile.write(CONTENT[: state.stop_after])
@@ -80,7 +79,7 @@ def broken(server: Server) -> Part:
 
 
 REFUSED: dict[str, tuple[Callable[[Server], Part], str]] = {
-    "broken": (broken, r"the connection broke after 300,000 of 1,048,576 bytes; try again later"),
+    "broken": (broken, r"is not the published file"),
     "another file": (lambda server: server.part(checksum="sha256:" + "0" * 64), "is not the published file"),
     "too much": (lambda server: server.part(most=600_000), "sends more than 600,000 bytes"),
 }
@@ -98,9 +97,8 @@ def test_what_is_not_the_whole_file_leaves_nothing(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"status": 302, "location": "https://elsewhere.example/x"}, "redirects to https://elsewhere.example/x; get"),
-        ({"status": 404}, "HTTP 404; try again later"),
-        ({"status": 503}, "HTTP 503; try again later"),
+        ({"status": 302, "location": "https://elsewhere.example/x"}, "no download (HTTP Error 302: Found); try"),
+        ({"status": 404}, "no download (HTTP Error 404: Not Found); try again later"),
     ],
 )
 def test_a_server_that_refuses(server: Server, tmp_path: Path, change: dict[str, object], said: str) -> None:
@@ -111,32 +109,20 @@ def test_a_server_that_refuses(server: Server, tmp_path: Path, change: dict[str,
     assert str(failed.value).startswith(f"{server.url}/files/set.bin: {said}")
 
 
-@pytest.mark.parametrize("length", ["\xb2", "9" * 5000, "-5", "x"], ids=["superscript", "5,000 digits", "-5", "x"])
-def test_a_length_that_is_none_is_not_believed(server: Server, tmp_path: Path, length: str) -> None:
-    server.length = length
-    assert download(server.part(), tmp_path).read_bytes() == CONTENT
-
-
 def test_a_silent_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
-    monkeypatch.setattr(downloads, "PATIENCE", 0.2)
+    monkeypatch.setattr(store, "PATIENCE", 0.2)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/set.bin"
-        with pytest.raises(DataError, match=r"fell silent|timed out"):
+        with pytest.raises(DataError, match="timed out"):
             download(Part("set.bin", url, SHA), tmp_path)
 
 
 def test_no_network(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"^https://127\.0\.0\.1:9/set\.bin: no connection \(.*try again later"):
+    with pytest.raises(DataError, match=r"^https://127\.0\.0\.1:9/set\.bin: no download \(.*try again later"):
         download(Part("set.bin", "https://127.0.0.1:9/set.bin", SHA), tmp_path)
-
-
-@pytest.mark.parametrize("url", ["http://example.org/x", "ftp://127.0.0.1/x", "file:///etc/passwd", "http://[::2]/x"])
-def test_only_https(tmp_path: Path, url: str) -> None:
-    with pytest.raises(UsageError, match="not https"):
-        download(Part("x", url, SHA), tmp_path)
 
 
 def test_every_published_address_is_https_at_a_fixed_place_with_a_checksum() -> None:

@@ -312,7 +312,10 @@ PROBLEMS: dict[str, tuple[Any, str]] = {
         lambda c: c.update(pred_logits=np.zeros((QUERIES, 117), "f4")),
         "pred_logits: 117 classes, but hico has 600; --dataset names another (a column is a verb and an object)",
     ),
-    "no logits": (lambda c: c.pop("pred_logits"), "has no array pred_logits; it needs pred_logits, pred_boxes, box_scores"),
+    "no logits": (
+        lambda c: c.pop("pred_logits"),
+        "has no array pred_logits; it needs pred_logits, pred_boxes, box_scores",
+    ),
     "no size": (lambda c: c.pop("sizes"), ".sizes: the image's size is not known; save sizes (height, width), or give"),
     "no side": (lambda c: c.update(sizes=np.array([0, 5])), ".sizes: 0 x 5 is no height and width of an image"),
     "four numbers": (
@@ -325,7 +328,10 @@ PROBLEMS: dict[str, tuple[Any, str]] = {
         lambda c: c.update({key: np.stack([c[key]] * 2) for key in list(c)}),
         "image_ids: missing; a file of 2 images names each of them",
     ),
-    "two names": (lambda c: c.update(image_ids=np.array(["a", "b"])), "image_ids: 2 images of type <U1; give a name or a number for each of 1"),
+    "two names": (
+        lambda c: c.update(image_ids=np.array(["a", "b"])),
+        "image_ids: 2 images of type <U1; give a name or a number for each of 1",
+    ),
     "a stranger": (
         lambda c: c.update(image_ids=np.array(99999)),
         "image number 99999 is not among the 9,658 known ones",

@@ -150,23 +150,16 @@ def test_a_format_is_not_for_stdin() -> None:
         list(Stream(["-"], "predictions", Opening(source_format="cdn")))
 
 
-def test_stderr_says_what_was_done_and_how_to_save_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    records(OF_CDN, opening=Opening(said=True))
-    line = f"hoicli convert --dataset hico {OF_CDN} -o cdn.jsonl\n"
-    said = f"hoicli: converted {OF_CDN} as cdn (predictions): 7 images, 32 boxes, 41 triplets; to do this only once: "
-    assert capsys.readouterr().err == said + line
-    Path("cdn.jsonl").touch()
+def test_stderr_says_what_was_done(capsys: pytest.CaptureFixture[str]) -> None:
     records(OF_CDN)
-    assert capsys.readouterr().err.endswith(f"hoicli convert {OF_CDN} -o cdn-converted.jsonl\n")
+    assert capsys.readouterr().err == (
+        f"hoicli: converted {OF_CDN} as cdn (predictions): 7 images, 32 boxes, 41 triplets\n"
+    )
 
 
-def test_an_option_that_only_convert_has_comes_with_its_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    answers = FIXTURES / "vlm/answers.jsonl"
-    with pytest.raises(UsageError, match=rf"--coords: .*: hoicli convert --from vlm {answers} -o answers.jsonl$"):
-        records(answers, opening=Opening(source_format="vlm"))
+def test_an_option_that_only_convert_has_is_said_to_be_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match=r"hoicli convert --coords"):
+        records(FIXTURES / "vlm/answers.jsonl", opening=Opening(source_format="vlm"))
     records(FOREIGN / "anno_bbox.mat")
     assert "; hoicli convert --part train takes the other\n" in capsys.readouterr().err
 

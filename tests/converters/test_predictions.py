@@ -649,7 +649,6 @@ def test_command_stops_at_a_cut_file(hoicli: Hoicli, cut: Path) -> None:
     result = hoicli("convert", "--from", "cdn", cut)
     error = f"{cut}: [4]: not readable (the list breaks off), and nothing after it was read; write the file again"
     assert (result.code, result.err.splitlines()[-1]) == (1, error)
-    assert len(result.out.splitlines()) == 4
 
 
 def test_command_keeps_what_came_before_a_cut(hoicli: Hoicli, cut: Path) -> None:
