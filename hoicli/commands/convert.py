@@ -7,13 +7,12 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import READ, Count, Values, Written
+from hoicli.commands.checks import READ, Count
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Option
 from hoicli.commands.results import Notes, Records, instead
 from hoicli.commands.values import text_of
 from hoicli.errors import IN_PYTHON, UsageError, arg
-from hoicli.io.outputs import check_new_folder, check_output
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -21,17 +20,6 @@ if TYPE_CHECKING:
 
 ANSWERS = "Options of --from vlm (answers of models)"
 LOGITS = "Options of --from logits (raw outputs)"
-
-
-class _Converted(Written):
-    """The output of convert: a file, or a new folder for a --to format that writes one."""
-
-    def refuse(self, path: str, option: str, values: Values) -> None:
-        """Raises `UsageError` if `path` cannot be written."""
-        from hoicli.converters.formats import FORMATS
-
-        target = FORMATS.get(values["to"])
-        (check_new_folder if target and target.folder else self.check)(path, option)
 
 
 @command(
@@ -85,7 +73,7 @@ def convert(
     list_: bool = False,
     list_forms: Annotated[bool, Option(panel=ANSWERS)] = False,
     on_error: options.OnError = "stop",
-    output: Annotated[options.Path, options.output(_Converted(check_output))] = "-",
+    output: Annotated[options.Path, options.output()] = "-",
 ) -> Records:
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import VERB_SCORES, Context, guarded, image_record, kept
+from hoicli.converters.context import Context, guarded, image_record, kept
 from hoicli.converters.numbers import whole_number
 from hoicli.errors import DataError
 from hoicli.io.outputs import open_output
@@ -30,6 +30,7 @@ from hoicli.records.image import unknown_label
 from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.labels import normalise
 
+VERB_SCORES = "verb scores (the format has one score a triplet)"
 POINTLESS = "relations that point at no box of their image"
 ELSEWHERE = "annotations and relations of images that the file does not list"
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-VERB_SCORES = "verb scores (the format has one score a triplet)"
-"""What formats that are written leave out."""
 DERIVED = "no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
 """What is said of ground truth with pairs alone."""
 

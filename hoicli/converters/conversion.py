@@ -70,7 +70,7 @@ class Conversion:
                 continue
             seen.add(image_id)
             self._place = place
-            if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target not in ("", "mat"):
+            if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target:
                 self._context.drop(f"the caveat {LAST_PIXELS}: boxes are written as they are", place)
             self._count(record, 1)
             progress.advance()

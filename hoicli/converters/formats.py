@@ -31,7 +31,7 @@ class Format:
     only dataset with such files; "" if --dataset has to say it. signs: what `detect` goes by: `[key ...]` the keys of
     the first item of a list, `{key ...}` the keys of a dictionary; a name, a function of the module; several must all
     hold. "" for a format that only --from chooses. joint: several paths form one source (a file and its companion).
-    folder: it is written as a folder. numbers: what the file numbers in an order that it does not state, so that files
+    numbers: what the file numbers in an order that it does not state, so that files
     of other datasets may look the same: "verbs", "objects", "interactions". named: it states the names of all its
     labels, so that without --dataset any are taken. owner: the package and version that added it, "" for hoicli's own.
     """
@@ -45,7 +45,6 @@ class Format:
     reads: bool = True
     writes: bool = False
     joint: bool = False
-    folder: bool = False
     numbers: frozenset[str] = frozenset()
     named: bool = False
     owner: str = ""
@@ -69,7 +68,6 @@ def _format(name: str, module: str, holds: str, dataset: str, traits: str, signs
         reads="write-only" not in said,
         writes=bool(said & {"writes", "write-only"}),
         joint="joint" in said,
-        folder="folder" in said,
         numbers=frozenset(said & {"verbs", "objects", "interactions"}),
         named="names" in said,
     )
@@ -129,7 +127,7 @@ _TABLE = (
      "preds.pkl, dets.pkl of INP-CC, THID, CMD-SE, or {image: [[hoi, score, 8 numbers]]}"),
     ("inpcc-json", "inpcc", _PRED, "", "write-only", "",
      "{image number: [[hoi, score, 8 numbers]]}"),
-    ("mat", "detections_mat", _PRED, "hico", "writes folder", "sniff",
+    ("mat", "detections_mat", _PRED, "hico", "", "sniff",
      "a folder of detections_01..80.mat of UPT, PViC, SCG"),
     ("logits", "logits", _PRED, "", "joint", "sniff",
      ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them"),

@@ -73,7 +73,8 @@ def _scores(source: Source) -> Floats:
     if matrix.ndim != 2 or CLASSES not in matrix.shape or matrix.dtype.kind not in "fiu" or matrix.size > LARGEST:
         problem = f"a {matrix.dtype} array of shape {list(matrix.shape)}; save a matrix of images by 600 classes"
         raise DataError(problem, place=source.name)
-    return (matrix if matrix.shape[1] == CLASSES else matrix.T).astype(np.float64)
+    scores: Floats = (matrix if matrix.shape[1] == CLASSES else matrix.T).astype(np.float64)
+    return scores
 
 
 def _matrix_of(source: Source) -> str | None:

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, BinaryIO, cast
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, UsageError
 from hoicli.io.claims import refuse_input
 from hoicli.io.process import held
 
@@ -327,18 +327,6 @@ def check_folders(path: str, option: str) -> None:
     if not there.is_dir():
         raise UsageError(f"{option} {path}: cannot be made ({there} is no folder)")
     _check_inside(there, f"{option} {path}", there)
-
-
-def check_new_folder(path: str, option: str) -> None:
-    """Raises `UsageError` if the folder cannot be created, or exists and is not empty."""
-    if path == "-":
-        raise UsageError(f"{arg('to', 'mat')} writes a folder of files; name it with {option} DIR")
-    target = Path(path).resolve()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{option} {path}: is there already; give a folder that does not exist, or an empty one")
-    if not target.parent.is_dir():
-        raise UsageError(f"{option} {path}: there is no folder {target.parent}; make it first")
-    _check_inside(target.parent, f"{option} {path}", target.parent)
 
 
 def check_appended(path: str, option: str) -> None:

@@ -16,15 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.io import loadmat
 
-from hoicli.converters import detections_mat, hoi_lists
+from hoicli.converters import hoi_lists
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.formats import converter, detect
 from hoicli.converters.numbers import box_indices, whole_number
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import SUBJECT
 from tests.foreign.detections_mat import last_pixels, matlab_file
 from tests.support.project import FIXTURES, Hoicli
 
@@ -434,18 +433,14 @@ def test_mat_announces_the_join(folder: Path) -> None:
     ]
 
 
-def test_mat_without_images_takes_the_test_list(tmp_path: Path) -> None:
+def test_mat_without_images_takes_the_test_list(folder: Path) -> None:
     """As for the 9,658 columns of a full set; here the test list is that of the fixture."""
     context, said = context_of()
     context.vocabulary = replace(VOCABULARY, test_images=tuple(IMAGES))
-    detections_mat.write(PREDICTIONS, str(tmp_path / "mat"), context)
-    records = convert(tmp_path / "mat", "mat", context)
-    assert said == [
-        "columns are the 8 HICO-DET test images in their order (--image-list for others)",
-        f"{tmp_path}/mat: columns joined with the 8 HICO-DET test images by position (--image-list for others)",
-    ]
-    assert [record["image_id"] for record in records] == IMAGES
-    assert by_image(records) == by_image(PREDICTIONS, IMAGES)
+    assert by_image(convert(folder, "mat", context)) == by_image(OF_LAST_PIXELS, IMAGES)
+    assert said[0] == (
+        f"{folder}: columns joined with the 8 HICO-DET test images by position (--image-list for others)"
+    )
 
 
 def test_mat_counts_must_agree(folder: Path) -> None:
@@ -518,119 +513,14 @@ def test_mat_single_file_is_refused(folder: Path) -> None:
     assert error_of(path) == f"{path}: is no folder; give the folder that holds detections_01.mat to _80.mat"
 
 
-def test_mat_without_detections_is_announced(tmp_path: Path) -> None:
-    detections_mat.write([], str(tmp_path / "mat"), context_of(IMAGES)[0])
+def test_mat_without_detections_is_announced(folder: Path) -> None:
+    for path in folder.iterdir():
+        cells = cells_of(path)
+        cells.fill(np.zeros((0, 0)))
+        write_cells(path, cells)
     context, said = context_of(IMAGES)
-    records = convert(tmp_path / "mat", "mat", context)
-    assert records == [{"image_id": image_id, "boxes": [], "labels": [], "hois": []} for image_id in IMAGES]
-    assert said[1:] == [f"{tmp_path}/mat: every cell is empty, there is no detection at all; did what wrote it fail?"]
-
-
-# detections_XX.mat: writing
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-@pytest.mark.parametrize("predictions", [PREDICTIONS, OF_LAST_PIXELS], ids=["edges", "last pixels"])
-def test_mat_survives_a_round_trip(tmp_path: Path, predictions: Records) -> None:
-    """What was written is read again, and written again it is the same to the byte; what its boxes are is known."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    detections_mat.write(predictions, str(first), context_of(IMAGES)[0])
-    records = convert(first, "mat", context_of(IMAGES)[0])
-    assert by_image(records) == by_image(predictions, IMAGES)
-    assert {tuple(record.get("caveats", ())) for record in records} == {tuple(predictions[0].get("caveats", ()))}
-    second.mkdir()  # an empty folder will do
-    detections_mat.write(records, str(second), context_of(IMAGES)[0])
-    assert bytes_of(first) == bytes_of(second)
-    assert convert(second, "mat", context_of(IMAGES)[0]) == records
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "second"]
-
-
-def test_mat_is_what_scipy_would_write(tmp_path: Path) -> None:
-    detections_mat.write(OF_LAST_PIXELS, str(tmp_path / "mat"), context_of(IMAGES)[0])
-    for path in (tmp_path / "mat").iterdir():
-        theirs = (FOREIGN / "detections_mat" / path.name).read_bytes()
-        ours = path.read_bytes()
-        assert ours[124:] == theirs[124:]
-        assert ours[:124].rstrip() == b"MATLAB 5.0 MAT-file, written by hoicli; x2, y2 are last pixels"
-
-
-def test_mat_holds_boxes_of_one_kind(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="has the caveat last_pixels, which image HICO_test2015_00000002 has not"):
-        detections_mat.write([OF_LAST_PIXELS[0], *PREDICTIONS[1:]], str(tmp_path / "two"), context_of(IMAGES)[0])
-    assert not (tmp_path / "two").exists()
-
-
-def test_mat_counts_what_it_cannot_hold(tmp_path: Path) -> None:
-    record = {
-        "image_id": IMAGES[0],
-        "boxes": [BOX, OTHER, OTHER, BOX],
-        "labels": ["person", "bicycle", "kite", "dog"],
-        "hois": [
-            {"subject": 0, "object": 1, "verb": "ride", "score": 0.5, "verb_score": 0.75},
-            {"subject": 0, "object": 1, "verb": "fly", "score": 0.5},
-            {"subject": 1, "object": 1, "verb": "ride", "score": 0.5},
-            {"subject": 0, "object": 1, "verb": "ride", "score": 0.5},
-        ],
-    }
-    context, _ = context_of(IMAGES)
-    detections_mat.write([record], str(tmp_path / "mat"), context)
-    assert context.dropped == {
-        "verb scores (the format has one score a triplet)": (1, f"image {IMAGES[0]}: hois[0]"),
-        "triplets outside the 600 interactions": (1, f"image {IMAGES[0]}: hois[1]"),
-        "triplets whose subject is no person": (1, f"image {IMAGES[0]}: hois[2]"),
-        "boxes that no triplet uses": (2, f"image {IMAGES[0]}: boxes[2]"),
-    }
-    row = (SUBJECT, BOX, "bicycle", OTHER, "ride", 0.5)
-    assert triplets(convert(tmp_path / "mat", "mat", context_of(IMAGES)[0])[0]) == [row, row]
-
-
-THERE = "-o {path}: is there already; give a folder that does not exist, or an empty one"
-STRANGER = [{"image_id": "b", "boxes": [], "labels": [], "hois": []}]
-
-
-@pytest.mark.parametrize(
-    ("target", "images", "records", "kind", "message"),
-    [
-        ("-", IMAGES, PREDICTIONS, UsageError, "--to mat writes a folder of files; name it with -o DIR"),
-        ("full", IMAGES, PREDICTIONS, UsageError, THERE),
-        (
-            "mat",
-            None,
-            STRANGER,
-            UsageError,
-            "--to mat: columns are images by position, and b is no HICO-DET test image; give all images in order with "
-            "--image-list",
-        ),
-        (
-            "mat",
-            IMAGES[:6],
-            PREDICTIONS,
-            DataError,
-            "image HICO_test2015_00000007: image_id: is not among the images of --image-list; give the ground truth "
-            "of all images",
-        ),
-        (
-            "mat",
-            IMAGES,
-            lines(FIXTURES / "gt.jsonl"),
-            DataError,
-            f"{GROUND_TRUTH}: missing; --to mat writes predictions (is this the ground truth?)",
-        ),
-    ],
-)
-def test_mat_refusals_leave_nothing(
-    target: str, images: Any, records: Records, kind: type[Exception], message: str, tmp_path: Path
-) -> None:
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "file").touch()
-    path = target if target == "-" else str(tmp_path / target)
-    with pytest.raises(kind) as error:
-        detections_mat.write(records, path, context_of(images)[0])
-    assert str(error.value) == message.format(path=path, parent=Path(path).parent)
-    assert [entry.name for entry in tmp_path.rglob("*")] == ["full", "file"]
+    assert [record["hois"] for record in convert(folder, "mat", context)] == [[]] * 8
+    assert said[-1] == f"{folder}: every cell is empty, there is no detection at all; did what wrote it fail?"
 
 
 # The command
@@ -662,18 +552,13 @@ def test_command_keeps_what_came_before_a_cut(hoicli: Hoicli, cut: Path) -> None
     assert f"hoicli: skipped 1 item; the first: {error}\n" in result.err
 
 
-def test_command_writes_and_reads_mat(hoicli: Hoicli, tmp_path: Path) -> None:
-    gt, target = FIXTURES / "gt.jsonl", tmp_path / "mat"
-    result = hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "mat", "-o", target, "--image-list", gt)
-    assert (result.code, result.out) == (0, "")
-    assert len(list(target.iterdir())) == 80
-    result = hoicli("convert", target, "--image-list", gt)
+def test_command_reads_mat(hoicli: Hoicli) -> None:
+    target = FOREIGN / "detections_mat"
+    result = hoicli("convert", target, "--image-list", FIXTURES / "gt.jsonl")
     assert result.code == 0
     assert f"hoicli: {target}: columns joined with the 8 images of --image-list by position\n" in result.err
-    assert f"{target} as mat (predictions)" in result.err
-    assert "8 images, 32 boxes, 41 triplets" in result.err
-    expected = by_image(PREDICTIONS, IMAGES)
-    assert by_image([orjson.loads(line) for line in result.out.splitlines()]) == expected
+    assert f"{target} as mat (predictions): 8 images, 32 boxes, 41 triplets" in result.err
+    assert by_image([orjson.loads(line) for line in result.out.splitlines()]) == by_image(OF_LAST_PIXELS, IMAGES)
 
 
 def test_command_tells_wrong_counts(hoicli: Hoicli) -> None:
@@ -681,9 +566,3 @@ def test_command_tells_wrong_counts(hoicli: Hoicli) -> None:
     result = hoicli("convert", folder)
     assert result.code == 1
     assert result.err.splitlines()[-1].startswith(f"{folder}: 8 columns, but the HICO-DET test list has 9,658;")
-
-
-def test_command_needs_a_folder_for_mat(hoicli: Hoicli) -> None:
-    result = hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "mat")
-    assert result.code == 2
-    assert result.err.splitlines()[-1] == "hoicli: --to mat writes a folder of files; name it with -o DIR"

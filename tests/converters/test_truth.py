@@ -179,9 +179,7 @@ def test_hoia_refusals(hoicli: Hoicli, tmp_path: Path, change: Change, problem: 
     path = hoia_file(tmp_path, change)
     expected = f"{path}: {problem}"
     if problem is None:
-        expected = (
-            f"{path}: image HICO_test2015_00000001: occurs twice in the source; keep one of the two"
-        )
+        expected = f"{path}: image HICO_test2015_00000001: occurs twice in the source; keep one of the two"
     assert refusal(hoicli("convert", path)) == expected
     skipped = hoicli("convert", path, "--on-error", "skip")
     assert len(records(skipped)) == (8 if problem is None else 7)

@@ -56,7 +56,6 @@ WRITERS = [
     Writer("convert --to coco-rel", f"convert --to coco-rel {PREDICTIONS} -o OUT"),
     Writer("convert --to vcoco-json", f"convert --to vcoco-json {VCOCO / 'predictions.jsonl'} -o OUT"),
     Writer("convert --to vcoco-pkl", f"convert --to vcoco-pkl {VCOCO / 'predictions.jsonl'} -o OUT"),
-    Writer("convert --to mat", f"convert --to mat {PREDICTIONS} -o OUT", stdout=False, tree=True, slow=True),
     Writer("match", f"match {PAIR} -o OUT"),
     Writer("match .gz", f"match {PAIR} -o OUT.gz", stdout=False),
     Writer("eval", f"eval {PAIR} -o OUT"),
@@ -257,11 +256,6 @@ def killed(
             faults.append("the old file is gone")
         faults += [f"left {path.name}" for path in folder.iterdir() if "out" in path.name and path != target
                    and not _is_part(path.name)]  # fmt: skip
-        if (
-            writer.name == "convert --to mat" and _tree(target) == new
-        ):  # done, and it writes into no folder that is full
-            yield step, faults
-            continue
         code, said = forked(lambda: run(words), lambda: None)
         again = {name: data for name, data in _tree(target).items() if not _is_part(name)}
         if code or (again != new and writer.steady):

@@ -226,14 +226,6 @@ def test_a_file_that_is_replaced_hands_on_its_mode(hoicli: Hoicli, tmp_path: Pat
         os.umask(old)
 
 
-def test_an_empty_folder_that_is_filled_hands_on_its_mode(hoicli: Hoicli, tmp_path: Path) -> None:
-    (tmp_path / "mat").mkdir()
-    (tmp_path / "mat").chmod(0o700)
-    assert hoicli("convert", "--to", "mat", PREDICTIONS, "-o", tmp_path / "mat").code == 0
-    assert mode(tmp_path / "mat") == 0o700
-    assert len(list((tmp_path / "mat").iterdir())) == 80
-
-
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
 def test_a_file_that_root_replaces_stays_its_owners(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "out"
