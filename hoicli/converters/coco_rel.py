@@ -30,7 +30,6 @@ from hoicli.records.image import unknown_label
 from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.labels import normalise
 
-VERB_SCORES = "verb scores (the format has one score a triplet)"
 POINTLESS = "relations that point at no box of their image"
 ELSEWHERE = "annotations and relations of images that the file does not list"
 
@@ -158,21 +157,15 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
             row = {"id": len(relations) + 1, "image_id": number, **ends, **kept(hoi, "score")}
             relations.append((hoi["verb"], row))
             if "verb_score" in hoi:
-                context.drop(VERB_SCORES, place)
+                context.drop("verb scores (the format has one score a triplet)", place)
         if record.get("image_hois"):
             context.drop("image-level labels", place)
     vocabulary = context.vocabulary
     objects = _numbered(annotations, "category_id", None if context.open_names else vocabulary.object_ids)
     verbs = _numbered(relations, "predicate_id", None if context.open_names else vocabulary.verb_ids)
-    content = {
-        "images": list(images.values()),
-        "categories": objects,
-        "annotations": [row for _, row in annotations],
-        "rel_categories": verbs,
-        "rel_annotations": [row for _, row in relations],
-    }
+    content = {"images": list(images.values()), "categories": objects, "annotations": [row for _, row in annotations]}
     with open_output(path) as output:
-        output(dump(content))
+        output(dump({**content, "rel_categories": verbs, "rel_annotations": [row for _, row in relations]}))
 
 
 def _annotation(number: int, image: int, box: list[float], score: float | None) -> dict[str, Any]:

@@ -99,7 +99,7 @@ _TABLE = (
      "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI"),
     ("hico-mat", "hico_mat", _GT, "hico", "joint", "sniff",
      "anno_bbox.mat, with anno.mat for complete image-level labels; anno.mat alone for these"),
-    ("no-frills", "no_frills", _GT, "hico", "", "[image_path_postfix hois]",
+    ("no-frills", "hico_mat", _GT, "hico", "", "[image_path_postfix hois]",
      "anno_list.json of no_frills_hoi_det"),
     ("vcoco", "vcoco", _PRED, "vcoco", "", "[image_id person_box]",
      "V-COCO's official list of people, .pkl or .json (QPIC, UPT's cache, iCAN)"),

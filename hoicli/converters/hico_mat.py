@@ -11,8 +11,14 @@ An interaction with invis = 1 has no visible instance: it becomes an image-level
 the image-level labels are those of the annotated interactions, and the records have the caveat `derived_labels`.
 anno.mat by itself is HICO's ground truth of whole images: records without boxes, with the caveat `whole_image`, whose
 `ambiguous_hois` are the labels that are 0, neither positive nor negative.
-`--part` picks one half of both files.
-Equal boxes of one label are merged; nothing else is left out.
+`--part` picks one half of both files. Equal boxes of one label are merged; nothing else is left out.
+
+anno_list.json of no_frills_hoi_det holds the same as one JSON list of both splits:
+
+    {"global_id", "image_path_postfix": "test2015/HICO_test2015_00000001.jpg", "image_size": [H, W, C], "hois": [{"id",
+     "human_bboxes", "object_bboxes", "connections", "invis"}], "pos_hoi_ids", "neg_hoi_ids"}
+
+Its boxes are 0-based inclusive already and not shifted, HOI ids are the texts "001" to "600", and connections 0-based.
 
 Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py).
 `read` raises `DataError`, with places in MATLAB's spelling: bbox_test(12).hoi(1).id counts from 1.
@@ -21,6 +27,7 @@ Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
 from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
@@ -45,6 +52,9 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image of the split, also those without an instance. The files may come in either order."""
+    if context.format == "no-frills":
+        yield from _read_list(source, context)
+        return
     homes = _homes([source, *source.companions])
     if homes.keys().isdisjoint(BOX_VARIABLES):
         yield from _whole_images(homes, source, context)
@@ -60,9 +70,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             raise DataError("is no text; fetch the file again", field=".filename")
         if labels is not None and file_name not in labels:
             listed = f"list_{context.split} of {homes[f'list_{context.split}'].name}"
-            instead = f" (it has {next(iter(unused))!r})" if unused else ""
-            problem = f"{file_name!r} is not in {listed}{instead}; give two files of one release"
-            raise DataError(problem, field=".filename")
+            raise DataError(f"{file_name!r} is not in {listed}; give two files of one release", field=".filename")
         unused.pop(file_name, None)
         instances = _hois(row[2], context.vocabulary)
         known = [hoi.interaction for hoi in instances] if labels is None else labels[file_name].positive
@@ -103,7 +111,7 @@ def _named(interactions: Iterable[int], vocabulary: Vocabulary) -> list[list[str
     return [list(vocabulary.interactions[index]) for index in interactions]
 
 
-# The content of anno_bbox.mat, shared with its JSON copy (`no_frills`)
+# The content of anno_bbox.mat, shared with its JSON copy
 
 
 class Instances(NamedTuple):
@@ -211,18 +219,14 @@ def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]
 
 
 def _homes(sources: list[Source]) -> dict[str, Source]:
-    """Variable -> its file. Raises `DataError` for a file of neither kind, and for one given twice."""
+    """Variable -> its file. Raises `DataError` for a file of neither kind."""
     homes: dict[str, Source] = {}
     for source in sources:
         found = variables(source) if source.kind == "mat" else {}
-        own = [name for name in found if name in BOX_VARIABLES or name in LABEL_VARIABLES]
+        own = {name: source for name in found if name in BOX_VARIABLES or name in LABEL_VARIABLES}
         if not own:
-            holds = f" (it holds {', '.join(map(repr, sorted(found)[:6]))})" if found else ""
-            raise DataError(f"is neither anno_bbox.mat nor anno.mat{holds}; convert it by itself", place=source.name)
-        for name in own:
-            if name in homes:
-                raise DataError(f"{name} is in {homes[name].name} too; give each file once", place=source.name)
-            homes[name] = source
+            raise DataError("is neither anno_bbox.mat nor anno.mat; convert it by itself", place=source.name)
+        homes |= own
     return homes
 
 
@@ -247,37 +251,33 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labe
             "give both files, as anno_bbox.mat,anno.mat"
         )
         return None
-    names = ("list_action", f"list_{split}", f"anno_{split}")
-    for name in names:
+    listed, stated = f"list_{split}", f"anno_{split}"
+    for name in ("list_action", listed, stated):
         if name not in homes:
             raise DataError(f"has no {name}; give the anno.mat of HICO-DET", place=given.name)
-    _loaded(homes, names[0], lambda value: _check_actions(value, context.vocabulary))
-    files = _loaded(homes, names[1], lambda value: _file_names(value, names[1]))
+    _loaded(homes, "list_action", lambda value: _check_actions(value, context.vocabulary))
+    files = _loaded(homes, listed, lambda value: _file_names(value, listed))
     shape = (len(context.vocabulary.interactions), len(files))
-
-    return _loaded(homes, names[2], lambda value: _labels(value, files, shape, names[2]))
+    return _loaded(homes, stated, lambda value: _labels(value, files, shape, stated))
 
 
 def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
     """Raises `DataError` if HOI ids do not mean what the vocabulary says."""
     rows = _rows(actions, ("vname", "nname"), "list_action")
-    if len(rows) != len(vocabulary.interactions):
-        problem = f"{len(rows)} interactions, but {vocabulary.name} has {len(vocabulary.interactions)}"
-        raise DataError(f"{problem}; give the anno.mat of HICO-DET", field="list_action")
-    for number, (texts, pair) in enumerate(zip(rows, vocabulary.interactions, strict=True), start=1):
-        named = " ".join(normalise(str(text)) for text in texts)
-        if named != " ".join(pair):
-            problem = f"{named!r}, but the vocabulary has {' '.join(pair)!r}; give the anno.mat of HICO-DET"
-            raise DataError(problem, field=f"list_action({number})")
+    found = [" ".join(normalise(str(text)) for text in texts) for texts in rows]
+    known = [" ".join(pair) for pair in vocabulary.interactions]
+    if found != known:
+        differs = next(
+            (at for at, (one, other) in enumerate(zip(found, known, strict=False)) if one != other), len(rows)
+        )
+        problem = f"is not interaction {differs + 1} of {vocabulary.name}; give the anno.mat of HICO-DET"
+        raise DataError(problem, field=f"list_action({differs + 1})")
 
 
 def _file_names(value: Any, field: str) -> list[str]:
     names: list[str] = value.items if isinstance(value, Cells) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise DataError("is no list of file names; fetch the file again", field=field)
-    if len(set(names)) != len(names):
-        twice = next(name for row, name in enumerate(names) if name in names[:row])
-        raise DataError(f"{twice!r} occurs twice, so its column is not known; fetch the file again", field=field)
     return names
 
 
@@ -298,3 +298,60 @@ def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -
 def _loaded(homes: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:
     """The result of `understand` on a variable; its `DataError` gets the name of the file."""
     return guarded(lambda: understand(load(homes[name], name)), homes[name], "")
+
+
+# anno_list.json
+
+
+def _read_list(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image of the split in anno_list.json; raises `DataError` if there is none."""
+    vocabulary = context.vocabulary
+    kept, others = 0, 0
+
+    def of_split() -> Iterator[tuple[str, Any]]:
+        nonlocal kept, others
+        for where, item in source.items():
+            folder = item.get("image_path_postfix") if isinstance(item, dict) else None
+            if isinstance(folder, str) and not folder.startswith(context.split):
+                others += 1
+            else:  # `build` reports an item that is not an image
+                kept += 1
+                yield where, item
+
+    def build(item: dict[str, Any]) -> Record:
+        height, width = item["image_size"][:2]
+        instances = [_listed_instances(hoi, f".hois[{index}]", vocabulary) for index, hoi in enumerate(item["hois"])]
+        positive = [
+            interaction_id(number, f".pos_hoi_ids[{index}]", vocabulary)
+            for index, number in enumerate(item["pos_hoi_ids"])
+        ]
+        file_name = PurePosixPath(item["image_path_postfix"]).name
+        return record_of(file_name, width, height, instances, positive, vocabulary)
+
+    yield from context.each(of_split(), build, source)
+    other = "train" if context.split == "test" else "test"
+    if others and not kept:
+        problem = f"none of its {others:,} images is of the {context.split} split; {arg('part', other)} takes them"
+        raise DataError(problem, place=source.name)
+    if others:
+        taken = f"taking the {context.split} split: {kept:,} images"
+        context.announce(f"{taken}; {arg('part', other)} takes the other {others:,}")
+
+
+def _listed_instances(hoi: dict[str, Any], field: str, vocabulary: Vocabulary) -> Instances:
+    interaction = interaction_id(hoi["id"], f"{field}.id", vocabulary)
+    if hoi["invis"]:
+        return Instances(interaction, visible=False)
+    people, objects = (_listed_boxes(hoi[key], f"{field}.{key}") for key in ("human_bboxes", "object_bboxes"))
+    pairs = []
+    for index, (person, object_) in enumerate(hoi["connections"]):
+        place = f"{field}.connections[{index}]"
+        pairs.append((entry(people, person, place), entry(objects, object_, place)))
+    return Instances(interaction, people, objects, pairs)
+
+
+def _listed_boxes(boxes: list[Any], field: str) -> list[Box]:
+    for index, box in enumerate(boxes):
+        if not (isinstance(box, list) and len(box) == 4 and all(type(side) in (int, float) for side in box)):
+            raise DataError(f"{box} is no box; give [x1, y1, x2, y2]", field=f"{field}[{index}]")
+    return boxes

@@ -1,8 +1,7 @@
 """The user's own copy of named ground truth: records in a folder, made once from the published files.
 
 The folder is $HOICLI_DATA, else hoicli/data in the user's cache folder ($XDG_CACHE_HOME, ~/.cache). It holds
-DATASET/PART.jsonl of every set, and in DATASET/.PART.download the files of one that is not complete. A download counts
-only if its checksum is right.
+DATASET/PART.jsonl of every set. A download counts only if its checksum is right.
 """
 
 from __future__ import annotations
@@ -10,19 +9,17 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import urllib.error
 import urllib.request
-import zipfile
 from collections.abc import Sequence
 from http.client import HTTPException
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
-from urllib.parse import urlsplit
 
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
-from hoicli.converters.named import NAMED, NamedTruth, Part, signed
+from hoicli.converters.named import NAMED, NamedTruth, signed
 from hoicli.errors import DataError, UsageError
 from hoicli.io.outputs import atomic_path, writable
 from hoicli.io.progress import Progress
@@ -33,12 +30,14 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import dump
 from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.results import Row
-from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.datasets import DATASETS, load
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}:[a-z0-9][a-z0-9._-]{0,60}")
 """How a set is called: DATASET:PART. A path that looks so and exists is a path."""
 PATIENCE = 60.0
 """Seconds without a byte after which a server counts as silent."""
+LARGEST = 1 << 26
+"""Bytes at which a download is stopped: several times the largest of these files."""
 
 
 class Added(NamedTuple):
@@ -82,14 +81,8 @@ def located(text: str) -> str:
     if text not in NAMED:
         problem = f"{text}: no such file, and no ground truth of that name was added"
         raise UsageError(f"{problem}; hoicli data list shows what there is")
-    raise UsageError(f"{text} is not here yet: {_way_to(NAMED[text])}")
-
-
-def _way_to(row: NamedTruth) -> str:
-    """How a user gets a set."""
-    by_hand = f"hoicli data add {row.name} FILE takes your copy"
-    return (
-        f"hoicli data fetch {row.name} downloads it, {by_hand}" if row.parts else f"get it from {row.source}; {by_hand}"
+    raise UsageError(
+        f"{text} is not here yet: hoicli data fetch {text} downloads it, hoicli data add {text} FILE takes your copy"
     )
 
 
@@ -102,8 +95,8 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     """
     if _NAME.fullmatch(name) is None:
         raise UsageError(f"{name!r} is no name of ground truth; write DATASET:PART, such as hico:test or mine:val")
-    if name in NAMED:
-        dataset = NAMED[name].dataset
+    prefix = name.partition(":")[0]
+    dataset = dataset or (prefix if prefix in DATASETS else None)
     target = path_of(name)
     with writable(str(target.parent)):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -131,40 +124,15 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
 
 
 def fetch(name: str) -> Added:
-    """Download a set from its publishers, check it, and `add` it. Nothing downloaded is left once it is added.
+    """Download a set from its publishers, check it, and `add` it. Nothing downloaded is left.
 
-    Raises `UsageError` for a set that is unknown or that no address serves, `DataError` as `download` does.
+    Raises `UsageError` for a set that is unknown, `DataError` as `download` does.
     """
     row = NAMED.get(name)
     if row is None:
         raise UsageError(f"{name}: no published ground truth has this name; hoicli data list shows all")
-    if not row.parts:
-        raise UsageError(f"{name} cannot be downloaded by a program: {_way_to(row)}")
-    target = path_of(name)
-    downloads = target.with_name(f".{target.stem}.download")
-    with writable(str(downloads)):
-        downloads.mkdir(parents=True, exist_ok=True)
-    added = add(name, [str(_unpacked(part, download(part, downloads))) for part in row.parts])
-    shutil.rmtree(downloads, ignore_errors=True)
-    return added
-
-
-def _unpacked(part: Part, path: Path) -> Path:
-    """The file itself, taken out of its archive."""
-    if not part.member:
-        return path
-    target = path.with_name(part.file_name)
-    try:
-        with (
-            zipfile.ZipFile(path) as archive,
-            archive.open(part.member) as packed,
-            atomic_path(str(target), "data fetch") as temporary,
-            open(temporary, "wb") as file,
-        ):
-            shutil.copyfileobj(packed, file, 1 << 20)
-    except (zipfile.BadZipFile, KeyError):  # only where the table above is wrong: the archive's checksum was right
-        raise DataError(f"has no {part.member}; please report it", place=str(path)) from None
-    return target
+    with TemporaryDirectory() as scratch:
+        return add(name, [str(download(row, Path(scratch)))])
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -174,44 +142,38 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def download(part: Part, folder: Path) -> Path:
-    """The file of a part in `folder`, downloaded unless it is there.
-
-    Raises `DataError` if the server cannot be reached, refuses, redirects or sends something else than the published
-    file, of which nothing is kept.
-    """
-    target = folder / os.path.basename(urlsplit(part.url).path)
-    if target.is_file() and checksum(target, part.checksum) == part.checksum:
-        return target
-    with atomic_path(str(target), "data fetch") as temporary:
-        with open(temporary, "wb") as file:
-            _transfer(part, file)
-        found = checksum(Path(temporary), part.checksum)
-        if found != part.checksum:
-            problem = f"is not the published file ({found}, not {part.checksum}); fetch it again, or get it by hand"
-            raise DataError(problem, place=part.url)
+def download(row: NamedTruth, folder: Path) -> Path:
+    """The file of a set, downloaded to `folder`. Raises `DataError` if the server cannot be reached, refuses, redirects
+    or sends something else than the published file."""
+    target = folder / row.url.rpartition("/")[2]
+    with writable(str(target)), open(target, "wb") as file:
+        _transfer(row, file)
+    found = checksum(target, row.checksum)
+    if found != row.checksum:
+        problem = f"is not the published file ({found}, not {row.checksum}); fetch it again, or get it by hand"
+        raise DataError(problem, place=row.url)
     return target
 
 
-def _transfer(part: Part, file: IO[bytes]) -> None:
-    """Write what the server sends, up to `part.most` bytes."""
-    request = urllib.request.Request(part.url, headers={"User-Agent": "hoicli"})  # noqa: S310 (https: see `named`)
+def _transfer(row: NamedTruth, file: IO[bytes]) -> None:
+    """Write what the server sends, up to LARGEST bytes."""
+    request = urllib.request.Request(row.url, headers={"User-Agent": "hoicli"})  # noqa: S310 (https: see `named`)
     try:
         with (
             urllib.request.build_opener(_NoRedirect).open(request, timeout=PATIENCE) as response,
-            Progress(f"fetch {part.file_name}", unit="B") as progress,
+            Progress(f"fetch {row.name}", unit="B") as progress,
         ):
             while piece := response.read1(1 << 18):
                 file.write(piece)
                 progress.advance(len(piece))
-                if file.tell() > part.most:
-                    problem = f"sends more than {part.most:,} bytes, as the published file never is"
-                    raise DataError(problem, place=part.url)
+                if file.tell() > LARGEST:
+                    problem = f"sends more than {LARGEST:,} bytes, as the published file never is"
+                    raise DataError(problem, place=row.url)
     except (urllib.error.URLError, TimeoutError, HTTPException, ConnectionError) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         problem = f"no download ({error}); try again later, or get the file by hand: hoicli data add NAME FILE"
-        raise DataError(problem, place=part.url) from None
+        raise DataError(problem, place=row.url) from None
 
 
 def checksum(path: Path, like: str) -> str:

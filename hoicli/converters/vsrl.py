@@ -16,7 +16,7 @@ Read by the code of s-gupta/v-coco (vsrl_eval.py). Image ids are COCO's numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -55,29 +55,23 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     sources = [source, *source.companions]
     vsrl = next((one for one in sources if _is_vsrl(one)), None)
     instances = next((one for one in sources if one is not vsrl and _is_instances(one)), None)
-    if vsrl is None or instances is None:
-        what = (
-            "the list of actions (vcoco_test.json)" if vsrl is None else "COCO's boxes (instances_vcoco_all_2014.json)"
-        )
-        raise DataError(
-            f"comes without {what}; give the files together, as VSRL.json,INSTANCES.json,IDS.txt", place=source.name
-        )
     split = [one for one in sources if one not in (vsrl, instances)]
-    if len(split) > 1:
-        raise DataError("is one file too many; give VSRL.json,INSTANCES.json,IDS.txt", place=split[1].name)
+    if vsrl is None or instances is None or len(split) > 1:
+        problem = "give VSRL.json,INSTANCES.json,IDS.txt together (vcoco_test.json, instances_vcoco_all_2014.json, ids)"
+        raise DataError(problem, place=source.name)
     actions, images = _actions(vsrl, context)
     if split:
         images = _ids(split[0])
-    of_image, annotations, names = guarded(lambda: _coco(instances.mapping, {*images}), instances, "")
+    coco = guarded(lambda: _Instances(instances.mapping, {*images}), instances, "")
 
     def build(image: Mapping[str, Any]) -> Record:
-        return _record(image, annotations.get(image["id"], ()), names, actions, context, vsrl.name)
+        return _record(image, coco, actions, context, vsrl.name)
 
-    items = ((f"image {image_id}", of_image[image_id]) for image_id in images if image_id in of_image)
+    items = ((f"image {image_id}", coco.images[image_id]) for image_id in images if image_id in coco.images)
     yield from context.each(items, build, instances)
-    absent = [image_id for image_id in images if image_id not in of_image]
-    for image_id in absent:
-        context.drop(f"images that {instances.name} does not have", f"image {image_id}")
+    for image_id in images:
+        if image_id not in coco.images:
+            context.drop(f"images that {instances.name} does not have", f"image {image_id}")
 
 
 def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], list[int]]:
@@ -119,40 +113,33 @@ def _people_of(column: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tup
 
 
 def _ids(split: Source) -> list[int]:
-    """The image ids of a split, one a line."""
+    """The image ids of a split, one a line; NumPy writes 2.94e+02."""
     ids = []
     for number, line in enumerate(split.data.decode("utf-8", "replace").split("\n"), start=1):
-        text = line.strip()
-        try:  # NumPy writes 2.94e+02
-            ids += [whole_number(float(text) if _NUMBERS.fullmatch(text.encode()) else text, "")] if text else []
+        try:
+            ids += [whole_number(float(line), "")] if line.strip() else []
         except (ValueError, DataError):
-            problem = f"{text[:40]!r} is no image id; give one COCO image id a line"
+            problem = f"{line.strip()[:40]!r} is no image id; give one COCO image id a line"
             raise DataError(problem, place=f"{split.name}:{number}") from None
     return ids
 
 
-def _coco(
-    instances: Mapping[str, Any], chosen: set[int]
-) -> tuple[dict[int, Mapping[str, Any]], dict[int, list[Mapping[str, Any]]], dict[int, str]]:
-    """(the rows of the chosen images, by id; their annotations in the file's order; the categories' names)."""
-    of_image = {row["id"]: row for row in instances["images"] if row["id"] in chosen}
-    annotations: dict[int, list[Mapping[str, Any]]] = {}
-    for row in instances["annotations"]:
-        if row["image_id"] in chosen:
-            annotations.setdefault(row["image_id"], []).append(row)
-    names = {row["id"]: normalise(row["name"]) for row in instances["categories"]}
-    return of_image, annotations, names
+class _Instances:
+    """COCO's rows of the chosen images, by id; their annotations, in the file's order; the categories' names."""
+
+    def __init__(self, content: Mapping[str, Any], chosen: set[int]) -> None:
+        self.images = {row["id"]: row for row in content["images"] if row["id"] in chosen}
+        self.annotations: dict[int, list[Mapping[str, Any]]] = {}
+        for row in content["annotations"]:
+            if row["image_id"] in chosen:
+                self.annotations.setdefault(row["image_id"], []).append(row)
+        self.names = {row["id"]: normalise(row["name"]) for row in content["categories"]}
 
 
 def _record(
-    image: Mapping[str, Any],
-    annotations: Sequence[Mapping[str, Any]],
-    names: Mapping[int, str],
-    actions: Mapping[int, list[Action]],
-    context: Context,
-    file: str,
+    image: Mapping[str, Any], coco: _Instances, actions: Mapping[int, list[Action]], context: Context, file: str
 ) -> Record:
-    width, height = image["width"], image["height"]
+    width, height, annotations = image["width"], image["height"], coco.annotations.get(image["id"], ())
     boxes: list[list[float]] = []
     labels: list[str] = []
     annotated: list[bool] = []
@@ -161,11 +148,11 @@ def _record(
         box = _corners(row, width, height)
         if box is None:
             continue
-        if row["category_id"] not in names:
+        if row["category_id"] not in coco.names:
             raise DataError(f"no category {row['category_id']}", field=f", annotation {row['id']}")
         place_of[row["id"]] = len(boxes)
         boxes.append(box)
-        labels.append(names[row["category_id"]])
+        labels.append(coco.names[row["category_id"]])
         annotated.append(labels[-1] != SUBJECT or row["id"] in actions)
     hois = []
     for row in annotations:
@@ -180,16 +167,8 @@ def _record(
                 if filler and filler not in place_of:
                     context.drop(LOST_OBJECT, f"{file}: annotation {row['id']}, {verb} {role}")
                 hois.append({"subject": subject, "object": place_of.get(filler), "verb": verb, "role": role})
-    return {
-        "image_id": image["id"],
-        "file_name": image["file_name"],
-        "width": width,
-        "height": height,
-        "boxes": boxes,
-        "labels": labels,
-        "annotated": annotated,
-        "hois": hois,
-    }
+    head = {"image_id": image["id"], "file_name": image["file_name"], "width": width, "height": height}
+    return {**head, "boxes": boxes, "labels": labels, "annotated": annotated, "hois": hois}
 
 
 def _corners(row: Mapping[str, Any], width: float, height: float) -> list[float] | None:

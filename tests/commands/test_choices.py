@@ -94,7 +94,7 @@ def test_commands() -> None:
         (("vocab", "v"), ["vcoco"]),
         (("vocab", "vcoco", ""), []),
         (("doctor", "--schema", ""), kinds()),
-        (("eval", "--gt", "vcoco:t"), ["vcoco:test", "vcoco:train", "vcoco:trainval"]),
+        (("eval", "--gt", "hico:t"), ["hico:test", "hico:train"]),
         (("eval", "--gt", "gt.jsonl", ""), []),
         (("eval", "--", "--prot"), []),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,27 +12,26 @@ from pathlib import Path
 import pytest
 
 from hoicli.converters import store
-from hoicli.converters.named import NAMED, Part
+from hoicli.converters.named import NAMED, NamedTruth
 from hoicli.converters.store import checksum, download
 from hoicli.errors import DataError
+from tests.support.project import FIXTURES, Hoicli
 
-CONTENT = bytes(range(256)) * 4096
+CONTENT = (FIXTURES / "gt.jsonl").read_bytes()
 SHA = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 
 
 @dataclass
 class Server:
-    """Serves CONTENT. stop_after: bytes after which a response ends; status: what it answers instead of 200; asked:
-    how often."""
+    """Serves CONTENT. stop_after: bytes after which a response ends; status: what it answers instead of 200."""
 
     url: str = ""
     stop_after: int | None = None
     status: int = 200
     location: str = ""
-    asked: int = 0
 
-    def part(self, checksum: str = SHA, most: int = 1 << 24) -> Part:
-        return Part("set.bin", f"{self.url}/files/set.bin", checksum, most)
+    def row(self, checksum: str = SHA) -> NamedTruth:
+        return NamedTruth("hico:few", "a few images", f"{self.url}/files/gt.jsonl", checksum)
 
 
 @pytest.fixture
@@ -41,7 +40,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            state.asked += 1
             self.send_response(state.status)
             if state.location:
                 self.send_header("Location", state.location)
@@ -61,11 +59,15 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         running.shutdown()
 
 
-def test_a_file_arrives_whole_and_is_not_asked_for_again(server: Server, tmp_path: Path) -> None:
-    assert download(server.part(), tmp_path).read_bytes() == CONTENT
-    assert download(server.part(), tmp_path) == tmp_path / "set.bin"
-    assert server.asked == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["set.bin"]
+def test_a_file_is_fetched_and_added(
+    server: Server, hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOICLI_DATA", str(tmp_path))
+    monkeypatch.setitem(NAMED, "hico:few", server.row())
+    fetched = hoicli("data", "fetch", "hico:few")
+    assert fetched.code == 0, fetched
+    assert fetched.out.strip() == str(tmp_path / "hico" / "few.jsonl")
+    assert [path.name for path in (tmp_path / "hico").iterdir()] == ["few.jsonl"]
 
 
 def test_gits_id_of_a_file_is_its_checksum(tmp_path: Path) -> None:
@@ -73,25 +75,19 @@ def test_gits_id_of_a_file_is_its_checksum(tmp_path: Path) -> None:
     assert checksum(tmp_path / "hello", "git:") == "git:ce013625030ba8dba906f756967f9e9ca394464a"  # git hash-object
 
 
-def broken(server: Server) -> Part:
-    server.stop_after = 300_000
-    return server.part()
-
-
-REFUSED: dict[str, tuple[Callable[[Server], Part], str]] = {
-    "broken": (broken, r"is not the published file"),
-    "another file": (lambda server: server.part(checksum="sha256:" + "0" * 64), "is not the published file"),
-    "too much": (lambda server: server.part(most=600_000), "sends more than 600,000 bytes"),
-}
-
-
-@pytest.mark.parametrize(("made", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_is_not_the_whole_file_leaves_nothing(
-    server: Server, tmp_path: Path, made: Callable[[Server], Part], said: str
+@pytest.mark.parametrize(("stop_after", "checksum"), [(300, SHA), (None, "sha256:" + "0" * 64)])
+def test_what_is_not_the_whole_file_is_refused(
+    server: Server, tmp_path: Path, stop_after: int | None, checksum: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
-        download(made(server), tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    server.stop_after = stop_after
+    with pytest.raises(DataError, match="is not the published file"):
+        download(server.row(checksum), tmp_path)
+
+
+def test_what_does_not_end_is_stopped(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "LARGEST", 600)
+    with pytest.raises(DataError, match="sends more than 600 bytes"):
+        download(server.row(), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +101,8 @@ def test_a_server_that_refuses(server: Server, tmp_path: Path, change: dict[str,
     for name, value in change.items():
         setattr(server, name, value)
     with pytest.raises(DataError) as failed:
-        download(server.part(), tmp_path)
-    assert str(failed.value).startswith(f"{server.url}/files/set.bin: {said}")
+        download(server.row(), tmp_path)
+    assert str(failed.value).startswith(f"{server.url}/files/gt.jsonl: {said}")
 
 
 def test_a_silent_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,19 +113,17 @@ def test_a_silent_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/set.bin"
         with pytest.raises(DataError, match="timed out"):
-            download(Part("set.bin", url, SHA), tmp_path)
+            download(NamedTruth("a:b", "", url, SHA), tmp_path)
 
 
 def test_no_network(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"^https://127\.0\.0\.1:9/set\.bin: no download \(.*try again later"):
-        download(Part("set.bin", "https://127.0.0.1:9/set.bin", SHA), tmp_path)
+        download(NamedTruth("a:b", "", "https://127.0.0.1:9/set.bin", SHA), tmp_path)
 
 
 def test_every_published_address_is_https_at_a_fixed_place_with_a_checksum() -> None:
-    parts = [part for row in NAMED.values() for part in row.parts]
-    assert parts
-    for part in parts:
-        assert part.url.startswith("https://")
-        assert part.checksum.partition(":")[0] in ("sha256", "git")
-        assert "/main/" not in part.url
-        assert "/master/" not in part.url
+    for row in NAMED.values():
+        assert row.url.startswith("https://")
+        assert row.checksum.partition(":")[0] in ("sha256", "git")
+        assert "/main/" not in row.url
+        assert "/master/" not in row.url

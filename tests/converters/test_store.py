@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import orjson
 import pytest
 
 from hoicli.converters import store
-from hoicli.converters.named import NAMED, NamedTruth, Part
+from hoicli.converters.named import NAMED
 from hoicli.errors import UsageError
 from tests.support.project import FIXTURES, Hoicli
 
@@ -48,11 +46,9 @@ def test_a_name_that_is_a_file_is_the_file(tmp_path: Path, monkeypatch: pytest.M
     ("arguments", "said"),
     [
         (["eval", "--gt", "hico:test", PREDICTIONS], "hico:test is not here yet: hoicli data fetch hico:test"),
-        (["eval", "--gt", "swig:test", PREDICTIONS], "swig:test is not here yet: get it from https://drive"),
         (["eval", "--gt", "hico:tes", PREDICTIONS], "hico:tes: no such file, and no ground truth of "
          "that name was added; hoicli data list"),
         (["data", "fetch", "hico:tset"], "hico:tset: no published ground truth has this name; hoicli data list"),
-        (["data", "fetch", "swig:test"], "swig:test cannot be downloaded by a program: get it from https://drive"),
         (["data", "add", "test", GT], "'test' is no name of ground truth; write DATASET:PART"),
         (["data", "add", "../x:y", GT], "'../x:y' is no name of ground truth"),
         (["data", "add", "hico:test"], "data add hico:test: give the files to convert"),
@@ -125,27 +121,6 @@ def test_the_digest_is_of_what_numbers_depend_on(tmp_path: Path) -> None:
 def test_a_published_digest_has_a_name(shared: Path) -> None:
     added = store.add("hico:test", [str(shared / "data/hico-det/instances_test2015.json")])
     assert (added.images, added.signature) == (9658, "hico-test-7cba1727")
-
-
-def test_fetching_downloads_unpacks_and_adds(hoicli: Hoicli, folder: Path, tmp_path: Path,
-                                             monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    archive = tmp_path / "published.zip"
-    with zipfile.ZipFile(archive, "w") as packed:
-        packed.write(GT, "inside/gt.jsonl")
-    digest = f"sha256:{hashlib.sha256(archive.read_bytes()).hexdigest()}"
-    part = Part("gt.jsonl", "https://127.0.0.1:9/published.zip", digest, member="inside/gt.jsonl")
-    row = NamedTruth("hico:few", "a few images", "hico", "here", "free", (part,))
-    monkeypatch.setitem(NAMED, row.name, row)
-    own = folder / "hico/.few.download"
-    own.mkdir(parents=True)
-    archive.rename(own / "published.zip")  # as if downloaded before
-    (folder / "hico/.test.download").mkdir()
-    (folder / "hico/.test.download/instances.json.part").touch()  # of another set
-    fetched = hoicli("data", "fetch", "hico:few")
-    assert fetched.code == 0, fetched
-    assert fetched.out.strip() == str(folder / "hico" / "few.jsonl")
-    assert not own.exists()
-    assert (folder / "hico/.test.download/instances.json.part").exists()
 
 
 def test_a_file_that_no_name_can_mean_is_no_set(hoicli: Hoicli, folder: Path) -> None:

@@ -354,7 +354,6 @@ def test_hico_mat_keeps_a_box_without_a_connection(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("paths", "options", "message"),
     [
-        ((BOXES, BOXES), (), f"{BOXES}: bbox_test is in {BOXES} too; give each file once"),
         (
             (BOXES, FIXTURES / "gt.jsonl"),
             (),
@@ -463,21 +462,14 @@ def _swap_actions(content: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (
-            _swap_actions,
-            "list_action(1): 'direct airplane', but the vocabulary has 'board airplane'; give the anno.mat of HICO-DET",
-        ),
+        (_swap_actions, "list_action(1): is not interaction 1 of hico; give the anno.mat of HICO-DET"),
         (
             lambda content: content.update(list_action=content["list_action"][:-1]),
-            "list_action: 599 interactions, but hico has 600; give the anno.mat of HICO-DET",
+            "list_action(600): is not interaction 600 of hico; give the anno.mat of HICO-DET",
         ),
         (
             lambda content: content.update(anno_test=content["anno_test"][:, 1:]),
             "anno_test: is no matrix of 600 interactions by 8 names (list_test); fetch the file again",
-        ),
-        (
-            _rename(0, TRUTH[4]["file_name"]),
-            "list_test: 'HICO_test2015_00000005.jpg' occurs twice, so its column is not known; fetch the file again",
         ),
         (lambda content: content.pop("anno_test"), "has no anno_test; give the anno.mat of HICO-DET"),
     ],
@@ -492,8 +484,8 @@ def test_hico_mat_wrong_labels(
 def test_hico_mat_names_both_files_where_names_differ(hoicli: Hoicli, tmp_path: Path) -> None:
     path = _anno(tmp_path, _rename(2, "HICO_test2015_00000033.jpg"))
     assert refusal(hoicli("convert", BOXES, path)) == (
-        f"{BOXES}: bbox_test(3).filename: 'HICO_test2015_00000003.jpg' is not in list_test of {path} "
-        "(it has 'HICO_test2015_00000033.jpg'); give two files of one release"
+        f"{BOXES}: bbox_test(3).filename: 'HICO_test2015_00000003.jpg' is not in list_test of {path}; "
+        "give two files of one release"
     )
 
 

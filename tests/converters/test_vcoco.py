@@ -115,17 +115,15 @@ def test_the_ids_choose_and_order_the_images(hoicli: Hoicli, tmp_path: Path) -> 
 
 
 NOT_HICO = "not hico; leave --dataset out, or choose with --from"
-TOGETHER = "give the files together, as VSRL.json,INSTANCES.json,IDS.txt"
+TOGETHER = "give VSRL.json,INSTANCES.json,IDS.txt together (vcoco_test.json, instances_vcoco_all_2014.json, ids)"
 
 
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
-        ((VSRL,), f"{VSRL}: comes without COCO's boxes (instances_vcoco_all_2014.json); {TOGETHER}"),
-        ((VSRL, IDS), f"{VSRL}: comes without COCO's boxes (instances_vcoco_all_2014.json); {TOGETHER}"),
-        ((INSTANCES,), f"{INSTANCES}: comes without the list of actions (vcoco_test.json); {TOGETHER}"),
-        ((IDS,), f"{IDS}: comes without the list of actions (vcoco_test.json); {TOGETHER}"),
-        ((VSRL, INSTANCES, IDS, DUMP), f"{DUMP}: is one file too many; give VSRL.json,INSTANCES.json,IDS.txt"),
+        ((VSRL,), f"{VSRL}: {TOGETHER}"),
+        ((IDS,), f"{IDS}: {TOGETHER}"),
+        ((VSRL, INSTANCES, IDS, DUMP), f"{VSRL}: {TOGETHER}"),
         ((DUMP, "--dataset", "hico"), f"{DUMP}: is of vcoco (vcoco), {NOT_HICO}"),
         ((VSRL, "--dataset", "hico"), f"{VSRL}: is of vcoco (vsrl), {NOT_HICO}"),
     ],
