@@ -66,7 +66,7 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
         why = "ground truth in fewer than two images" if tested else "no resamples were asked for"
         ahead, behind = ("ahead of", "behind") if least else ("above", "below")
         than = "as good as" if value == 0 else ahead if (value < 0) == least else behind
-        return f"{model} is {than} {baseline} here, but nothing was tested ({why}): {numbers}"
+        return f"{model} is {than} {baseline} here, but no test was run ({why}): {numbers}"
     leaves_out, unlikely = low > 0 or high < 0, chance < SURE
     shown = leaves_out and unlikely
     verdict = (

@@ -35,7 +35,7 @@ class EndedError(KeyboardInterrupt):
 
 
 class _State:
-    heard = float("-inf")
+    last_signal = float("-inf")
     held = False
     waiting = 0
 
@@ -65,8 +65,8 @@ def _came(number: int, _: FrameType | None) -> None:
         _State.waiting = number
         return
     now = time.monotonic()
-    if now - _State.heard >= ECHO:
-        _State.heard = now
+    if now - _State.last_signal >= ECHO:
+        _State.last_signal = now
         raise EndedError(number)
 
 

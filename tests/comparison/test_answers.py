@@ -68,7 +68,7 @@ def test_the_verdict_is_what_the_numbers_show(
 def test_nothing_to_test_is_said_to_be_untested() -> None:
     (sentence,) = answers([row(3.0, None, None)])
     assert sentence.startswith(
-        "ours is above base here, but nothing was tested (ground truth in fewer than two images)"
+        "ours is above base here, but no test was run (ground truth in fewer than two images)"
     )
     assert sentence.endswith(": +3.00 mAP (hico: 40.00 to 43.00)")
     assert answers([row(None, None, None)]) == ["ours cannot be compared with base: hico has no class to average"]
@@ -77,7 +77,7 @@ def test_nothing_to_test_is_said_to_be_untested() -> None:
 def test_without_resamples_nothing_was_tested() -> None:
     for value, word in ((2.0, "above"), (-2.0, "below"), (0.0, "as good as")):
         (sentence,) = answers([row(value, None, None, boot=False)])
-        assert f"ours is {word} base here, but nothing was tested (no resamples were asked for): " in sentence
+        assert f"ours is {word} base here, but no test was run (no resamples were asked for): " in sentence
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_metrics_of_shoe_have_their_answers(metric: str, value: float, verdict: 
         f"ours {verdict} base: {value:+.2f} {words} (shoe, delta 0.5: 40.00 to {40 + value:.2f})"
     )
     (sentence,) = answers([row(value, None, None, boot=False) | further])
-    assert sentence.startswith(f"ours is {untested} base here, but nothing was tested")
+    assert sentence.startswith(f"ours is {untested} base here, but no test was run")
     (sentence,) = answers([row(None, None, None) | further])
     assert sentence == f"ours cannot be compared with base: one of them has no {words}"
     both = answers([row(1.0, (0.5, 1.5), 0.01), row(value, (value - 1, value + 1), 0.01) | further])
