@@ -28,7 +28,7 @@ from hoicli.tables.values import (
 )
 
 _VIEWS = frozenset({"iou", "slice", "part"})
-"""Tags of rows at other thresholds and on parts of the data, which do not compete for the best value: the lines name them."""
+"""Tags of rows at other thresholds and on parts of the data, which do not compete for the best value."""
 _COUNTED = frozenset({"oracle", "error", "nms"})
 """Keys of diagnoses and of pair statistics, whose n changes from line to line: a table of them shows it."""
 _MOST_EMPTY = 1_000_000

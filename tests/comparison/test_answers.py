@@ -67,9 +67,7 @@ def test_the_verdict_is_what_the_numbers_show(
 
 def test_nothing_to_test_is_said_to_be_untested() -> None:
     (sentence,) = answers([row(3.0, None, None)])
-    assert sentence.startswith(
-        "ours is above base here, but no test was run (ground truth in fewer than two images)"
-    )
+    assert sentence.startswith("ours is above base here, but no test was run (ground truth in fewer than two images)")
     assert sentence.endswith(": +3.00 mAP (hico: 40.00 to 43.00)")
     assert answers([row(None, None, None)]) == ["ours cannot be compared with base: hico has no class to average"]
 
