@@ -2,7 +2,8 @@
 #
 #   make demo    set up what it needs, then the main job on fixtures/: convert | match | eval | diagnose, with a plot; corrupt
 #                and robust; and a page of it all
-#   make test    set up all, then run all tests, on every processor
+#   make test    set up all, then run the tests but for those marked `long`, on every processor: three minutes on two
+#   make test-all  every test, the hostile campaign, kill tests and all pages of docs/ among them: before a release
 #   make lint    ruff, mypy, and the order of the rooms (import-linter)
 #   make docs    run every command that README.md and docs/ show, and write down what it prints now
 #   make pictures  draw docs/pictures/ anew; needs Chromium or Chrome
@@ -18,7 +19,7 @@ BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth
 
 MUTANTS := --sample $(or $(SAMPLE),40) --seed $(or $(SEED),1) $(if $(OWN),--own)
 
-.PHONY: demo test lint docs pictures bench mutants clean
+.PHONY: demo test test-all lint docs pictures bench mutants clean
 
 # Each stamp is newer than pyproject.toml once its part of the environment is complete: what the demo needs, or all.
 $(VENV)/.demo: EXTRA = plot,images
@@ -32,8 +33,10 @@ demo: $(VENV)/.demo
 	@mkdir -p demo-output
 	@PATH="$(abspath $(BIN)):$$PATH" sh fixtures/demo.sh demo-output
 
-test: $(VENV)/.ready
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+test: WHICH = -m 'not long'
+test-all: WHICH = --hypothesis-profile=long
+test test-all: $(VENV)/.ready
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(WHICH)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

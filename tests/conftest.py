@@ -11,18 +11,24 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hoicli.cli import run
-from tests.support.project import NAMED, NO_GOLDEN, SHARED, THERE, Hoicli, Result
+from hoicli.converters import store
+from tests.support.project import NAMED, NO_ANNOTATIONS, NO_GOLDEN, SHARED, THERE, Hoicli, Result
 
 STARTED = time.monotonic()
+KEPT = store.path_of("hico:test")
+"""HICO-DET's test annotations, if who runs the tests has fetched them: each test has a folder of its own."""
 
-# No test may fail because the machine is busy; CI tries the same examples every time, everyone else new ones.
-settings.register_profile(
-    "hoicli",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    derandomize="CI" in os.environ,
-)
-settings.load_profile("hoicli")
+# No test may fail because the machine is busy; CI tries the same examples every time, everyone else new ones. `make
+# test-all` asks for the profile `long`.
+for name, examples in (("quick", 25), ("long", 100)):
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        derandomize="CI" in os.environ,
+    )
+settings.load_profile("quick")
 
 
 @pytest.fixture
@@ -44,6 +50,27 @@ def shared() -> Path:
     if not THERE:
         pytest.skip(NO_GOLDEN)
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def hico_test(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """HICO-DET's test annotations as records, or the test is skipped."""
+    published = SHARED / "data/hico-det/instances_test2015.json"
+    if not THERE or not published.is_file():
+        if not KEPT.is_file():
+            pytest.skip(NO_ANNOTATIONS)
+        return KEPT
+    path = tmp_path_factory.mktemp("hico") / "gt.jsonl"
+    assert run(["convert", str(published), "-o", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
+def hico_500(hico_test: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first 500 of them, which the released evaluators' numbers are of."""
+    path = tmp_path_factory.mktemp("hico") / "first.jsonl"
+    path.write_text("".join(hico_test.read_text().splitlines(keepends=True)[:500]))
+    return path
 
 
 @pytest.fixture(autouse=True)
@@ -94,10 +121,12 @@ def pytest_configure() -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """A line before the closing one: how many parity tests did not run, and what they need."""
-    count = sum(NO_GOLDEN in report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    reasons = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", [])]
+    count = sum(NO_GOLDEN in reason or NO_ANNOTATIONS in reason for reason in reasons)
     if count:
         minutes, seconds = divmod(round(time.monotonic() - STARTED), 60)
         terminalreporter.write_line(
-            f"{count} parity tests did not run: they need the released evaluators' numbers, which no command fetches "
-            f"(whoever has them: HOICLI_SHARED=FOLDER make test); the others took {minutes} min {seconds} s"
+            f"{count} parity tests did not run: hoicli data fetch hico:test gets HICO-DET's annotations; the released "
+            "evaluators' numbers no command fetches (whoever has them: HOICLI_SHARED=FOLDER make test); the others "
+            f"took {minutes} min {seconds} s"
         )

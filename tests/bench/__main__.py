@@ -2,11 +2,9 @@
 
     python -m tests.bench [--only hico,vcoco,shoe,corrupt,explore] [--repeat 3] [--folder bench-output]
                           [--truth instances_test2015.json --predictions cdn.json] [--peers DIR] [--docs]
-                          [--against docs/benchmarks.md]
 
 Run it in the repository's root; progress goes to stderr, the page to stdout and FOLDER/bench.md. Without files, dumps
 are made of the size and shape of the test sets, the same ones every time. --docs puts the tables into the documents.
---against prints how the rows differ from those of an earlier page, for the changelog of a release.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench import corrupt, explore, hico, shoe, vcoco
-from tests.bench.measuring import HEADER, Process, Table, apart, machine, measured_table, say, shown
+from tests.bench.measuring import Process, Table, apart, machine, measured_table, say, shown
 from tests.bench.options import Options
 
 
@@ -88,29 +86,6 @@ def with_tables(text: str, tables: dict[str, list[str]]) -> str:
     return text
 
 
-def ratios(text: str) -> dict[tuple[str, str], float]:
-    """(section, row) -> times its floor, of the tables of whole processes in a page."""
-    found = {}
-    for title, section in re.findall(r"^## (.+)\n((?:(?!## ).*\n?)*)", text, re.MULTILINE):
-        for table in TABLE.findall(section):
-            header, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in table.splitlines())
-            if tuple(header) == HEADER:
-                found.update({(title, row[0]): float(row[1]) for row in rows if row[1]})
-    return found
-
-
-def changes(before: str, now: str) -> Table:
-    """How many times its floor each row takes that two pages have: in the one, in the other, and the latter as a part
-    of the former."""
-    old, new = ratios(before), ratios(now)
-    rows: list[tuple[str, ...]] = [
-        (row[0], row[1], f"{old[row]:.1f}", f"{new[row]:.1f}", f"{new[row] / old[row]:.2f}")
-        for row in new
-        if row in old
-    ]
-    return Table(("", "whole process", "times its floor before", "now", "ratio"), rows, frozenset({0, 1}))
-
-
 def main() -> None:
     """Make the page."""
     started = time.monotonic()
@@ -122,10 +97,7 @@ def main() -> None:
     parser.add_argument("--predictions", type=Path, help="a dump of CDN's")
     parser.add_argument("--peers", type=Path, help="a folder of released evaluators: tests/bench/released.py")
     parser.add_argument("--docs", action="store_true", help=f"put the tables into {PAGE}")
-    parser.add_argument("--against", type=Path, metavar="PAGE", help="an earlier page, for a table of ratios")
     given = vars(parser.parse_args())
-    against = given.pop("against")
-    before = against.read_text() if against else None  # --docs may replace it
     wanted = given.pop("docs")
     names = given.pop("only").split(",")
     if unknown := set(names) - set(SECTIONS):
@@ -137,8 +109,6 @@ def main() -> None:
     compile_dir("hoicli", quiet=2)  # as pip does: else each process compiles what it imports where none may be written
     text, tables = page(names, options)
     print(text, end="")
-    if before is not None:
-        print(f"\n## Beside {against}\n\n{changes(before, text).markdown()}", end="")
     say(f"made in {(time.monotonic() - started) / 60:.1f} minutes")
     if wanted:
         PAGE.write_text(with_tables(PAGE.read_text(), tables))

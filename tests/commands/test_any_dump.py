@@ -75,14 +75,6 @@ def test_every_command_with_both(hoicli: Hoicli, converted: Convert, command: st
     same(direct, hoicli(*command.split(), "--gt", *records))
 
 
-def test_shoe_eval_with_both(hoicli: Hoicli, converted: Convert, tmp_path: Path) -> None:
-    truth, dump = foreign("test_hico.json"), foreign("cdn.json")
-    records, sim = [converted(truth), converted(dump)], tmp_path / "sim.jsonl"
-    assert hoicli("shoe-sim", "--backend", "lexical", "--gt", truth, dump, "-o", sim).code == 0
-    command = ("shoe-eval", "--sim", sim, "--gt")
-    same(hoicli(*command, truth, dump), hoicli(*command, *records))
-
-
 @pytest.mark.parametrize("command", ["validate", "mask", "prompts", "mask --ratio low --rectangles"])
 def test_every_command_with_one_kind(hoicli: Hoicli, converted: Convert, command: str) -> None:
     truth = foreign("test_hico.json")
@@ -129,14 +121,6 @@ def test_lines_and_a_dump_are_one_stream(hoicli: Hoicli, tmp_path: Path) -> None
     same(hoicli("eval", "--gt", GT, *paths), hoicli("eval", "--gt", GT, foreign("cdn.json")))
 
 
-def test_models_may_be_of_several_kinds(hoicli: Hoicli, converted: Convert) -> None:
-    command = ("diagnose", "--gt", GT, "--name", "a,b")
-    same(
-        hoicli(*command, PREDICTIONS, foreign("preds.pkl")),
-        hoicli(*command, PREDICTIONS, converted(foreign("preds.pkl"))),
-    )
-
-
 def test_a_large_dump_is_shared_out(
     hoicli: Hoicli,
     converted: Convert,
@@ -177,28 +161,6 @@ def test_the_limit_of_a_line_is_not_of_a_dump(hoicli: Hoicli, monkeypatch: pytes
 # What is wrong
 
 
-def test_paths_of_two_kinds_leave_nothing_on_stdout(hoicli: Hoicli) -> None:
-    result = hoicli("convert", GT, foreign("cdn.json"))
-    assert (result.code, result.out) == (1, "")
-    assert "holds predictions (cdn), and the path before it records; convert them one at a time" in result.err
-    same(hoicli("convert", foreign("anno_bbox.mat"), foreign("anno.mat")), hoicli("convert", foreign(TRUTHS[1])))
-
-
-@pytest.mark.parametrize("command", ["eval", "diagnose"])
-def test_explain_reads_nothing(hoicli: Hoicli, command: str) -> None:
-    for given in ([PREDICTIONS], ["--gt", GT]):
-        result = hoicli(command, "--explain", *given)
-        assert (result.code, result.out) == (2, "")
-        assert result.err == "hoicli: --explain reads nothing: leave out PREDS and --gt, or --explain\n"
-
-
-@pytest.mark.parametrize(("path", "what"), [(PREDICTIONS, "records of images"), ("robust/rows.jsonl", "result rows")])
-def test_agree_says_what_it_was_given(hoicli: Hoicli, path: str, what: str) -> None:
-    result = hoicli("agree", FIXTURES / path)
-    assert result.code == 1
-    assert f":1: item: missing: these are {what}, not ratings; a line of ratings has item, rater and" in result.err
-
-
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -208,10 +170,7 @@ def test_agree_says_what_it_was_given(hoicli: Hoicli, path: str, what: str) -> N
         ),
         (b"", ": no predictions in it"),
         (b'[{"filename": "a.jpg", "predictions": [', ": [0]: not readable (the list breaks off)"),
-        (b'[{"a": 1}]', ": not a format hoicli knows (a list of a)"),
         (b'{"annotations": [], "classes"', ": not JSON (unexpected end of data"),
-        (b"PK\x03\x04", ": "),
-        (b"MATLAB 5.0 MAT-file" + bytes(200), ": "),
     ],
 )
 def test_a_bad_dump_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, data: bytes, message: str) -> None:
@@ -222,12 +181,6 @@ def test_a_bad_dump_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, data: byte
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
         expected = message.replace("predictions", "ground truth") if arguments[1] == path and not data else message
         assert result.err.startswith(f"{path}{expected}")
-
-
-def test_a_folder_without_a_dump(hoicli: Hoicli, tmp_path: Path) -> None:
-    result = hoicli("eval", "--gt", GT, tmp_path)
-    assert result.code == 1
-    assert result.err.startswith(f"{tmp_path}: not a format hoicli knows (a folder without detections_XX.mat or .npz")
 
 
 def test_ground_truth_in_the_place_of_predictions_and_back(hoicli: Hoicli) -> None:
@@ -260,12 +213,6 @@ def test_an_image_in_a_dump_and_in_lines(hoicli: Hoicli) -> None:
     assert f"image 'HICO_test2015_00000001' is in {dump} already; files are read as one stream" in result.err
     result = hoicli("eval", "--gt", GT, PREDICTIONS, dump)
     assert f"{dump}: image HICO_test2015_00000001: image_id: " in result.err
-
-
-def test_a_path_given_twice(hoicli: Hoicli) -> None:
-    for path in (PREDICTIONS, foreign("cdn.json")):
-        result = hoicli("eval", "--gt", GT, path, path)
-        assert (result.code, result.err) == (2, f"hoicli: {path} is given twice; keep one\n")
 
 
 def test_an_output_may_not_be_a_part_of_an_input(hoicli: Hoicli, tmp_path: Path) -> None:

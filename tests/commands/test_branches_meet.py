@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,6 @@ from tests.support.project import FIXTURES, ROOT, Hoicli
 
 GT, PREDICTIONS, OTHER = (FIXTURES / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
 VCOCO = FIXTURES / "vcoco"
-Record = dict[str, Any]
 
 
 def marked(path: Path, caveat: str, *, alone: str | None = None) -> Path:
@@ -38,11 +36,6 @@ def test_an_open_stream_is_written_to_and_not_replaced(tmp_path: Path, name: str
     lines = out.read_text().splitlines()
     assert (lines[0], lines[-1]) == ("before", "after")
     assert len(lines) > 3
-
-
-def test_an_output_without_a_name(hoicli: Hoicli) -> None:
-    result = hoicli("eval", "--gt", GT, PREDICTIONS, "-o", "")
-    assert (result.code, result.err) == (2, "hoicli: -o: the name is empty; give one (an unset variable?)\n")
 
 
 def test_stdin_is_one_stream_whatever_its_name(hoicli: Hoicli) -> None:
@@ -81,14 +74,6 @@ def test_a_diagnosis_of_shards_is_signed_for_all_images(hoicli: Hoicli, tmp_path
     assert json.loads(emitted.out.splitlines()[0])["settings"].items() >= {("people", "unmarked")}
 
 
-@pytest.mark.parametrize("more", [("--plot", "x.png"), ("--progressive", "all"), ("--per-class",), ("--tag", "a=b")])
-def test_what_is_emitted_has_no_rows(hoicli: Hoicli, tmp_path: Path, more: tuple[str, ...]) -> None:
-    more = tuple(str(tmp_path / word) if word.endswith(".png") else word for word in more)
-    result = hoicli("diagnose", "--gt", GT, "--emit", "predictions", *more, PREDICTIONS)
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith(f"hoicli: {more[0]}: ")
-
-
 def test_predictions_of_no_class_are_not_emitted_in_silence(hoicli: Hoicli, tmp_path: Path) -> None:
     """As the rows are refused."""
     truth, strange = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
@@ -102,11 +87,3 @@ def test_predictions_of_no_class_are_not_emitted_in_silence(hoicli: Hoicli, tmp_
     for more in ((), ("--emit", "predictions")):
         assert hoicli("diagnose", "--gt", truth, *more, strange).code == 1
         assert hoicli("diagnose", "--gt", truth, *more, "--allow-uncounted", strange).code == 0
-
-
-def test_models_of_pairstats_are_called_by_their_names_alone(hoicli: Hoicli) -> None:
-    result = hoicli("pairstats", "--gt", GT, "--tag", "model=x", PREDICTIONS, OTHER)
-    assert (result.code, result.err) == (
-        2,
-        "hoicli: --tag model: rows have a model of their own; choose another name\n",
-    )

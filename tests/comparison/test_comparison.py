@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.diagnosis.gather import match_and_diagnose
@@ -64,7 +64,6 @@ def copies(records: Sequence[Record], weights: dict[str, int]) -> list[Record]:
     ]
 
 
-@settings(max_examples=60)
 @given(strategies.datasets(), st.lists(st.integers(0, 3), min_size=4, max_size=4))
 def test_weights_are_copies_of_images(data: tuple[list[Record], list[Record]], weights: list[int]) -> None:
     truth, predictions = data
@@ -102,7 +101,6 @@ def test_a_cap_cuts_between_the_copies_of_an_image(cap: int, grid: tuple[float, 
     assert ap[0, 0] == pytest.approx(expected, abs=1e-15)
 
 
-@settings(max_examples=60)
 @given(strategies.datasets(), strategies.datasets())
 def test_interleaved_lists_are_each_model_again(
     data: tuple[list[Record], list[Record]], other: tuple[list[Record], list[Record]]
@@ -122,7 +120,6 @@ def test_interleaved_lists_are_each_model_again(
             assert (positives == counted).all()
 
 
-@settings(max_examples=60)
 @given(strategies.datasets())
 def test_leaving_an_image_out_is_evaluating_without_it(data: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = data
@@ -150,7 +147,6 @@ def diagnosis(truth: Sequence[Record], predictions: Sequence[Record]) -> Diagnos
     return found.diagnoses[0]
 
 
-@settings(max_examples=60)
 @given(strategies.datasets())
 def test_every_oracle_ranks_as_it_counts(data: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = data

@@ -163,7 +163,7 @@ def test_corners() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(-4, 4), st.floats(-4, 4)), min_size=2, max_size=2), st.integers(1, 3))
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_a_pair_goes_only_if_both_its_boxes_lost(logits: list[tuple[float, float]], moved: int) -> None:
     """Query 1 shares its person with query 0 (bit 1), or its object (bit 2), or both."""
     boxes = np.array([[0.0, 0, 10, 10, 0, 0, 10, 10], [0.0, 0, 10, 10, 0, 0, 10, 10]])

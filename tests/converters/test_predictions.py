@@ -223,7 +223,7 @@ def predictions(draw: st.DrawFn) -> Records:
     return records
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(predictions())
 def test_cdn_json_survives_a_round_trip(tmp_path_factory: pytest.TempPathFactory, records: Records) -> None:
     path = tmp_path_factory.mktemp("round") / "cdn.json"

@@ -118,8 +118,8 @@ def test_the_digest_is_of_what_numbers_depend_on(tmp_path: Path) -> None:
     assert len({same, *found, digest([{**first, "hois": other}, *rest]), digest(rest)}) == len(changes) + 3
 
 
-def test_a_published_digest_has_a_name(shared: Path) -> None:
-    added = store.add("hico:test", [str(shared / "data/hico-det/instances_test2015.json")])
+def test_a_published_digest_has_a_name(hico_test: Path) -> None:
+    added = store.add("hico:test", [str(hico_test)])
     assert (added.images, added.signature) == (9658, "hico-test-7cba1727")
 
 

@@ -281,7 +281,6 @@ def tally(truth: list[Record], predictions: list[Record]) -> Tally:
     return result
 
 
-@settings(max_examples=75)
 @given(strategies.datasets())
 def test_it_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = map(renamed, data)

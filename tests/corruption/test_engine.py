@@ -76,6 +76,7 @@ def call(folder: Path, *options: object, out: str = "out") -> list[object]:
 # The contract
 
 
+@pytest.mark.long
 def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder: Path) -> None:
     result = hoicli(*call(folder, "--jobs", 1))
     assert (result.code, result.err) == (0, "")
@@ -224,6 +225,7 @@ def test_a_file_of_other_settings_is_made_anew(hoicli: Hoicli, folder: Path) -> 
     ).read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_run_leaves_whole_files_and_is_taken_up(hoicli: Hoicli, tmp_path: Path, jobs: int) -> None:
     command = [sys.executable, "-m", "hoicli", "corrupt", "--images", str(IMAGES), "--jobs", str(jobs), "--severity",
@@ -546,6 +548,7 @@ def test_boxes_stay_where_they_are_told_to(hoicli: Hoicli, folder: Path) -> None
     assert hoicli(*call(folder, "--boxes", "gone")).code == 2
 
 
+@pytest.mark.long
 def test_the_preview_is_a_picture_of_all_hundred(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "sheet.png"
     source = IMAGES / "HICO_test2015_00000001.jpg"

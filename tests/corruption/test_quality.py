@@ -75,7 +75,7 @@ def test_a_grey_picture_is_compared_with_colours_as_three_channels() -> None:
     assert (ours.psnr(coloured), ours.ssim(coloured)) == (expected.psnr(coloured), expected.ssim(coloured))
 
 
-@pytest.mark.parametrize("name", PHOTOS)
+@pytest.mark.parametrize("name", [PHOTOS[0], *(pytest.param(name, marks=pytest.mark.long) for name in PHOTOS[1:])])
 def test_every_severity_is_worse_than_the_one_before(name: str) -> None:
     photo = photograph(name, SIDE)
     original = Original(photo)

@@ -90,6 +90,7 @@ def test_corner_marks_are_found_where_the_lens_takes_them(severity: int) -> None
 MARKS = [(120, 90), (320, 240), (500, 130), (150, 380), (470, 350)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CORRUPTIONS)
 @pytest.mark.parametrize("severity", [1, 3, 5])
 def test_where_a_mark_goes_its_box_goes(name: str, severity: int) -> None:

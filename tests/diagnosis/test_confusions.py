@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.diagnosis.confusion_run import confused_models
@@ -228,7 +228,6 @@ def same(found: Found, twin: Found) -> None:
         assert gain is None or gain == pytest.approx(other[2], abs=1e-9), cell
 
 
-@settings(max_examples=60)
 @given(st.one_of(crowds(), datasets(least=0)))
 def test_the_twin(scene: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = scene

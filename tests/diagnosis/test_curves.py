@@ -54,7 +54,7 @@ def integrated(recalls: list[Row], precisions: list[Row], grid: tuple[float, ...
     return sum(max((p for k, p in points if k >= found), default=0.0) for found in range(1, n + 1)) / n if n else 0.0
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(datasets(), st.sampled_from(["hico", "qpic", "upt", "diag", "inp-cc"]), st.sampled_from([7, 100, None]))
 def test_the_rows_of_a_curve_integrate_to_the_ap_of_eval(
     scene: tuple[list[Record], list[Record]], name: str, points: int | None

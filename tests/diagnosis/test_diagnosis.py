@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.cli import run
 from hoicli.diagnosis.applied import IN_TURN, ORACLES
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
 from hoicli.diagnosis.gather import typed_batches
@@ -113,11 +112,9 @@ INJECTED = ("duplicate", "interaction", "association", "object_box", "human_box"
 
 
 @pytest.fixture(scope="session")
-def real_truth(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+def real_truth(hico_test: Path) -> list[Record]:
     """1,000 real images."""
-    path = tmp_path_factory.mktemp("injection") / "gt.jsonl"
-    assert run(["convert", str(shared / "data/hico-det/instances_test2015.json"), "-o", str(path)]) == 0
-    records = (json.loads(line) for line in path.read_text().splitlines())
+    records = (json.loads(line) for line in hico_test.read_text().splitlines())
     return [record for record in records if usable(record)][:1000]
 
 
@@ -153,7 +150,7 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
 
 
 @pytest.mark.parametrize("reading", READINGS)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(strategies.datasets(), st.randoms(use_true_random=False))
 def test_order_changes_nothing_and_every_prediction_has_one_type(
     reading: Reading, data: tuple[list[Record], list[Record]], shuffle: random.Random
@@ -205,7 +202,6 @@ def test_a_person_by_another_name_is_a_human_box_error(hoicli: Hoicli, tmp_path:
     assert set(released) == {0}
 
 
-@settings(max_examples=80)
 @given(strategies.datasets())
 def test_an_oracle_never_lowers_what_it_leaves_alone(data: tuple[list[Record], list[Record]]) -> None:
     """Dropping false predictions or asking for less cannot lower any class's AP."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.cli import run
@@ -486,7 +486,6 @@ READINGS: tuple[Reading, ...] = ("shared", "independent")
 
 
 @pytest.mark.parametrize("reading", READINGS)
-@settings(max_examples=150)
 @given(st.one_of(datasets(), crowds()))
 def test_types_and_repairs_equal_the_slow_twin(reading: Reading, data: tuple[list[Record], list[Record]]) -> None:
     agrees(*data, reading)
@@ -509,7 +508,6 @@ def test_the_fixtures_and_real_predictions_equal_the_slow_twin(golden: tuple[Pat
             agrees(records(truth), records(predictions), reading)
 
 
-@settings(max_examples=100)
 @given(st.one_of(datasets(), crowds()), st.permutations(IN_TURN))
 def test_all_oracles_leave_nothing_wrong(data: tuple[list[Record], list[Record]], order: list[str]) -> None:
     """Diag-HOI Eq. 4 on random worlds: all that is still asked for is found, and nothing else said."""
@@ -530,7 +528,6 @@ def test_oracles_one_upon_another_end_at_100(which: str, hoicli: Hoicli, request
 # Laws
 
 
-@settings(max_examples=80)
 @given(datasets(), st.randoms(use_true_random=False))
 def test_order_changes_nothing_and_every_prediction_has_one_type(
     data: tuple[list[Record], list[Record]], shuffle: random.Random
@@ -694,7 +691,6 @@ def test_listed_pairs_and_interactiveness() -> None:
     assert (result.inter_map, result.verbs) == (None, 0)  # no triplet says what the found pair does
 
 
-@settings(max_examples=100)
 @given(datasets())
 def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = data

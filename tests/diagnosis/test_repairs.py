@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.cli import run
@@ -44,17 +44,11 @@ COUNT_OF = {
 
 
 @pytest.fixture(scope="session")
-def golden(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def golden(shared: Path, hico_500: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """(ground truth, predictions) of 500 images."""
-    folder = tmp_path_factory.mktemp("diagnosis")
-    raw = json.loads((shared / "data/hico-det/instances_test2015.json").read_text())
-    for key in ("annotation", "filenames", "size"):
-        raw[key] = raw[key][:500]
-    (folder / "instances.json").write_text(json.dumps(raw))
-    golden = shared / "golden/hico-500"
-    for source, target in ((folder / "instances.json", "gt"), (golden / "predictions_cdn.json.gz", "preds")):
-        assert run(["convert", str(source), "-o", str(folder / f"{target}.jsonl")]) == 0
-    return folder / "gt.jsonl", folder / "preds.jsonl"
+    path = tmp_path_factory.mktemp("diagnosis") / "preds.jsonl"
+    assert run(["convert", str(shared / "golden/hico-500/predictions_cdn.json.gz"), "-o", str(path)]) == 0
+    return hico_500, path
 
 
 def diagnosed(golden: tuple[Path, Path], *arguments: str) -> list[Record]:
@@ -150,7 +144,6 @@ def test_oracles_one_upon_another(order: str, golden: tuple[Path, Path]) -> None
     assert all((f"|order:{','.join(names)}|" in row["signature"]) == ("step" in row) for row in rows)
 
 
-@settings(max_examples=100)
 @given(st.one_of(strategies.datasets(), strategies.crowds()), st.permutations(IN_TURN))
 def test_all_oracles_leave_nothing_wrong(data: tuple[list[Record], list[Record]], order: list[str]) -> None:
     """Eq. 4 on random worlds: AP 1 in each class that is still asked for, which are those with a true positive or a
@@ -216,7 +209,6 @@ def test_repairs_by_hand(
 
 
 @pytest.mark.parametrize("reading", READINGS)
-@settings(max_examples=120)
 @given(st.one_of(strategies.datasets(), strategies.crowds()))
 def test_types_and_repairs_equal_the_slow_twin(reading: Reading, data: tuple[list[Record], list[Record]]) -> None:
     agrees(*data, reading)

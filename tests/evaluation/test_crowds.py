@@ -44,13 +44,13 @@ def same_in_blocks(data: Data, vocabulary: Vocabulary) -> None:
         assert outcomes(data, vocabulary) == whole
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(strategies.datasets())
 def test_blocks_of_hico(data: Data) -> None:
     same_in_blocks(data, HICO)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(vcoco.datasets())
 def test_blocks_of_vcoco(data: Data) -> None:
     same_in_blocks(data, vcoco.VCOCO)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError
@@ -23,7 +23,6 @@ from tests.support import reference, strategies
 from tests.support.kernel import HICO, Record, evaluate, ground_truth, lines, tally
 
 
-@settings(max_examples=150)
 @given(strategies.datasets())
 def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = data
@@ -38,7 +37,6 @@ def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list
             assert math.isclose(ours.max_recall[number], recall, abs_tol=1e-12), (name, pair)
 
 
-@settings(max_examples=100)
 @given(strategies.datasets(), st.randoms(use_true_random=False))
 def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]], shuffle: random.Random) -> None:
     truth, predictions = data
@@ -61,7 +59,6 @@ def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]],
         np.testing.assert_array_equal(after.max_recall, before[row.name].max_recall)
 
 
-@settings(max_examples=100)
 @given(strategies.datasets())
 def test_a_ground_truth_has_one_true_positive_and_it_has_the_best_score(
     data: tuple[list[Record], list[Record]],

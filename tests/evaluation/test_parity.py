@@ -26,18 +26,6 @@ def expected(shared: Path) -> dict[str, Any]:
     return content
 
 
-@pytest.fixture(scope="session")
-def truth(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first 500 test images, converted."""
-    raw = json.loads((shared / "data/hico-det/instances_test2015.json").read_text())
-    for key in ("annotation", "filenames", "size"):
-        raw[key] = raw[key][:500]
-    folder = tmp_path_factory.mktemp("truth")
-    (folder / "instances.json").write_text(json.dumps(raw))
-    assert run(["convert", str(folder / "instances.json"), "-o", str(folder / "gt.jsonl")]) == 0
-    return folder / "gt.jsonl"
-
-
 @pytest.fixture(scope="session", params=["predictions_cdn", "predictions_inpcc"])
 def predictions(request: pytest.FixtureRequest, shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same predictions in two formats, converted."""
@@ -47,9 +35,9 @@ def predictions(request: pytest.FixtureRequest, shared: Path, tmp_path_factory: 
     return path
 
 
-def evaluate(truth: Path, predictions: Path, folder: Path, *options: str) -> list[dict[str, Any]]:
+def evaluate(hico_500: Path, predictions: Path, folder: Path, *options: str) -> list[dict[str, Any]]:
     output = folder / "rows.jsonl"
-    assert run(["eval", "--gt", str(truth), "--format", "jsonl", "-o", str(output), *options, str(predictions)]) == 0
+    assert run(["eval", "--gt", str(hico_500), "--format", "jsonl", "-o", str(output), *options, str(predictions)]) == 0
     return [json.loads(line) for line in output.read_bytes().splitlines()]
 
 
@@ -67,16 +55,16 @@ def subsets(rows: list[dict[str, Any]], metric: str = "mAP") -> dict[str, float]
     ],
 )
 def test_every_class(
-    protocol: str, golden: str, truth: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path
+    protocol: str, golden: str, hico_500: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path
 ) -> None:
-    rows = evaluate(truth, predictions, tmp_path, "--protocol", protocol, "--per-class")
+    rows = evaluate(hico_500, predictions, tmp_path, "--protocol", protocol, "--per-class")
     ap = {(row["verb"], row["object"]): row["value"] for row in rows if row["metric"] == "AP"}
     ours = [ap[pair] / 100 for pair in load("hico").interactions]
     np.testing.assert_allclose(ours, expected[golden]["ap"], rtol=0, atol=TOLERANCE)
 
 
-def test_every_recall_of_inp_cc(truth: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path) -> None:
-    rows = evaluate(truth, predictions, tmp_path, "--protocol", "inp-cc", "--per-class")
+def test_every_recall_of_inp_cc(hico_500: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path) -> None:
+    rows = evaluate(hico_500, predictions, tmp_path, "--protocol", "inp-cc", "--per-class")
     recall = {(row["verb"], row["object"]): row["value"] for row in rows if row["metric"] == "max_recall"}
     ours = [recall[pair] / 100 for pair in load("hico").interactions]
     np.testing.assert_allclose(ours, expected["inp-cc"]["rec"], rtol=0, atol=TOLERANCE)
@@ -84,17 +72,17 @@ def test_every_recall_of_inp_cc(truth: Path, predictions: Path, expected: dict[s
 
 @pytest.mark.parametrize("protocol", ["hico", "hico-ko"])
 def test_the_means_of_the_official_code(
-    protocol: str, truth: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path
+    protocol: str, hico_500: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path
 ) -> None:
     golden = expected[{"hico": "hico-official/default", "hico-ko": "hico-official/known-object"}[protocol]]
-    ours = subsets(evaluate(truth, predictions, tmp_path, "--protocol", protocol))
+    ours = subsets(evaluate(hico_500, predictions, tmp_path, "--protocol", protocol))
     assert ours.keys() == {"full", "rare", "non_rare"}
     for subset, value in ours.items():
         assert value == pytest.approx(golden[subset], abs=TOLERANCE)
 
 
-def test_the_four_figures_of_qpic(truth: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path) -> None:
-    rows = evaluate(truth, predictions, tmp_path, "--protocol", "qpic")
+def test_the_four_figures_of_qpic(hico_500: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path) -> None:
+    rows = evaluate(hico_500, predictions, tmp_path, "--protocol", "qpic")
     ours = subsets(rows)
     golden = expected["qpic"]
     assert ours["full"] == pytest.approx(golden["mAP"], abs=TOLERANCE)
@@ -106,20 +94,20 @@ def test_the_four_figures_of_qpic(truth: Path, predictions: Path, expected: dict
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("ignored", [True, False])
 def test_every_zero_shot_split(
-    split: str, ignored: bool, truth: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path
+    split: str, ignored: bool, hico_500: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path
 ) -> None:
     options = ["--ignore-no-interaction"] if ignored else []
-    ours = subsets(evaluate(truth, predictions, tmp_path, "--protocol", "inp-cc", "--split", split, *options))
+    ours = subsets(evaluate(hico_500, predictions, tmp_path, "--protocol", "inp-cc", "--split", split, *options))
     golden = expected["inp-cc"][f"{split}|ignore_ni={ignored}"]
     assert [ours["unseen"], ours["seen"], ours["full"]] == pytest.approx(golden, abs=TOLERANCE)
 
 
 def test_diag_finds_the_true_positives_of_the_released_code(
-    truth: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path
+    hico_500: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path
 ) -> None:
     """The released mean leaves classes without a true positive out; taken over the same classes, ours is its mAP."""
     golden = expected["diag-hoi"]["map_none"]
-    rows = evaluate(truth, predictions, tmp_path, "--protocol", "diag", "--per-class")
+    rows = evaluate(hico_500, predictions, tmp_path, "--protocol", "diag", "--per-class")
     recall = {(row["verb"], row["object"]): row["value"] for row in rows if row["metric"] == "max_recall"}
     positives = {(row["verb"], row["object"]): row["n"] for row in rows if row["metric"] == "AP"}
     found = sum(recall[pair] / 100 * positives[pair] for pair in recall)

@@ -65,7 +65,7 @@ def in_part(slice_: Slice, part: int, truth: list[Record]) -> Callable[[str, Box
     return lambda image, subject, object_: low <= value(image, subject, object_) < high
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20)
 @given(strategies.datasets(), st.sampled_from(["objects:4:25", "distance:0.3:0.8", "people:1:2:3", "pairs:1:2:3"]))
 def test_every_part_equals_the_slow_evaluator(data: Data, name: str) -> None:
     truth, predictions = data
@@ -88,7 +88,7 @@ def test_every_part_equals_the_slow_evaluator(data: Data, name: str) -> None:
                     assert math.isclose(found.max_recall[at], recall, abs_tol=1e-12), (row.name, part, pair)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20)
 @given(strategies.datasets())
 def test_parts_make_up_the_whole(data: Data) -> None:
     """Ground truth, true and false positives: each stands in one part of every slice."""
@@ -110,7 +110,7 @@ def test_parts_make_up_the_whole(data: Data) -> None:
             assert +counts[f"{row.name}|{slice_.name}"] == +counts[f"{row.name}|"]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(strategies.datasets(), st.randoms(use_true_random=False))
 def test_order_changes_no_bit(data: Data, shuffle: random.Random) -> None:
     views = Views(parse_thresholds(["0.3:0.5:0.1"]), sliced("objects:9", "people:2").slices)
@@ -124,7 +124,7 @@ def test_order_changes_no_bit(data: Data, shuffle: random.Random) -> None:
         np.testing.assert_array_equal(results.in_mean, after[key].in_mean)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(strategies.datasets(), st.integers(1, 4))
 def test_shards_merge_to_the_same_bits(data: Data, cut: int) -> None:
     rows = Views(parse_thresholds(["0.3:0.5:0.1"]), sliced("objects:9", "people:2").slices).of(EVERY)

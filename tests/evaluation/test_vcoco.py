@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.cli import run
@@ -61,7 +61,6 @@ def agrees(truth: list[Record], predictions: list[Record]) -> None:
             assert math.isclose(ours.ap[number], ap, abs_tol=1e-12), (name, VCOCO.interactions[number])
 
 
-@settings(max_examples=60)
 @given(datasets())
 def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
     agrees(*data)

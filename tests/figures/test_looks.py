@@ -161,6 +161,7 @@ FIGURES: dict[str, Draw] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_words_overlap_or_are_cut_off(name: str, look: str, drawn: list[Box], tmp_path: Path) -> None:
@@ -192,6 +193,7 @@ def test_counts_have_whole_ticks_and_one_item_is_one(drawn: list[Box], tmp_path:
     assert not [text for text in words if "." in text]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chosen", [PAPER, SHEETS["slide"], Look(width=3.4, font=5.0)], ids=["paper", "slide", "small"])
 def test_all_three_formats_are_as_large_as_asked(chosen: Look, tmp_path: Path) -> None:
     for ending in (".png", ".svg", ".pdf"):

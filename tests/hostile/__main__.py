@@ -56,7 +56,7 @@ def _again(case: str) -> int:
     name, _, number = case.rpartition(":")
     folder = Path(tempfile.mkdtemp(prefix="hostile-"), "case")
     os.environ["XDG_CACHE_HOME"] = str(folder.parent)
-    verdict = judge(BY_NAME[name], int(number), folder)
+    verdict = judge(BY_NAME[name], int(number), folder, timed=True)
     print(f"{folder}\n{verdict.way}: hoicli {verdict.call}\nexit code {verdict.code}, {verdict.seconds:.2f} s")
     print(verdict.said)
     print("\n".join(verdict.faults) or "no fault")

@@ -21,8 +21,7 @@ from typing import Any
 
 from hoicli.cli import run
 from hoicli.io import process
-from tests.hostile.readers import CHOICE, CORPUS, FOREIGN, GT, MATCHES, PREDICTIONS, SHOE, VCOCO
-from tests.support.project import FIXTURES
+from tests.hostile.readers import filled
 
 STEPS = {"open", "os.rename", "os.remove", "os.chmod", "os.mkdir", "tempfile.mkstemp", "os.truncate"}
 OLD = b"what was there before\n"
@@ -30,13 +29,11 @@ OLD = b"what was there before\n"
 
 @dataclass(frozen=True)
 class Writer:
-    """A command line that writes OUT (DIR is its folder). `stdout`: it writes there without -o OUT; `tree`: OUT
-    is a folder, whose files are each whole or not there; `steady`: two runs write the same; `slow`: left
-    out of a quick look."""
+    """A command line that writes OUT (DIR is its folder). name: the line as the table has it; `tree`: OUT is a folder,
+    whose files are each whole or not there; `steady`: two runs write the same; `slow`: left out of a quick look."""
 
     name: str
     words: str
-    stdout: bool = True
     tree: bool = False
     steady: bool = True
     slow: bool = False
@@ -46,111 +43,81 @@ class Writer:
         """The command that writes."""
         return self.words.split()[0]
 
+    @property
+    def stdout(self) -> bool:
+        """Whether it writes to stdout without -o."""
+        return self.words.endswith("-o OUT") and not self.tree and "--save-images DIR " not in self.words
 
-PAIR = f"--gt {GT} {PREDICTIONS}"
-WRITERS = [
-    Writer("convert", f"convert {FOREIGN / 'cdn.json'} -o OUT"),
-    Writer("convert .gz", f"convert {FOREIGN / 'cdn.json'} -o OUT.gz", stdout=False),
-    Writer("convert --to cdn-json", f"convert --to cdn-json {PREDICTIONS} -o OUT"),
-    Writer("convert --to inpcc-json", f"convert --to inpcc-json {PREDICTIONS} -o OUT"),
-    Writer("convert --to coco-rel", f"convert --to coco-rel {PREDICTIONS} -o OUT"),
-    Writer("convert --to vcoco-json", f"convert --to vcoco-json {VCOCO / 'predictions.jsonl'} -o OUT"),
-    Writer("convert --to vcoco-pkl", f"convert --to vcoco-pkl {VCOCO / 'predictions.jsonl'} -o OUT"),
-    Writer("match", f"match {PAIR} -o OUT"),
-    Writer("match .gz", f"match {PAIR} -o OUT.gz", stdout=False),
-    Writer("eval", f"eval {PAIR} -o OUT"),
-    Writer("eval of matches", f"eval {MATCHES} -o OUT"),
-    Writer(
-        "compare", f"compare --bootstrap 10 --name a,b --gt {GT} {PREDICTIONS} {CORPUS / 'predictions_b.jsonl'} -o OUT"
-    ),
-    Writer("pairstats", f"pairstats {PAIR} -o OUT"),
-    Writer("pairstats --plot", f"pairstats {PAIR} --plot OUT.svg -o DIR/rows", stdout=False, slow=True),
-    Writer("recall", f"recall {PAIR} -o OUT"),
-    Writer("curves", f"curves {PAIR} -o OUT"),
-    Writer("curves --plot", f"curves {PAIR} --plot OUT.svg -o DIR/rows", stdout=False, slow=True),
-    Writer("confusion", f"confusion {PAIR} -o OUT"),
-    Writer("confusion --plot", f"confusion {PAIR} --plot OUT.svg -o DIR/rows", stdout=False, slow=True),
-    Writer("audit", f"audit {PAIR} -o OUT"),
-    Writer("show", f"show {PAIR} --images {FIXTURES / 'images'} -o OUT", stdout=False, tree=True),
-    Writer("show sheet", f"show {PAIR} --images {FIXTURES / 'images'} -o OUT.png", stdout=False),
-    Writer("diagnose", f"diagnose {PAIR} -o OUT"),
-    Writer("diagnose --emit", f"diagnose --emit predictions {PAIR} -o OUT"),
-    Writer("diagnose --plot", f"diagnose {PAIR} --plot OUT.svg -o DIR/rows", stdout=False),
-    Writer(
-        "explore",
-        f"explore {PAIR} --images {FIXTURES / 'images'} --pictures copy -o OUT",
-        stdout=False,
-        tree=True,
-    ),
-    Writer("table", f"table {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
-    Writer("robust", f"robust {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
-    Writer(
-        "robust --plot", f"robust {FIXTURES / 'robust/rows.jsonl'} --plot OUT.svg -o DIR/rows", stdout=False, slow=True
-    ),
-    Writer("curriculum", f"curriculum --every {FIXTURES / 'robust/epochs.jsonl'} -o OUT"),
-    Writer(
-        "corrupt",
-        f"corrupt --images {CORPUS} --corruption jpeg,rainbow --severity 2 --jobs 1 --save-images DIR/made "
-        f"{CORPUS / 'pictures.jsonl'} -o OUT",
-    ),
-    Writer(
-        "corrupt images",
-        f"corrupt --images {CORPUS} --corruption jpeg,rainbow --severity 2 --jobs 1 --save-images OUT "
-        f"{CORPUS / 'pictures.jsonl'} -o DIR/rows",
-        stdout=False,
-        tree=True,
-    ),
-    Writer("corrupt --preview", f"corrupt --preview {CORPUS / 'b.jpg'} -o OUT.png", stdout=False, slow=True),
-    Writer("mask", f"mask {CORPUS / 'pictures.jsonl'} -o OUT"),
-    Writer("mask images", f"mask --images {CORPUS} --save-images DIR {CORPUS / 'pictures.jsonl'} -o OUT", stdout=False),
-    Writer("prompts", f"prompts {GT} -o OUT"),
-    Writer("prompts --task choice", f"prompts --task choice {CHOICE / 'scene.json'} -o OUT"),
-    Writer("vlm-eval choice", f"vlm-eval --questions {CHOICE / 'scene.json'} {CHOICE / 'answers.jsonl'} -o OUT"),
-    Writer("vlm-eval ground", f"vlm-eval {CHOICE / 'grounded.json'} -o OUT"),
-    Writer("vlm-eval refer", f"vlm-eval --sim wordnet:wup {CHOICE / 'referred.json'} -o OUT"),
-    Writer("vlm-eval --needed", f"vlm-eval --needed {CHOICE / 'referred.json'} -o OUT"),
-    Writer("agree", f"agree --permutations 10 {FIXTURES / 'ratings.jsonl'} -o OUT"),
-    Writer(
-        "agree of CSV",
-        f"agree --permutations 9 --group differs --models sim --model-scale 0,1 {FIXTURES / 'ratings.csv'} -o OUT",
-        slow=True,
-    ),
-    Writer(
-        "agree --plot",
-        f"agree --permutations 10 {FIXTURES / 'ratings.jsonl'} --plot OUT.svg -o DIR/rows",
-        stdout=False,
-        slow=True,
-    ),
-    Writer("validate", f"validate --gt {GT} {PREDICTIONS} -o OUT"),
-    Writer("shoe-sim", f"shoe-sim --backend wordnet:path --gt {SHOE / 'gt.jsonl'} {SHOE / 'predictions.jsonl'} -o OUT"),
-    Writer("shoe-sim --merge", f"shoe-sim --merge mean {SHOE / 'sim.jsonl'} -o OUT"),
-    Writer(
-        "shoe-sim --cache",
-        f"shoe-sim --backend llm --model m --dry-run --cache DIR/cache --pairs {CORPUS / 'pairs.jsonl'} -o OUT",
-    ),
-    Writer(
-        "shoe-eval",
-        f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} {SHOE / 'predictions.jsonl'} -o OUT",
-    ),
-    Writer(
-        "shoe-eval --explain",
-        f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} --reasons OUT "
-        f"{SHOE / 'predictions.jsonl'} -o DIR/rows",
-        stdout=False,
-    ),
-    Writer(
-        "shoe-eval --plot",
-        f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} --delta 0.3:0.7:0.2 --plot OUT.svg "
-        f"{SHOE / 'predictions.jsonl'} -o DIR/rows",
-        stdout=False,
-        slow=True,
-    ),
-    Writer("data list", "data list -o OUT"),
-    Writer("vocab", "vocab hico -o OUT"),
-    Writer("vocab --senses", "vocab --senses ride -o OUT"),
-    Writer("doctor --schema", "doctor --schema prediction -o OUT"),
-    Writer("doctor", "doctor -o OUT", steady=False),
-]
+
+def _writers(table: str) -> Iterator[Writer]:
+    """A line is a command, with words for what is not as usual before a bar; -o OUT is added where OUT is not in it."""
+    for line in filter(None, table.splitlines()):
+        settings, _, words = line.rpartition("|")
+        name = words.strip()
+        words = filled(name) + ("" if " -o " in name else " -o DIR/rows" if "OUT" in name else " -o OUT")
+        yield Writer(name, words, "tree" in settings, "unsteady" not in settings, "slow" in settings)
+
+
+WRITERS = list(
+    _writers("""
+convert $FOREIGN/cdn.json
+convert $FOREIGN/cdn.json -o OUT.gz
+convert --to cdn-json $PREDICTIONS
+convert --to inpcc-json $PREDICTIONS
+convert --to coco-rel $PREDICTIONS
+convert --to vcoco-json $VCOCO/predictions.jsonl
+convert --to vcoco-pkl $VCOCO/predictions.jsonl
+match $PAIR
+match $PAIR -o OUT.gz
+eval $PAIR
+eval $MATCHES
+compare --bootstrap 10 --name a,b $PAIR $CORPUS/predictions_b.jsonl
+pairstats $PAIR
+slow | pairstats $PAIR --plot OUT.svg
+recall $PAIR
+curves $PAIR
+slow | curves $PAIR --plot OUT.svg
+confusion $PAIR
+slow | confusion $PAIR --plot OUT.svg
+audit $PAIR
+tree | show $PAIR --images $FIXTURES/images
+show $PAIR --images $FIXTURES/images -o OUT.png
+diagnose $PAIR
+diagnose --emit predictions $PAIR
+diagnose $PAIR --plot OUT.svg
+tree | explore $PAIR --images $FIXTURES/images --pictures copy
+table $FIXTURES/robust/rows.jsonl
+robust $FIXTURES/robust/rows.jsonl
+slow | robust $FIXTURES/robust/rows.jsonl --plot OUT.svg
+curriculum --every $FIXTURES/robust/epochs.jsonl
+corrupt $CORPUS/pictures.jsonl $JPEG --save-images DIR/made
+tree | corrupt $CORPUS/pictures.jsonl $JPEG --save-images OUT
+slow | corrupt --preview $CORPUS/b.jpg -o OUT.png
+mask $CORPUS/pictures.jsonl
+mask --images $CORPUS --save-images DIR $CORPUS/pictures.jsonl
+prompts $GT
+prompts --task choice $CHOICE/scene.json
+vlm-eval --questions $CHOICE/scene.json $CHOICE/answers.jsonl
+vlm-eval $CHOICE/grounded.json
+vlm-eval --sim wordnet:wup $CHOICE/referred.json
+vlm-eval --needed $CHOICE/referred.json
+agree --permutations 10 $FIXTURES/ratings.jsonl
+slow | agree --permutations 9 --group differs --models sim --model-scale 0,1 $FIXTURES/ratings.csv
+slow | agree --permutations 10 $FIXTURES/ratings.jsonl --plot OUT.svg
+validate $PAIR
+shoe-sim --backend wordnet:path $SHOE_PAIR
+shoe-sim --merge mean $SHOE/sim.jsonl
+shoe-sim --backend llm --model m --dry-run --cache DIR/cache --pairs $CORPUS/pairs.jsonl
+shoe-eval --sim $SHOE/sim.jsonl $SHOE_PAIR
+shoe-eval --sim $SHOE/sim.jsonl --reasons OUT $SHOE_PAIR
+slow | shoe-eval --sim $SHOE/sim.jsonl --delta 0.3:0.7:0.2 --plot OUT.svg $SHOE_PAIR
+data list
+vocab hico
+vocab --senses ride
+doctor --schema prediction
+unsteady | doctor
+""")
+)
 
 
 def _words(writer: Writer, folder: Path) -> list[str]:
@@ -348,39 +315,38 @@ def reader_gone(writer: Writer, folder: Path) -> list[str]:
     return [f"came to {code}: {said!r}"] if code or told or b"Broken" in said else []
 
 
+def stopped(writer: Writer, folder: Path, *, quick: bool) -> Iterator[tuple[str, str, list[str]]]:
+    """(what was done, where, faults) of everything that is done to a writer."""
+    _emptied(folder, writer, old=False)
+    if code := run(_words(writer, folder)):  # here, so that what it needs is imported before the first fork
+        yield "undisturbed", "", [f"came to {code}"]
+    new, count, faults = undisturbed(writer, folder)
+    yield "undisturbed", "", faults
+    if faults:
+        return
+    for how, cases in (
+        ("kills", killed(writer, folder, new, count, quick=quick)),
+        ("terms", ended(writer, folder, new, count, quick=quick)),
+        ("disks", full(writer, folder, new, quick=quick)),
+    ):
+        for place, found in cases:
+            yield how, str(place), found
+    if writer.stdout:
+        yield "stdout", "on a full disk", no_room_on_stdout(writer, folder)
+        yield "stdout", "whose reader has gone", reader_gone(writer, folder)
+
+
 def main(folder: Path, *, quick: bool) -> None:
-    """All of it, with what it needs imported before the first fork."""
-    steps = terms = sizes = 0
+    """All of it."""
     writers = [writer for writer in WRITERS if not (quick and writer.slow)]
+    counts = {"writers": len(writers), "kills": 0, "terms": 0, "disks": 0}
     for writer in writers:
-        _emptied(folder, writer, old=False)
-        forked_warm = run(_words(writer, folder))
-        if forked_warm:
-            print(json.dumps({"writer": writer.name, "how": "undisturbed", "faults": [f"came to {forked_warm}"]}))
-        new, count, faults = undisturbed(writer, folder)
-        if faults:
-            print(json.dumps({"writer": writer.name, "how": "undisturbed", "faults": faults}))
-            continue
-        for step, faults in killed(writer, folder, new, count, quick=quick):
-            steps += 1
+        for how, place, faults in stopped(writer, folder, quick=quick):
+            if how in counts:
+                counts[how] += 1
             if faults:
-                print(json.dumps({"writer": writer.name, "how": f"killed at step {step}", "faults": faults}))
-        for step, faults in ended(writer, folder, new, count, quick=quick):
-            terms += 1
-            if faults:
-                print(json.dumps({"writer": writer.name, "how": f"SIGTERM at step {step}", "faults": faults}))
-        for size, faults in full(writer, folder, new, quick=quick):
-            sizes += 1
-            if faults:
-                print(json.dumps({"writer": writer.name, "how": f"room for {size} bytes", "faults": faults}))
-        if writer.stdout:
-            for how, faults in (
-                ("stdout on a full disk", no_room_on_stdout(writer, folder)),
-                ("a reader that has gone", reader_gone(writer, folder)),
-            ):
-                if faults:
-                    print(json.dumps({"writer": writer.name, "how": how, "faults": faults}))
-    print(json.dumps({"writers": len(writers), "kills": steps, "terms": terms, "disks": sizes}), flush=True)
+                print(json.dumps({"writer": writer.name, "how": f"{how} {place}", "faults": faults}))
+    print(json.dumps(counts), flush=True)
 
 
 if __name__ == "__main__":

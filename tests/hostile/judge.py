@@ -26,7 +26,7 @@ from hoicli.io.inputs import open_input
 from hoicli.records.image import problems
 from hoicli.vocabulary.faults import check
 from tests.hostile.mutations import broken
-from tests.hostile.readers import CORPUS, ITEMS, LINES, TRUTH, Reader
+from tests.hostile.readers import BESIDE, CORPUS, ITEMS, LINES, TRUTH, Reader
 
 SECONDS = 5.0
 """Of the processor, for one case; the slowest sound one takes a fifth of a second."""
@@ -85,7 +85,7 @@ def prepare(reader: Reader, number: int, folder: Path) -> tuple[Path, list[str],
     if reader.command in ("corrupt", "mask"):
         for name in ("a.png", "b.jpg"):
             shutil.copy(CORPUS / name, folder / "images" / name)
-    for name, source in reader.beside().items():
+    for name, source in BESIDE[reader.beside](reader.file).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, folder / name)
     path = folder / (reader.file or f"input{reader.seed.suffix}")
@@ -100,9 +100,9 @@ def prepare(reader: Reader, number: int, folder: Path) -> tuple[Path, list[str],
     return path, [str(target) if word == "OUT" else word for word in words], way
 
 
-def judge(reader: Reader, number: int, folder: Path, *, timed: bool = True) -> Verdict:
+def judge(reader: Reader, number: int, folder: Path, *, timed: bool = False) -> Verdict:
     """Run a case in this process. Its files are left in `folder`. timed: seconds and memory beyond measure are faults,
-    as they are in a campaign on a quiet machine."""
+    as they are in a campaign on a quiet machine, and never in a test."""
     path, words, way = prepare(reader, number, folder)
     before = {str(file.relative_to(folder)) for file in folder.rglob("*")}
     started = time.process_time()
@@ -196,7 +196,7 @@ def _lies(reader: Reader, path: Path, words: list[str], said: str) -> Iterator[s
         except orjson.JSONDecodeError as error:
             yield f"wrote what is no JSON ({error}): {line[:200]!r}"
             return
-    if reader.records:
+    if reader.command == "convert":
         for record in records:
             scored = any("score" in hoi for hoi in record.get("hois", ()))
             for problem in problems(record, None, scored=scored):

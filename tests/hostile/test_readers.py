@@ -6,7 +6,7 @@ memory of each are judged there, on a quiet machine.
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from hoicli.cli import COMMANDS
 from hoicli.converters.formats import FORMATS
 from tests.hostile import judge as judging
 from tests.hostile.campaign import Tally, campaign
-from tests.hostile.readers import BY_NAME, READERS, READS_NOTHING, Reader
+from tests.hostile.readers import BY_NAME, READERS, READS_NOTHING
 
 CASES = 4
 
@@ -23,6 +23,7 @@ CASES = 4
 def test_every_command_is_under_attack() -> None:
     assert {reader.command for reader in READERS} | READS_NOTHING.keys() == COMMANDS.keys()
     assert not {reader.command for reader in READERS} & READS_NOTHING.keys()
+    assert len(BY_NAME) == len(READERS)
 
 
 def test_every_format_is_under_attack() -> None:
@@ -32,22 +33,7 @@ def test_every_format_is_under_attack() -> None:
     assert written == {row.name for row in FORMATS.values() if row.writes}
 
 
-def test_a_campaign_ends_on_time_and_is_fair() -> None:
-    names = ["vocab:dataset", "eval:matches", "validate:matches"]
-    cases = [0]
-    for seconds in (3, 6, 12, 25, 50, 100, 200, 400):  # until a child has begun, which a busy machine puts off
-        end = time.monotonic() + seconds
-        cases = [tally.cases for tally in campaign(names, first=0, count=10**6, jobs=1, end=end).values()]
-        if max(cases):
-            break
-    assert 0 < max(cases) < 10**6
-    assert max(cases) - min(cases) <= 1
-
-
-def test_names_are_used_once() -> None:
-    assert len(BY_NAME) == len(READERS)
-
-
+@pytest.mark.long
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_sound_file_is_taken(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the attack would stop at the door."""
@@ -55,8 +41,7 @@ def test_a_sound_file_is_taken(name: str, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     reader = BY_NAME[name]
     for number, call in enumerate(call for call in reader.calls if "skip" not in call):
-        alone = Reader(**{**vars(reader), "calls": [call]})
-        verdict = judging.judge(alone, number, tmp_path / "case", timed=False)
+        verdict = judging.judge(replace(reader, calls=[call]), number, tmp_path / "case")
         assert not verdict.faults
         assert verdict.code == 0, verdict.said
 
@@ -72,7 +57,7 @@ def test_the_end_of_a_stream_that_stopped_is_refused(
     reader = BY_NAME[name]
     matches = name.endswith(":matches") and reader.command != "validate"
     for call in reader.calls if matches else [call for call in reader.calls if "skip" not in call][:1]:
-        verdict = judging.judge(Reader(**{**vars(reader), "calls": [call]}), 0, tmp_path / "case")
+        verdict = judging.judge(replace(reader, calls=[call]), 0, tmp_path / "case")
         assert (verdict.code, verdict.faults) == (1, ()), verdict
         assert not matches or "stopped: preds.jsonl:2: bad; mend that" in verdict.said
 
@@ -82,6 +67,7 @@ def tallies() -> dict[str, Tally]:
     return campaign(list(BY_NAME), first=0, count=CASES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", BY_NAME)
 def test_broken_files(name: str, tallies: dict[str, Tally]) -> None:
     assert tallies[name].cases == CASES

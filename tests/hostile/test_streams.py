@@ -1,28 +1,24 @@
 """One bad line among thousands, wherever it stands: the message names it, nothing is written, and under `--on-error
-skip` it is the only one lost.
-
-1,000 images by default; HOICLI_HOSTILE=full takes 10,000 for every place and command.
-"""
+skip` it is the only one lost."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import os
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from hoicli.io.streams import Stream
-from tests.hostile import longstreams
-from tests.hostile.longstreams import Bad, cut_last, cuts_of, doubled, positions, with_bad_line
+from hoicli.records.columns import BATCH
 from tests.support.project import FIXTURES, Hoicli
 
-FULL = os.environ.get("HOICLI_HOSTILE") == "full"
-COUNT = 10_000 if FULL else 1000
-SHARE = 1 << (19 if FULL else 16)
-SIM = FIXTURES / "shoe/sim.jsonl"
+COUNT = 1000
+CLASSES = [("sit_on", "bench"), ("ride", "bicycle"), ("hold", "cup"), ("walk", "dog")]
 COMMANDS = {
     "eval": ("eval", "--protocol", "hico"),
     "match": ("match", "--protocol", "hico"),
@@ -31,13 +27,72 @@ COMMANDS = {
     "curves": ("curves",),
     "confusion": ("confusion",),
     "recall": ("recall",),
-    "shoe-eval": ("shoe-eval", "--sim", str(SIM)),
+    "shoe-eval": ("shoe-eval", "--sim", str(FIXTURES / "shoe/sim.jsonl")),
 }
 
 
 @cache
 def good(count: int) -> tuple[list[bytes], list[bytes]]:
-    return longstreams.lines(count)
+    """(ground truth, predictions) of `count` images with a triplet each; the lines have their ends."""
+    rng = Random(7)
+    truth, predictions = [], []
+    for number in range(count):
+        verb, label = CLASSES[number % len(CLASSES)]
+        hoi: dict[str, object] = {"subject": 0, "object": 1, "verb": verb}
+        record: dict[str, object] = {"image_id": f"image {number}", "boxes": [[0, 0, 90, 90], [50, 50, 200, 200]],
+                  "labels": ["person", label], "hois": [hoi]}  # fmt: skip
+        truth.append(json.dumps(record).encode() + b"\n")
+        verb, label = CLASSES[(number + (rng.random() < 0.3)) % len(CLASSES)]
+        moved = {**record, "boxes": [[rng.randrange(30), 0, 90, 90], [50, 50, 200, 200]], "labels": ["person", label],
+                 "hois": [{**hoi, "verb": verb, "score": round(rng.random(), 4)}]}  # fmt: skip
+        predictions.append(json.dumps(moved).encode() + b"\n")
+    return truth, predictions
+
+
+def positions(count: int, cuts: list[int]) -> dict[str, int]:
+    """Class of position -> number of a line (from 0). `cuts`: lines that begin a share of their own."""
+    named = {
+        "first": 0,
+        "second": 1,
+        "last of a batch": BATCH - 1,
+        "first of a batch": BATCH,
+        "second of a batch": BATCH + 1,
+        "last of the second batch": 2 * BATCH - 1,
+        "middle": count // 2,
+        "last but one": count - 2,
+        "last": count - 1,
+    }
+    for number, cut in enumerate(cuts, start=1):
+        named |= {f"before cut {number}": cut - 1, f"at cut {number}": cut, f"after cut {number}": cut + 1}
+    return named
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A stream with one bad line: where it is (from 0), its bytes, the same without it, and how the message begins."""
+
+    at: int
+    data: bytes
+    without: bytes
+    message: str
+
+
+def with_line(lines: list[bytes], at: int, line: bytes, message: str) -> Bad:
+    """The stream with another line in the place of one."""
+    data, without = (b"".join([*lines[:at], one, *lines[at + 1 :]]) for one in (line, b""))
+    return Bad(at, data, without, message)
+
+
+def without_verb(lines: list[bytes], at: int) -> Bad:
+    """Still JSON, and no record."""
+    return with_line(lines, at, lines[at].replace(b'"verb"', b'"werb"'), "hois[0].verb: missing; ")
+
+
+def cuts_of(lines: list[bytes], path: Path) -> list[int]:
+    """The numbers of the lines that begin a share of the file, but for the first."""
+    offsets = {part._start for part in Stream([str(path)], "x").shares()[1:]}
+    starts = [sum(map(len, lines[:number])) for number in range(len(lines))]
+    return [number for number, start in enumerate(starts) if start in offsets]
 
 
 @pytest.fixture
@@ -50,28 +105,32 @@ def truth(tmp_path: Path) -> Path:
 @pytest.fixture
 def shared_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """Files are read by three processes; the numbers of the lines with which the second and the third begin."""
-    monkeypatch.setattr("hoicli.io.streams.SHARE", SHARE)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 1 << 15)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     whole = tmp_path / "whole.jsonl"
     whole.write_bytes(b"".join(good(COUNT)[1]))
-    ranges = Stream([str(whole)], "x").shares()
-    assert len(ranges) > 1
-    return cuts_of(good(COUNT)[1], [part._start for part in ranges[1:]])
+    cuts = cuts_of(good(COUNT)[1], whole)
+    assert len(cuts) == 2
+    return cuts
 
 
 PLACES = list(positions(COUNT, [COUNT // 3, COUNT // 2]))
+TURNS = [
+    pytest.param(place, name, marks=() if number % len(COMMANDS) == turn else pytest.mark.long)
+    for number, place in enumerate(PLACES)
+    for turn, name in enumerate(COMMANDS)
+]
+"""Each place with each command, one of which is quick."""
 
 
-def check(hoicli: Hoicli, words: tuple[str, ...], truth: Path, bad: Bad, *, skip: bool) -> None:
-    """Stopped at the line, with nothing written; or everything but the line."""
+def check(hoicli: Hoicli, words: tuple[str, ...], truth: Path, bad: Bad) -> None:
+    """Stopped at the line, with nothing written; and under skip everything but the line."""
     path, out = truth.with_name("p.jsonl"), truth.with_name("out.jsonl")
     path.write_bytes(bad.data)
     stopped = hoicli(*words, "--gt", truth, "-o", out, path)
     assert (stopped.code, stopped.out, stopped.err.count("\n")) == (1, "", 1)
     assert stopped.err.startswith(f"{path}:{bad.at + 1}: {bad.message}")
     assert not out.exists()
-    if not skip:
-        return
     skipping = hoicli(*words, "--gt", truth, "--on-error", "skip", path)
     path.write_bytes(bad.without)
     without = hoicli(*words, "--gt", truth, path)
@@ -82,25 +141,22 @@ def check(hoicli: Hoicli, words: tuple[str, ...], truth: Path, bad: Bad, *, skip
     assert report[0].startswith(f"hoicli: skipped 1 line; the first: {path}:{bad.at + 1}: {bad.message}")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("place", "name"), TURNS)
 def test_a_bad_line(hoicli: Hoicli, truth: Path, shared_out: list[int], place: str, name: str) -> None:
-    """In full everywhere; otherwise one command a place also skips it."""
-    places = positions(COUNT, shared_out)
-    turn = FULL or list(COMMANDS)[PLACES.index(place) % len(COMMANDS)] == name
-    if place not in places or not (turn or place in ("first", "last", "at cut 1", "first of a batch")):
-        pytest.skip("HOICLI_HOSTILE=full tries every place with every command")
-    check(hoicli, COMMANDS[name], truth, with_bad_line(good(COUNT)[1], places[place]), skip=turn)
+    check(hoicli, COMMANDS[name], truth, without_verb(good(COUNT)[1], positions(COUNT, shared_out)[place]))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_image_that_is_in_two_shares(hoicli: Hoicli, truth: Path, shared_out: list[int], name: str) -> None:
-    check(hoicli, COMMANDS[name], truth, doubled(good(COUNT)[1], shared_out[0] + 5, 3), skip=FULL or name == "eval")
+    lines = good(COUNT)[1]
+    doubled = with_line(lines, shared_out[0] + 5, lines[3], "image_id: image 'image 3' is at ")
+    check(hoicli, COMMANDS[name], truth, doubled)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_last_line_that_breaks_off(hoicli: Hoicli, truth: Path, shared_out: list[int], name: str) -> None:
-    check(hoicli, COMMANDS[name], truth, cut_last(good(COUNT)[1]), skip=FULL or name == "match")
+    lines = good(COUNT)[1]
+    check(hoicli, COMMANDS[name], truth, with_line(lines, COUNT - 1, lines[-1][:60], "the line is cut off "))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -117,56 +173,53 @@ def test_a_gzip_that_breaks_off(hoicli: Hoicli, truth: Path, name: str) -> None:
     """Neither what came before the break nor `--on-error skip` makes a result of it."""
     packed = gzip.compress(b"".join(good(COUNT)[1]), mtime=0)
     path, out = truth.with_name("p.jsonl.gz"), truth.with_name("out.jsonl")
-    for end in (len(packed) // 2, len(packed) - 4, 12):
+    for end, policy in ((len(packed) // 2, "skip"), (len(packed) - 4, "stop"), (12, "skip")):
         path.write_bytes(packed[:end])
-        for policy in ("stop", "skip"):
-            result = hoicli(*COMMANDS[name], "--gt", truth, "--on-error", policy, "-o", out, path)
-            assert (result.code, result.out) == (1, "")
-            assert result.err.startswith(f"{path}: damaged gzip data (")
-            assert not out.exists()
+        result = hoicli(*COMMANDS[name], "--gt", truth, "--on-error", policy, "-o", out, path)
+        assert (result.code, result.out) == (1, "")
+        assert result.err.startswith(f"{path}: damaged gzip data (")
+        assert not out.exists()
 
 
 @pytest.mark.parametrize("place", ["first", "last of a batch", "first of a batch", "middle", "last"])
 @pytest.mark.parametrize("name", ["eval", "match"])
 def test_a_bad_line_of_the_ground_truth(hoicli: Hoicli, tmp_path: Path, place: str, name: str) -> None:
     truth, predictions = good(COUNT)
-    at = positions(COUNT, [])[place]
-    path, preds = tmp_path / "gt.jsonl", tmp_path / "p.jsonl"
-    path.write_bytes(b"".join([*truth[:at], truth[at].replace(b'"verb"', b'"werb"'), *truth[at + 1 :]]))
-    preds.write_bytes(b"".join(predictions))
-    result = hoicli(*COMMANDS[name], "--gt", path, preds)
+    bad = without_verb(truth, positions(COUNT, [])[place])
+    path, found = tmp_path / "gt.jsonl", tmp_path / "p.jsonl"
+    path.write_bytes(bad.data)
+    found.write_bytes(b"".join(predictions))
+    result = hoicli(*COMMANDS[name], "--gt", path, found)
     out = [line for line in result.out.splitlines() if not line.startswith('{"error":')]  # how match ends a stream
     assert (result.code, out) == (1, [])
-    assert result.err.startswith(f"{path}:{at + 1}: hois[0].verb: missing; ")
+    assert result.err.startswith(f"{path}:{bad.at + 1}: {bad.message}")
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_validate_names_the_line(hoicli: Hoicli, tmp_path: Path, place: str) -> None:
-    count = COUNT if FULL else 600
-    at = positions(count, [count // 3, count // 2])[place]
+    bad = without_verb(good(600)[1], positions(600, [200, 300])[place])
     path = tmp_path / "p.jsonl"
-    path.write_bytes(with_bad_line(good(count)[1], at).data)
+    path.write_bytes(bad.data)
     result = hoicli("validate", path)
-    rows = [json.loads(line) for line in result.out.splitlines()]
-    errors = [row for row in rows if row["severity"] == "error"]
+    errors = [row for row in map(json.loads, result.out.splitlines()) if row["severity"] == "error"]
     assert result.code == 1
     assert [row["count"] for row in errors] == [1]
-    assert f"{path}:{at + 1}" in json.dumps(errors[0])
+    assert f"{path}:{bad.at + 1}" in json.dumps(errors[0])
 
 
 def test_a_file_large_enough_to_be_shared_out_by_itself(hoicli: Hoicli, tmp_path: Path) -> None:
     """More than 16 MB: unknown keys make the lines long, and cost little to read."""
-    truth, predictions = good(1000)
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor")
+    truth, predictions = good(COUNT)
     padding = b'{"note": "' + b"x" * 17_000 + b'", '
     long = [padding + line[1:] for line in predictions]
     path, gt = tmp_path / "p.jsonl", tmp_path / "gt.jsonl"
     gt.write_bytes(b"".join(truth))
     path.write_bytes(b"".join(long))
-    (cut, *_) = cuts_of(long, [part._start for part in Stream([str(path)], "x").shares()[1:]])
-    for at in (cut - 1, cut, cut + 1, 999):
-        bad = with_bad_line(long, at)
+    (cut, *_) = cuts_of(long, path)
+    for at in (cut - 1, cut, 999):
+        bad = without_verb(long, at)
         path.write_bytes(bad.data)
         result = hoicli("eval", "--protocol", "hico", "--gt", gt, path)
         assert (result.code, result.out) == (1, "")

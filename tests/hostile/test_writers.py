@@ -40,6 +40,7 @@ def test_every_command_that_writes_is_stopped() -> None:
     assert {writer.command for writer in WRITERS} == writing
 
 
+@pytest.mark.long
 def test_killed_at_its_steps_and_out_of_room(tmp_path: Path) -> None:
     """kill -9 and SIGTERM in the middle and before the rename, a file that may not grow, /dev/full, a pipe without a
     reader."""
@@ -53,6 +54,7 @@ def test_killed_at_its_steps_and_out_of_room(tmp_path: Path) -> None:
     assert count == {"writers": writers, "kills": writers, "terms": writers, "disks": writers}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [("match", "--gt", GT), ("mask",), ("prompts",), ("convert",)], ids=str)
 def test_killed_with_half_of_its_input(words: tuple[Any, ...], tmp_path: Path) -> None:
     """Held in the middle by a pipe that goes on giving nothing: what is written so far never has the name."""
@@ -292,6 +294,7 @@ def test_many_writers_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
+@pytest.mark.long
 def test_many_writers_of_one_folder(tmp_path: Path) -> None:
     """The same images corrupted by three processes at a time: each file whole, each record there, nothing besides."""
     words = ["corrupt", "--images", CORPUS, "--corruption", "jpeg,rainbow,elastic", "--jobs", 1]
@@ -316,6 +319,7 @@ for number in range(int(sys.argv[3])):
 """
 
 
+@pytest.mark.long
 def test_a_cache_whose_writers_are_killed(tmp_path: Path) -> None:
     """Four processes, one after the other, add to a cache until they are killed: every answer that was acknowledged is
     there, no line is mixed with another, and what is left can be gone on with."""

@@ -16,16 +16,8 @@ from shutil import which
 
 import pytest
 
-from hoicli.evaluation.run import read_truth
-from hoicli.evaluation.selection import protocols
-from hoicli.io.streams import Stream
-from hoicli.records.intake import ErrorPolicy
-from hoicli.vocabulary.datasets import load
-from tests.bench.__main__ import TABLE
-from tests.bench.measuring import Cost
-from tests.support import growth
 from tests.support.forks import put_hoicli
-from tests.support.growth import FLOOR, Point, draw, make_dump, measured, table
+from tests.support.growth import make_dump
 from tests.support.project import FIXTURES, ROOT, Hoicli, Result
 
 SCALE = FIXTURES / "scale"
@@ -119,6 +111,7 @@ def test_more_shards_than_images(shell: Shell, hoicli: Hoicli, way: Way) -> None
     assert result == Result(0, hoicli("eval", "--gt", GT, few).out, "")
 
 
+@pytest.mark.long
 @ways
 def test_hundreds_of_images_and_options_of_eval(shell: Shell, hoicli: Hoicli, way: Way) -> None:
     truth, found = shell.folder / "the truth.jsonl", shell.folder / "the predictions.jsonl"
@@ -144,6 +137,7 @@ def test_a_shard_that_fails_fails_the_whole(shell: Shell, way: Way) -> None:
     assert "Traceback" not in result.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NEEDS)
 def test_tar_shards_are_corrupted_through_an_engine(shell: Shell, hoicli: Hoicli, name: str) -> None:
     """WebDataset's: the records and the pictures of one run on the unpacked files."""
@@ -221,16 +215,6 @@ def test_a_task_that_fails_leaves_no_shard_of_an_earlier_run(shell: Shell) -> No
     assert not list((shell.folder / "matches").iterdir())
 
 
-def test_a_shard_may_be_empty(hoicli: Hoicli, tmp_path: Path) -> None:
-    """Of several; a dump may not. And a shard says nothing of images that others have."""
-    empty = tmp_path / "empty.jsonl"
-    empty.touch()
-    assert hoicli("match", "--gt", GT, "--only-predicted", empty) == Result(0, "", "")
-    assert hoicli("match", "--gt", GT, empty).code == 1
-    assert "have no predictions" not in hoicli("match", "--gt", GT, "--only-predicted", PREDICTIONS).err
-    assert "have no predictions" in hoicli("match", "--gt", GT, PREDICTIONS).err
-
-
 @pytest.fixture
 def shards(tmp_path: Path) -> list[Path]:
     """The predictions in three files, in no order."""
@@ -301,30 +285,6 @@ def test_lines_stand_alone(hoicli: Hoicli, tmp_path: Path, command: tuple[object
     assert "".join(outputs) == hoicli(*command, source).out
 
 
-def test_a_batch_costs_the_same_however_large_the_ground_truth() -> None:
-    """What is about the whole ground truth is computed once, not for every batch: time would grow quadratically."""
-    truth = read_truth(Stream([str(GT)], "ground truth"), load("hico"), ErrorPolicy())
-    for protocol in protocols(["all"], "hico"):
-        for whole in (truth.counted, truth.counted_before, truth.present_boxes, truth.annotated_images):
-            assert whole(protocol) is whole(protocol)
-            assert not whole(protocol).flags.writeable
-    assert truth.scenes.image_of_hoi is truth.scenes.image_of_hoi
-
-
-def test_growth_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "COMMANDS", ("eval --protocol hico",))
-    points = measured(tmp_path, [50, 100], 9, repeat=1)
-    assert [(point.command, point.images) for point in points] == [
-        (name, images) for images in (50, 100) for name in (FLOOR, "eval --protocol hico")
-    ]
-    assert all(point.seconds > 0 and point.peak > 0 for point in points)
-    small, large = (tmp_path / f"growth_{images}_9_predictions.jsonl" for images in (50, 100))
-    assert large.read_bytes().startswith(small.read_bytes())
-    monkeypatch.setattr(growth, "measure", None)  # nothing is run again
-    assert measured(tmp_path, [50, 100], 9) == points
-    assert measured(tmp_path, [100], 9) == points[2:]
-
-
 def test_made_dumps_are_sound(hoicli: Hoicli, tmp_path: Path) -> None:
     truth, found = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl"
     make_dump(truth, found, 60, 12)
@@ -336,48 +296,11 @@ def test_made_dumps_are_sound(hoicli: Hoicli, tmp_path: Path) -> None:
     assert 20 < float(row.split(",")[0]) < 90
 
 
-def points() -> list[Point]:
-    names = (FLOOR, *growth.COMMANDS)
-    return [
-        Point(name, images, images * (place + 1) / 1e4, 8.0 + images / 100)
-        for place, name in enumerate(names)
-        for images in (1_000, 100)
-    ]
-
-
-def test_growth_is_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    figures = [tmp_path / "one.svg", tmp_path / "two.svg"]
-    for figure, given in zip(figures, (points(), points()[::-1]), strict=True):
-        draw(given, str(figure))
-    text = figures[0].read_text()
-    assert text == figures[1].read_text()
-    assert all(f">{name}</text>" in text for name in (FLOOR, *growth.COMMANDS, "images", "seconds"))
-    assert "<dc:date>" not in text
-
-
-def test_the_pages_table_of_growth_is_this_one() -> None:
-    text = (ROOT / "docs/scale.md").read_text()
-    rows = [line.split(" | ") for line in TABLE.findall(text)[-1].splitlines()]
-    assert [row[0][2:] for row in rows] == ["seconds / peak MiB", "---", FLOOR, *growth.COMMANDS]
-    assert len(rows[0]) == 1 + 5
-    assert "fixtures/scale/growth.svg" in text
-    assert (SCALE / "growth.svg").is_file()
-
-
-def test_growth_as_a_table() -> None:
-    lines = table(points()).markdown().splitlines()
-    assert lines[0] == "| seconds / peak MiB | 100 images | 1,000 images |"
-    assert lines[1] == "| --- | ---: | ---: |"
-    assert lines[2] == "| floor: every line | 0.01 / 9 | 0.10 / 18 |"
-    assert len(lines) == 3 + len(growth.COMMANDS)
-
-
-def test_growth_of_a_few_commands_alone_on_the_largest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "LARGE", 100)
-    monkeypatch.setattr(growth, "measure", lambda *_: Cost(1.0, 2.0))
-    found = measured(tmp_path, [100, 101], 1)
-    assert [point.command for point in found if point.images == 101] == list(growth.FOR_LARGE)
-    lines = table(found).markdown().splitlines()
-    assert lines[3] == "| eval --protocol hico | 1.00 / 2 | 1.00 / 2 |"
-    assert lines[4] == "| eval --protocol all | 1.00 / 2 |  |"
+def test_a_shard_may_be_empty(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Of several; a dump may not. And a shard says nothing of images that others have."""
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    assert hoicli("match", "--gt", GT, "--only-predicted", empty) == Result(0, "", "")
+    assert hoicli("match", "--gt", GT, empty).code == 1
+    assert "have no predictions" not in hoicli("match", "--gt", GT, "--only-predicted", PREDICTIONS).err
+    assert "have no predictions" in hoicli("match", "--gt", GT, PREDICTIONS).err

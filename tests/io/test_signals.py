@@ -95,8 +95,11 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
     return code, said
 
 
-@pytest.mark.parametrize("number", ENDINGS)
-@pytest.mark.parametrize("words", [("match", "--gt", GT), ("mask",), ("prompts",), ("eval", "--gt", GT)], ids=str)
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [(("match", "--gt", GT), signal.SIGTERM), (("mask",), signal.SIGHUP), (("eval", "--gt", GT), signal.SIGTERM)],
+    ids=str,
+)
 def test_in_the_middle_of_the_input(tmp_path: Path, words: tuple[Any, ...], number: signal.Signals) -> None:
     """Held by a pipe that goes on giving nothing."""
     target = tmp_path / "out.jsonl"
@@ -144,6 +147,7 @@ def test_as_timeout_does_it(tmp_path: Path, moment: float) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", [False, True], ids=["the process", "its group"])
 @pytest.mark.parametrize("files", [0, 7])
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -187,7 +191,7 @@ except process.EndedError as ended:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("quick", [0, 1, 5])
+@pytest.mark.parametrize("quick", [0, 5])
 def test_forks_end_with_their_parent(number: signal.Signals, quick: int) -> None:
     """While this process has work of its own, and while it waits for that of the others."""
     process = subprocess.Popen([sys.executable, "-c", FORKS.format(quick=quick)], stdout=subprocess.PIPE,
@@ -220,6 +224,7 @@ def _signal_at_line(step: int) -> None:
     sys.settrace(trace)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("well", [True, False])
 def test_at_every_line_of_writing(tmp_path: Path, well: bool) -> None:
     """Wherever it comes between the first and the last line, the old file is there or the new one, and nothing else."""

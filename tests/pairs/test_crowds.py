@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
@@ -34,7 +34,6 @@ def results(data: Data) -> list[list[PairResults]]:
     return [rows for _, rows in found.results()]
 
 
-@settings(max_examples=100)
 @given(strategies.datasets(least=0))
 def test_blocks(data: Data) -> None:
     whole = results(data)

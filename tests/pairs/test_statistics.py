@@ -89,14 +89,9 @@ def expected(shared: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def golden_files(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    raw = json.loads((shared / "data/hico-det/instances_test2015.json").read_text())
-    for key in ("annotation", "filenames", "size"):
-        raw[key] = raw[key][:500]
+def golden_files(shared: Path, hico_500: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("golden")
-    (folder / "instances.json").write_text(json.dumps(raw))
     sources = {
-        "gt": folder / "instances.json",
         "pairs": shared / "golden/hico-500/pairs.json.gz",
         "triplets": shared / "golden/hico-500/predictions_cdn.json.gz",
     }
@@ -104,7 +99,7 @@ def golden_files(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
     for name, source in sources.items():
         options = ["--from", "diag-pairs"] if name == "pairs" else []
         assert run(["convert", *options, str(source), "-o", str(files[name])]) == 0
-    return files
+    return {**files, "gt": hico_500}
 
 
 def rows_of(hoicli: Hoicli, *arguments: object) -> list[Record]:

@@ -106,6 +106,7 @@ def test_a_missing_extra_is_no_fault(tmp_path: Path) -> None:
     assert rows["extra plot"]["advice"].endswith("pip install 'hoicli[plot]'")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("module", ["scipy", "orjson"])
 def test_a_missing_dependency_is_named_in_one_line(tmp_path: Path, module: str) -> None:
     """Also the one that writes the rows."""

@@ -21,7 +21,9 @@ SCREEN = 60
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize(
+    "name", [name if name == "README.md" else pytest.param(name, marks=pytest.mark.long) for name in DOCUMENTS]
+)
 def test_every_output_is_real(name: str) -> None:
     assert rewritten(DOCUMENTS[name]) == TEXTS[name], (
         f"run `python -m tests.support.readme {name}` and look at the difference"

@@ -69,6 +69,7 @@ def test_there_are_recipes_each_with_its_purpose() -> None:
         assert recipe.commands
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.purpose[:40])
 def test_a_recipe_runs(recipe: Recipe, kitchen: Path) -> None:
     if shutil.which("bash") is None or recipe.missing:

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support.project import ROOT
 
 TESTS = ("tests/evaluation/test_parity.py", "tests/vocabulary/test_datasets.py")
@@ -23,21 +21,15 @@ def run(*options: str, shared: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2", "--dist", "loadfile"]])
-def test_a_run_without_the_golden_numbers_says_so(options: list[str]) -> None:
-    """As in a clean clone; in one process and as `make test` runs it."""
-    done = run(*options, shared="")
+def test_a_run_without_the_golden_numbers_says_so() -> None:
+    """As in a clean clone; as `make test` runs it."""
+    done = run("-n", "2", "--dist", "loadfile", shared="")
     assert done.returncode == 0, done.stdout
     *_, line, closing = done.stdout.splitlines()
     found = re.match(r"(\d+) parity tests did not run: .*HOICLI_SHARED=FOLDER make test.* took \d+ min \d+ s$", line)
     assert found, line
     assert re.fullmatch(rf"\d+ passed, {found[1]} skipped in .*s", closing)
     assert done.stdout.count("parity") == done.stdout.count("HOICLI_SHARED") == 1
-
-
-def test_a_run_that_leaves_none_out_says_nothing() -> None:
-    done = run("-k", "verb and not parity", shared="")
-    assert (done.returncode, "parity" in done.stdout) == (0, False), done.stdout
 
 
 def test_a_folder_that_is_named_and_wrong_is_an_error(tmp_path: Path) -> None:

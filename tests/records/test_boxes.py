@@ -62,6 +62,7 @@ def test_a_large_group_is_suppressed_as_small_ones_are(
     assert kept[0] == kept[1]
 
 
+@pytest.mark.long
 def test_nms_of_an_image_with_many_predictions() -> None:
     """30,000 pairs of one class that do not overlap took minutes."""
     count = 30_000

@@ -255,6 +255,7 @@ def without_scores(record: dict[str, Any], *, bare: bool) -> None:
             hoi.pop("score", None)
 
 
+@pytest.mark.long
 @settings(max_examples=600)
 @given(broken_records(), st.booleans(), st.booleans())
 def test_the_fast_and_the_careful_check_agree(record: dict[str, Any], scored: bool, bare: bool) -> None:
@@ -363,6 +364,7 @@ def broken_roles(draw: st.DrawFn) -> dict[str, Any]:
     return record
 
 
+@pytest.mark.long
 @settings(max_examples=600)
 @given(broken_roles(), st.booleans(), st.booleans())
 def test_the_fast_and_the_careful_check_agree_about_roles(record: dict[str, Any], scored: bool, bare: bool) -> None:

@@ -554,6 +554,7 @@ def test_the_figure_of_many_models(hoicli: Hoicli, tmp_path: Path) -> None:
     assert again.read_bytes() == plot.read_bytes()
 
 
+@pytest.mark.long
 def test_heat_maps(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = [each for at in range(7) for each in grid_rows(falling(30 + at), model=f"a name that is cut, number {at}")]
     path, plot = write(tmp_path / "rows.jsonl", rows), tmp_path / "heat.svg"
@@ -616,6 +617,7 @@ def predictions(records: Path, images: Path, path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_detector_that_depends_on_pixels(hoicli: Hoicli, tmp_path: Path) -> None:
     """images | corrupt | a detector | eval --tag | robust: quality falls with severity, and boxes move along."""
     pytest.importorskip("cv2")
@@ -657,6 +659,7 @@ def mean_overlap(truth: Path, found: Path) -> float:
     return sum(best) / len(best)
 
 
+@pytest.mark.long
 def test_the_makefile(hoicli: Hoicli, tmp_path: Path) -> None:
     pytest.importorskip("cv2")
     if shutil.which("make") is None:

@@ -74,6 +74,7 @@ def betrays(text: str, disguise: Callable[[str], str]) -> bool:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
 def test_a_server_that_sends_the_key_back(
     hoicli: Hoicli, tmp_path: Path, pairs: Path, disguise: Callable[[str], str]

@@ -538,6 +538,7 @@ def many_pairs(tmp_path: Path) -> tuple[Path, int]:
     return path, count
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_run_goes_on_and_asks_nothing_twice(
     hoicli: Hoicli, tmp_path: Path, many_pairs: tuple[Path, int], way: signal.Signals

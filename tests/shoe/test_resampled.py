@@ -29,7 +29,7 @@ def run_of(truth: list[Record], found: list[Record], **options: Any) -> Run:
     return Run(shoe, matching, matching, "full", {})
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(datasets(), st.sampled_from(sorted(AREAS)))
 def test_each_image_once_is_the_number_itself(data: tuple[list[Record], list[Record]], area: str) -> None:
     run = run_of(*data, ap=area)
@@ -39,7 +39,7 @@ def test_each_image_once_is_the_number_itself(data: tuple[list[Record], list[Rec
         assert value == pytest.approx(getattr(run.scores, name), abs=1e-12), name
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(datasets(), st.lists(st.integers(0, 3), min_size=4, max_size=4), st.sampled_from(sorted(AREAS)))
 def test_weights_are_copies(data: tuple[list[Record], list[Record]], weights: list[int], area: str) -> None:
     """F1 and rates: of a test set with each image so often. Soft AP: by a loop that takes an image's copies at once."""

@@ -80,20 +80,19 @@ def test_one_human_object_pair(record: Record, single: bool) -> None:
     assert single_pair_images(read([other, turned])).tolist() == [True, single]
 
 
-def test_the_single_hoi_subset_of_the_supplement(hoicli: Hoicli, tmp_path: Path, shared: Path) -> None:
+def test_the_single_hoi_subset_of_the_supplement(hoicli: Hoicli, tmp_path: Path, hico_test: Path) -> None:
     """The caption of its Table 2: 575 classes, which 4,054 of HICO-DET's test images show; the rows are over them."""
     truth, found = tmp_path / "gt.jsonl", tmp_path / "found.jsonl"
-    assert hoicli("convert", shared / "data/hico-det/instances_test2015.json", "-o", truth).code == 0
     found.write_text('{"image_id": "HICO_test2015_00000001", "boxes": [], "labels": [], "hois": []}\n')
     given = ("shoe-eval", "--format", "jsonl", "--single-hoi", "--sim", SHOE / "sim.jsonl", "--gt")
-    result = hoicli(*given, truth, found)
+    result = hoicli(*given, hico_test, found)
     assert (
         "hoicli: --single-hoi: 4,054 of 9,658 images have one human-object pair (boxes of one label that overlap at "
         "IoU > 0.8 are one) and show 575 classes\n"
     ) in result.err
     rows = rows_of(result.out)
     assert (rows["mf1"]["n"], rows["gt_miss_rate"]["n"]) == (575, 6616)
-    lines = truth.read_text().splitlines(keepends=True)
+    lines = hico_test.read_text().splitlines(keepends=True)
     random.Random(2).shuffle(lines)
     truth.write_text("".join(lines))
     assert hoicli(*given, truth, found).out == result.out

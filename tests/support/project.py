@@ -16,6 +16,7 @@ SHARED = ROOT.parent / "shared" if NAMED is None else Path(NAMED)
 The variable names another folder; empty it says that there is none."""
 THERE = NAMED != "" and (SHARED / "golden").is_dir()
 NO_GOLDEN = "needs the released evaluators' own numbers"
+NO_ANNOTATIONS = "needs HICO-DET's annotations: hoicli data fetch hico:test"
 PATIENCE = 600.0
 """Seconds after which a test gives up what it waits for: on a busy machine a process takes half a minute to begin."""
 

@@ -6,14 +6,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.forks import put_hoicli
-from tests.support.project import PATIENCE
-
-ROOT = Path(__file__).parents[2]
-FIXTURES = ROOT / "fixtures"
+from tests.support.project import FIXTURES, PATIENCE, ROOT, Result
 
 EVERYDAY = {
     "gt.jsonl": "gt.jsonl",
@@ -45,17 +41,7 @@ def furnish(folder: Path, files: Mapping[str, str] = EVERYDAY) -> None:
     put_hoicli(folder / ".bin")
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What a command line did."""
-
-    command: str
-    code: int
-    out: str
-    err: str
-
-
-def sh(command: str, folder: Path, shell: str = "sh") -> Ran:
+def sh(command: str, folder: Path, shell: str = "sh") -> Result:
     """Run a command line in a furnished folder; a failure anywhere in a pipe is a failure where the shell can tell."""
     environment = {
         **os.environ,
@@ -67,4 +53,4 @@ def sh(command: str, folder: Path, shell: str = "sh") -> Ran:
         [shell, "-c", command], cwd=folder, env=environment, text=True, check=False,
         capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE,
     )  # fmt: skip
-    return Ran(command, process.returncode, process.stdout, process.stderr)
+    return Result(process.returncode, process.stdout, process.stderr)

@@ -1,17 +1,14 @@
 """How strong every corruption is: PSNR and SSIM on photographs, what a detector keeps, and the paper's order.
 
-    python -m tests.support.strength                 the tables of docs/robustness.md (some minutes)
-    python -m tests.support.strength --rows FILE     and the rows of fixtures/robust (both stand-in detectors)
+    python -m tests.support.strength    the tables of docs/robustness.md (some minutes)
 
 The detector is that of fixtures/robust, plain, on its twelve drawn scenes. Needs scikit-image and scikit-learn.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -20,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import hoicli
-from hoicli.corruption.catalogue import HOICLI_1, RECIPE, REFERENCE_SIDE, ROHOI, SEVERITIES
+from hoicli.corruption.catalogue import HOICLI_1, REFERENCE_SIDE, ROHOI, SEVERITIES
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
@@ -109,21 +106,6 @@ def retention(names: Iterable[str] = ROHOI) -> Values:
     return np.array([[100 * _full(detected((name, level))) / clean for level in SEVERITIES] for name in names])
 
 
-def rows_of_both() -> list[dict[str, Any]]:
-    """Rows of mAP (full) of both detectors, as the makefile's: clean, then every cell."""
-    cells = [None, *((name, severity) for name in ROHOI for severity in SEVERITIES)]
-    rows = []
-    for model, median in (("plain", 0), ("median", 5)):
-        for cell in cells:
-            made = next(row for row in detected(cell, median) if row["metric"] == "mAP" and row["subset"] == "full")
-            tags = {"model": model, "corruption": "clean"}
-            if cell is not None:
-                tags = {"model": model, "corruption": cell[0], "severity": str(cell[1]), "recipe": RECIPE}
-            # without what changes with the version or the names of files
-            rows.append({**made, "tags": tags, "signature": "protocol:qpic|data:hico"})
-    return rows
-
-
 def _full(rows: Iterable[Mapping[str, Any]]) -> float:
     return next(float(row["value"]) for row in rows if row["metric"] == "mAP" and row["subset"] == "full")
 
@@ -137,9 +119,6 @@ def correlation(strength: Values, names: Iterable[str] = ROHOI) -> float:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--lines", type=Path, help="write the rows of both detectors to this file")
-    options = parser.parse_args()
     names = list(ROHOI)
     seen, found, published = quality(names), retention(names), kept()
     print("| corruption | PSNR 1 | 2 | 3 | 4 | 5 | SSIM 1 | 2 | 3 | 4 | 5 |\n| --- |" + " ---: |" * 10)
@@ -160,8 +139,6 @@ def main() -> None:
             ("of a photograph, largest", np.abs(apart).max(axis=0)),
         ):
             print("|", " | ".join([f"{name}, {what}", *(f"{value:.1f}" for value in values)]), "|")
-    if options.rows:
-        options.rows.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows_of_both()))
 
 
 if __name__ == "__main__":

@@ -185,7 +185,7 @@ def test_a_model_is_not_heard_about_a_class_that_it_does_not_find() -> None:
 
 
 @given(datasets(least=0))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_duplicates_are_every_two_boxes_of_a_label_that_overlap(case: tuple[list[Record], list[Record]]) -> None:
     truth, _ = case
     expected = set()
@@ -203,7 +203,7 @@ def test_duplicates_are_every_two_boxes_of_a_label_that_overlap(case: tuple[list
 
 
 @given(datasets(least=0))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_order_of_lines_changes_nothing(case: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = case
     rules = Rules(same=0.3, confident=0.0, dismissed=1.0, known=0.0)

@@ -73,13 +73,11 @@ def test_good_streams_give_no_cause() -> None:
     assert checked(TRUTH).verdict == "labels of hico, as they are"
 
 
-def test_published_dumps_give_no_cause(hoicli: Hoicli, shared: Path, tmp_path: Path) -> None:
-    truth = tmp_path / "gt.jsonl"
-    assert hoicli("convert", shared / "data/hico-det/instances_test2015.json", "-o", truth).code == 0
+def test_published_dumps_give_no_cause(hoicli: Hoicli, shared: Path, hico_test: Path, tmp_path: Path) -> None:
     for name in ("predictions_cdn", "predictions_inpcc"):
         path = tmp_path / f"{name}.jsonl"
         assert hoicli("convert", shared / f"golden/hico-500/{name}.json.gz", "-o", path).code == 0
-        result = hoicli("validate", "--gt", truth, path)
+        result = hoicli("validate", "--gt", hico_test, path)
         assert not {json.loads(line)["check"] for line in result.out.splitlines()} & NEW
         assert result.err.endswith("labels of hico, as they are\n")
 

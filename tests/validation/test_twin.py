@@ -216,6 +216,7 @@ def ours(seed: int, read: Callable[[list[bytes], str], Any]) -> list[list[Record
     return [[finding.row() for finding in each.findings] for each in found]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("batch", "streams"), [(1, 40), (3, 60), (256, 200)])
 def test_every_fault_is_found_as_line_by_line(monkeypatch: pytest.MonkeyPatch, batch: int, streams: int) -> None:
     monkeypatch.setattr(stream_room, "BATCH", batch)
@@ -227,6 +228,7 @@ def test_every_fault_is_found_as_line_by_line(monkeypatch: pytest.MonkeyPatch, b
     assert streams < 200 or len(CHECKS.keys() - seen) <= 2, CHECKS.keys() - seen  # so many kinds of faults are rare
 
 
+@pytest.mark.long
 def test_a_file_that_forks_share_is_found_to_have_the_same_faults(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -124,6 +124,7 @@ def test_a_pipe_is_read_once() -> None:
             assert load(path).name == name
 
 
+@pytest.mark.long
 def test_the_shipped_datasets_are_files_of_this_kind() -> None:
     validator = jsonschema.Draft202012Validator(json.loads(schema_text("dataset")))
     for name in DATASETS:

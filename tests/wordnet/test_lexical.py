@@ -226,6 +226,7 @@ def slow_similarity(first: int, second: int, pos: str) -> float:
     return math.sqrt((0.5 * own + 0.5 * average) * (0.25 if opposed else 1.0))
 
 
+@pytest.mark.long
 def test_the_definition() -> None:
     rng = np.random.default_rng(7)
     close = ["pet stroke touch", "push pull shove", "open close unlock", "wash clean soil", "walk run ride", "ride sit"]

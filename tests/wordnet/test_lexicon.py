@@ -52,6 +52,7 @@ def test_the_counts() -> None:
     assert [len(GRAPH_.edges(kind)[0]) for kind in ("hypernym", "instance_hypernym")] == [89089, 8577]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pos", ["n", "v"])
 def test_a_sense_is_nltks(pos: str) -> None:
     """One in sixty-one, beside nltk's reader with nothing of ours in it."""
@@ -83,6 +84,7 @@ def test_a_sense_is_nltks(pos: str) -> None:
             assert all((row, GRAPH_.at(other.pos(), other.offset())) in joined[kind] for other in whole)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pos", ["n", "v", "a", "r"])
 def test_words_are_looked_up_as_nltk_does(pos: str) -> None:
     """Irregular forms, and regular ones of one lemma in 97: base forms, and their senses in order."""
@@ -133,6 +135,7 @@ def test_any_text_may_be_asked_for(text: str, pos: str) -> None:
     assert WN.index(WN.name(row)) == row
 
 
+@pytest.mark.long
 def test_a_count_in_the_concordance_is_its_own_and_that_of_all_below() -> None:
     """Recounted upwards from each verb, with nltk's counts and sets of ancestors."""
     plain = wordnet_files.nltk_wordnet()
@@ -192,6 +195,7 @@ def test_of_nltk_no_more_is_imported_than_wordnet_takes() -> None:
     assert not found & {"sklearn", "scipy.stats"}
 
 
+@pytest.mark.long
 def test_elsewhere_nltk_is_imported_whole() -> None:
     code = (
         "import sys; from hoicli.wordnet.senses import candidates; candidates('riding', 'v');"

@@ -74,6 +74,7 @@ def assert_nltks(pairs: list[tuple[int, int]], measure: str, counts: Any) -> Non
         assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-12), (measure, one, other)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", MEASURES)
 def test_nltks_numbers_for_the_senses_of_hico(measure: str, counts: Any) -> None:
     """One pair in five, for wup in both directions, for it may differ."""
