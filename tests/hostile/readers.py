@@ -175,7 +175,6 @@ convert:records | $PREDICTIONS | records | law=lines
 convert:records/to | $PREDICTIONS | jsonl
     convert --to cdn-json IN
     convert --to inpcc-json IN
-    convert --to mat IN
     convert --to coco-rel --dataset hico IN
 convert:records/to graphs | $FIXTURES/graphs/predictions.jsonl | jsonl
     convert --to coco-rel IN
