@@ -49,23 +49,12 @@ class Original:
             wide = image[pixels].astype(np.uint16)
             mine, other = sums[rows], _window_sums(wide)
             # n sum(x^2) - sum(x)^2 is the variance times n (n - 1): whole numbers below 2^31, so nothing cancels
-            product = mine * other
-            covariance = _window_sums(own[pixels] * wide)
-            covariance *= count
-            covariance -= product
-            both = mine * mine
-            other *= other
-            both += other
-            variances = _window_sums(wide * wide)
-            variances *= count
-            variances += squares[rows]
-            variances -= both
+            product, both = mine * other, mine * mine + other * other
+            covariance = _window_sums(own[pixels] * wide) * count - product
+            variances = _window_sums(wide * wide) * count + squares[rows] - both
             # (2 a + c) (2 b + d) is 4 (a + c / 2) (b + d / 2), to the last bit
-            value = _raised(product, mean_constant / 2)
-            value *= _raised(covariance, variance_constant / 2)
-            below = _raised(both, mean_constant)
-            below *= _raised(variances, variance_constant)
-            value /= below
+            value = _raised(product, mean_constant / 2) * _raised(covariance, variance_constant / 2)
+            value /= _raised(both, mean_constant) * _raised(variances, variance_constant)
             total += 4 * sum(cv2.sumElems(value[:, half:-half]))
         return round(total / (sums.size - sums[:, : 2 * half].size), 6)
 
@@ -98,6 +87,4 @@ def _window_sums(values: NDArray[np.uint16]) -> Sums:
 
 def _raised(values: Sums, constant: np.float32) -> NDArray[np.float32]:
     """values + constant, in float32."""
-    result = values.astype(np.float32)
-    result += constant
-    return result
+    return values.astype(np.float32) + constant

@@ -61,13 +61,8 @@ AS_READ = Reading("", "as they are")
 """The labels as they are."""
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """A reading that fits better than the labels as they are: why, and how many cases it is about."""
-
-    reading: Reading
-    why: str
-    count: int
+Explanation = tuple[Reading, str, int]
+"""A reading that fits better than the labels as they are, why, and how many cases it is about."""
 
 
 @dataclass
@@ -162,9 +157,9 @@ class LabelEvidence:
             return Finding("another-dataset", self.counts.triplets, f"{name}: {knows}: {arg('dataset', dataset)}")
         found = self._explanation
         if found is not None:
-            option = found.reading.option
-            fix = option and f"convert the file again with {option}: as it is, mAP will be near zero"
-            return Finding(found.reading.check, found.count, f"{name}: {found.why}", fix)
+            reading, why, count = found
+            fix = reading.option and f"convert the file again with {reading.option}: as it is, mAP will be near zero"
+            return Finding(reading.check, count, f"{name}: {why}", fix)
         if self.counts.images >= ENOUGH_IMAGES and self.counts.matched[0] < self.counts.images / 20:
             matched = f"in {self.counts.matched[0]:,} of {self.counts.images:,} images"
             text = f"{name}: {matched} the best prediction is of an annotated class"
@@ -178,7 +173,7 @@ class LabelEvidence:
         if self._other_dataset is not None:
             return f"labels of {self._other_dataset[0]}"
         found = self._explanation
-        return f"labels of {self.vocabulary.name}, {'as they are' if found is None else f'if {found.reading.what}'}"
+        return f"labels of {self.vocabulary.name}, {'as they are' if found is None else f'if {found[0].what}'}"
 
     @cached_property
     def _total(self) -> int:
@@ -221,7 +216,7 @@ class LabelEvidence:
         reading = self._readings[best]
         dataset = self.vocabulary.name
         why = f"{own:.0%} of the triplets are {dataset} interactions, {shares[best]:.0%} if {reading.what}"
-        return Explanation(reading, why, self.counts.triplets)
+        return reading, why, self.counts.triplets
 
     def _interactions(self, reading: Reading) -> int:
         """The weight of what is an interaction as a reading has it."""
@@ -241,7 +236,7 @@ class LabelEvidence:
             return None
         reading = self._readings[best]
         own = f"in {self.counts.matched[0]:,} of {self.counts.images:,} images, in {found:,} if {reading.what}"
-        return Explanation(reading, f"the best prediction is of an annotated class {own}", self.counts.images)
+        return reading, f"the best prediction is of an annotated class {own}", self.counts.images
 
 
 def _scores(batch: Checked) -> Floats:

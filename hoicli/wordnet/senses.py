@@ -254,22 +254,17 @@ def _verb_forms(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
 def sense_rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
     """A row for each sense that a verb, an object or both (the verb first) may have; of a label of the dataset, as
     ground truth, the one that it has in a curated table is `chosen`, and `why` says so where it is not obvious."""
-    if vocabulary.name not in CURATED:  # no label has one sense
-        verb, rest = _parts(label, vocabulary)
-        words = ((verb or label, "v"), (rest if verb else label, "n"))
-        for word, kind in words:
-            if word and pos in (None, kind):
-                yield from _rows_of(word, kind, None)
-        return
+    curated = vocabulary.name if vocabulary.name in CURATED else None
     verb, rest = _parts(label, vocabulary)
-    object_ = label if pos == "n" or verb is None else rest
-    if verb == label and object_choice(vocabulary.name, label):  # train, tie: both a verb and an object
+    object_ = label if verb is None or (curated and pos == "n") else rest
+    if curated and verb == label and object_choice(curated, label):  # train, tie: both a verb and an object
         object_ = label
-    of_object = object_ and object_choice(vocabulary.name, object_)
-    if pos == "v" or (pos is None and (verb is not None or not of_object)):
-        yield from _rows_of(verb or label, "v", verb_choice(vocabulary.name, verb or label, rest))
+    of_object = object_choice(curated, object_) if curated and object_ else None
+    if pos == "v" or (pos is None and (verb is not None or of_object is None)):
+        of_verb = verb_choice(curated, verb or label, rest) if curated else None
+        yield from _rows_of(verb or label, "v", of_verb)
     if object_ and pos != "v":
-        yield from _rows_of(object_, "n", of_object or None)
+        yield from _rows_of(object_, "n", of_object)
 
 
 def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:

@@ -146,15 +146,6 @@ def test_images_can_be_named_themselves(hoicli: Hoicli, folder: Path, monkeypatc
     assert [r["file_name"] for r in records] == ["pixelate/1/c.png", "pixelate/1/b.png"]
 
 
-def test_two_images_of_one_name_are_told(hoicli: Hoicli, folder: Path) -> None:
-    shutil.copy(folder / "images/a.png", folder / "images/sub/a.png")
-    images = [folder / "images/a.png", folder / "images/sub/a.png"]
-    result = hoicli("corrupt", "--save-images", folder / "out", *images)
-    assert (result.code, result.err) == (
-        1, f"{images[1]}: image_id: image 'a' is at {images[0]} already; keep one line an image\n",
-    )  # fmt: skip
-
-
 def test_a_record_without_an_id_has_the_files_name(hoicli: Hoicli, folder: Path) -> None:
     (folder / "gt.jsonl").write_text('{"file_name": "sub/c.png"}\n')
     (record,) = records_of(hoicli(*call(folder, "--corruption", "jpeg", "--severity", 1)).out)
@@ -336,15 +327,6 @@ def test_a_wrong_call_is_one_clear_line(
     result = hoicli("corrupt", *options, "gt.jsonl")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert message in result.err
-
-
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may read and write everything")
-def test_what_may_not_be_read_or_written_is_told(hoicli: Hoicli, folder: Path) -> None:
-    (folder / "images/a.png").chmod(0)
-    assert "Permission denied" in hoicli(*call(folder)).err
-    (folder / "closed").mkdir(mode=0o500)
-    result = hoicli(*call(folder, out="closed"))
-    assert (result.code, "not writable" in result.err) == (2, True)
 
 
 @pytest.fixture
