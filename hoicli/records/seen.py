@@ -18,7 +18,7 @@ from hoicli.records.intake import ImageRegister
 from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.contents import CUTS
 from hoicli.vocabulary.datasets import DATASETS
-from hoicli.vocabulary.faults import check, label_fault
+from hoicli.vocabulary.files import check, label_fault
 from hoicli.vocabulary.labels import spelled
 
 NO_INTERACTION = "no_interaction"

@@ -43,7 +43,7 @@ def content_digest(content: Mapping[str, Any]) -> str:
 
 
 def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
-    """A vocabulary from the sound content of its file (`faults.check` tells).
+    """A vocabulary from the sound content of its file (`files.check` tells).
 
     Missing fields are empty. Subjects that are no objects become objects after the others.
     """

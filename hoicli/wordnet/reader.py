@@ -15,8 +15,8 @@ from typing import IO, Any
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io import process
+from hoicli.wordnet.files import DATABASE, Files
 from hoicli.wordnet.graph import Graph
-from hoicli.wordnet.lexicon import DATABASE, Files
 
 
 @contextmanager

@@ -19,8 +19,9 @@ from hoicli.errors import DataError, HoicliError, UsageError, arg
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_whole
 from hoicli.io.workers import no_garbage_collection
+from hoicli.wordnet.files import COUNTS, DATABASE, SHARED, Files
 from hoicli.wordnet.graph import Arrays, Graph, Lemmas
-from hoicli.wordnet.lexicon import COUNTS, DATABASE, SHARED, Files, Lexicon, embedded, loaded
+from hoicli.wordnet.lexicon import Lexicon, embedded, loaded
 
 VERSION = 1
 """Of the compiled arrays: another number makes every cached one anew."""

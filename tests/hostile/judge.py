@@ -24,7 +24,7 @@ from hoicli.cli import run
 from hoicli.errors import DataError
 from hoicli.io.inputs import open_input
 from hoicli.records.image import problems
-from hoicli.vocabulary.faults import check
+from hoicli.vocabulary.files import check
 from tests.hostile.mutations import broken
 from tests.hostile.readers import BESIDE, CORPUS, ITEMS, LINES, TRUTH, Reader
 

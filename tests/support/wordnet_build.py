@@ -14,7 +14,8 @@ import numpy as np
 
 from hoicli.io.workers import no_garbage_collection
 from hoicli.wordnet.compilation import compiled
-from hoicli.wordnet.lexicon import GRAPH, PRINCETON, Files
+from hoicli.wordnet.files import Files
+from hoicli.wordnet.lexicon import GRAPH, PRINCETON
 from hoicli.wordnet.reader import WordNetReader
 
 

@@ -17,7 +17,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.records.schemas import schema_text
 from hoicli.vocabulary.contents import shipped_content
 from hoicli.vocabulary.datasets import DATASETS, load
-from hoicli.vocabulary.faults import FIELDS, check
+from hoicli.vocabulary.files import FIELDS, check
 from hoicli.vocabulary.labels import LONGEST_LIKE
 from tests.support.costs import LARGER, require_linear
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.wordnet import lexicon, selection
+from hoicli.wordnet import files, selection
 from hoicli.wordnet.lexicon import PRINCETON, embedded
 from hoicli.wordnet.measures import raw_similarities
 from hoicli.wordnet.senses import candidates, ground_truth_sense
@@ -310,7 +310,7 @@ def test_satellites_of_one_another(hoicli: Hoicli, small: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0" * 50, b"  1 nothing but a notice\n"])
 def test_other_files(hoicli: Hoicli, small: Path, content: bytes) -> None:
-    for name in lexicon.DATABASE:
+    for name in files.DATABASE:
         (small / name).write_bytes(content)
     found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert found.code in (0, 1)
@@ -319,7 +319,7 @@ def test_other_files(hoicli: Hoicli, small: Path, content: bytes) -> None:
 
 
 def test_what_is_no_file_or_too_large(hoicli: Hoicli, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexicon, "LARGEST", 100)
+    monkeypatch.setattr(files, "LARGEST", 100)
     found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert (found.code, found.err) == (1, f"{small}: data.noun has more than 100 bytes, which no WordNet has\n")
     (small / "data.noun").unlink()
@@ -335,9 +335,9 @@ def test_a_packed_corpus_that_unpacks_to_too_much_or_not_at_all(
     corpora.mkdir(parents=True)
     monkeypatch.setattr(import_module("nltk.data"), "path", [str(tmp_path / "nltk_data")])
     with zipfile.ZipFile(corpora / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in lexicon.DATABASE:
+        for name in files.DATABASE:
             archive.writestr(f"bomb/{name}", bytes(1 << 20))
-    monkeypatch.setattr(lexicon, "LARGEST", 1 << 16)
+    monkeypatch.setattr(files, "LARGEST", 1 << 16)
     found = hoicli("vocab", "--wordnet", "bomb", "--senses", "ride")
     assert (found.code, "more than 65,536 bytes" in found.err) == (1, True)
     data = (corpora / "bomb.zip").read_bytes()
