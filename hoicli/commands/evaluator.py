@@ -34,7 +34,7 @@ from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
 from hoicli.records.detections import TRIPLET_COLUMNS, Detections, detections, scenes_of_detections
 from hoicli.records.foreign import as_array
-from hoicli.records.intake import UNKNOWN_IMAGE, ImageRegister
+from hoicli.records.intake import UNKNOWN_IMAGE, unknown_image
 from hoicli.records.kit import Ints, joined, starts_of
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import short
@@ -128,7 +128,6 @@ class Evaluator:
                 self._views = shared._views
             self._protocols = self._views.of(self._chosen, explicit(names))
         self._notes = notes
-        self._known = ImageRegister(self._truth.position)
         self._images: dict[str, Detections] = {}
         self._repeated: set[str] = set()
 
@@ -172,8 +171,8 @@ class Evaluator:
     def _check_known(self, name: str) -> None:
         """Raises `DataError` for an image that is not in the ground truth."""
         if name not in self._truth.position:
-            advice = self._known.meant(name) or "give the ground truth of its set"
-            raise DataError(f"{name!r} is not in the ground truth; {advice}", code=UNKNOWN_IMAGE)
+            problem = f"{unknown_image(name, self._truth.position)}; give the ground truth of its set"
+            raise DataError(problem, code=UNKNOWN_IMAGE)
 
     @typed
     def compute(

@@ -46,6 +46,24 @@ def problems(
         count = _box_count(record)
         for index, hoi in enumerate(hois):
             yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
+    if _has_roles(vocabulary):
+        yield from _role_problems(record, vocabulary)
+    yield from seldom_problems(record, vocabulary, scored=scored)
+    if "size" in besides:
+        yield from _size_problems(record)
+    if "scores" in besides:
+        yield from _score_problems(record)
+
+
+SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "unstated", "left_out"})
+"""The fields that `seldom_problems` checks."""
+
+
+def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Problem]:
+    """Problems of the fields that say something of an image as a whole; fast readers ask it, too, as few records have
+    them. `hois` is checked elsewhere."""
+    if record.keys().isdisjoint(SELDOM):
+        return
     for key in ("image_hois", "ambiguous_hois"):
         yield from _image_hoi_problems(key, record.get(key), vocabulary)
     if not scored and contradicts_itself(record):
@@ -53,11 +71,7 @@ def problems(
         yield Problem("image_hois", text)
     yield from _caveat_problems(record.get("caveats"))
     if _has_roles(vocabulary):
-        yield from _role_problems(record, vocabulary, scored=scored)
-    if "size" in besides:
-        yield from _size_problems(record)
-    if "scores" in besides:
-        yield from _score_problems(record)
+        yield from statement_problems(record, vocabulary, scored=scored)
 
 
 def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
@@ -102,11 +116,6 @@ def _count_problems(field: str, values: list[Any], record: Mapping[str, Any], no
         yield Problem(field, f"{len(values)} {noun}s for {count} boxes; give one {noun} a box")
 
 
-def _is_index(value: Any, count: int | None) -> bool:
-    """Whether a value is the index of one of `count` boxes; asked first, as nearly all are and there are millions."""
-    return type(value) is int and count is not None and 0 <= value < count
-
-
 def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | None) -> Iterator[Problem]:
     """Problems of the index of a box, out of `count` boxes (None: unknown)."""
     value = item.get(key)
@@ -134,8 +143,8 @@ def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
     return vocabulary is not None and bool(vocabulary.roles)
 
 
-def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
-    """Problems of V-COCO's own fields: `role`, and those of `statement_problems`."""
+def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterator[Problem]:
+    """Problems of V-COCO's own `role`."""
     roles_of = vocabulary.roles_of
     for index, hoi in _hois(record):
         if type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
@@ -149,7 +158,6 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored:
             )
         elif role is not None and role not in known:
             yield Problem(field, f"{short(role)} is no role of it; {has}")
-    yield from statement_problems(record, vocabulary, scored=scored)
 
 
 def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
@@ -218,8 +226,7 @@ def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Pro
         yield Problem(field, f"{json_type(pair)}; it must be an object with subject and object")
         return
     for key in ("subject", "object"):
-        if not _is_index(pair.get(key), box_count):
-            yield from _index_problems(field, pair, key, box_count)
+        yield from _index_problems(field, pair, key, box_count)
     if "interactiveness" in pair and not is_number(pair["interactiveness"]):
         shown = short(pair["interactiveness"])
         yield Problem(f"{field}.interactiveness", f"{shown} is no score; give a finite number, or leave it out")
@@ -256,17 +263,12 @@ def _shown(name: str) -> str:
     return repr(name if len(name) <= 200 else name[:197] + "...")
 
 
-def _of_roles(vocabulary: Vocabulary | None) -> str:
-    """A hint for a null in a closed vocabulary without nulls: only V-COCO's records have them."""
-    return "" if vocabulary is None else f" ({records_of('vcoco')})"
-
-
 def _label_problems(labels: list[Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
     for index, label in enumerate(labels):
         if label is None and _has_roles(vocabulary):
             continue
         if type(label) is not str:
-            hint = _of_roles(vocabulary) if label is None else ""
+            hint = f" ({records_of('vcoco')})" if label is None and vocabulary is not None else ""
             yield Problem(f"labels[{index}]", f"{short(label)} is no name; labels are strings{hint}")
         elif vocabulary is not None and label not in vocabulary.object_ids:
             yield unknown_label(f"labels[{index}]", "object", label, vocabulary)
@@ -278,14 +280,12 @@ def _hoi_problems(
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return
-    if not _is_index(hoi.get("subject"), box_count):
-        yield from _index_problems(field, hoi, "subject", box_count)
-    if not _is_index(hoi.get("object"), box_count):
-        if "object" in hoi and hoi["object"] is None and not _has_roles(vocabulary):
-            hint = "; the dataset has no action without an object" + _of_roles(vocabulary) if vocabulary else ""
-            yield Problem(f"{field}.object", f"null is no index; it must be the integer index of a box{hint}")
-        elif hoi.get("object", 0) is not None:
-            yield from _index_problems(field, hoi, "object", box_count)
+    yield from _index_problems(field, hoi, "subject", box_count)
+    if "object" in hoi and hoi["object"] is None and vocabulary is not None and not vocabulary.roles:
+        problem = "null is no index; it must be the integer index of a box; the dataset has no action without an object"
+        yield Problem(f"{field}.object", f"{problem} ({records_of('vcoco')})")
+    elif hoi.get("object", 0) is not None or vocabulary is None:
+        yield from _index_problems(field, hoi, "object", box_count)
     if "verb" not in hoi:
         yield Problem(f"{field}.verb", "missing; every interaction names its verb")
     elif type(hoi["verb"]) is not str:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from functools import cached_property
 
 from hoicli.errors import DataError, StoppedError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
-from hoicli.records.names import image_id_of, image_number
 
 UNKNOWN_IMAGE, DUPLICATE_IMAGE = "unknown-image", "duplicate-image"
 """Codes of what `ImageRegister` finds."""
@@ -66,8 +64,8 @@ class ImageRegister:
     def add(self, image_id: str, line: Line) -> None:
         """Raises `DataError` if the image was added already, or is not a known one."""
         if self._known is not None and image_id not in self._known:
-            advice = self.meant(image_id) or f"give the set it belongs to, or pass {arg('on_error', 'skip')}"
-            problem = f"{image_id!r} is not in the ground truth; {advice}"
+            mend = f"give the set it belongs to, or pass {arg('on_error', 'skip')}"
+            problem = f"{unknown_image(image_id, self._known)}; {mend}"
             raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
         own = _spot(line)
         first = self._seen.setdefault(image_id, own)
@@ -95,27 +93,12 @@ class ImageRegister:
         models = f"{compare}evaluate each with a {arg('tag')}"
         return f"files are read as one stream, so keep one line {self._unit} in all of them; for two models: {models}"
 
-    def meant(self, image_id: str) -> str:
-        """A question that suggests the one known image with this file name or number, "" if there is not exactly
-        one."""
-        name = image_id_of(image_id)
-        same_number = self._known_by.get(image_number(name), [])
-        # one of the two is a bare number: HICO_train2015_00000001 does not mean HICO_test2015_00000001
-        bare = [known for known in same_number if name.isdecimal() or known.isdecimal()]
-        meant = self._known_by.get(name) or bare
-        return f"did you mean {meant[0]!r}? name images as the ground truth does" if len(meant) == 1 else ""
 
-    @cached_property
-    def _known_by(self) -> dict[str | int | None, list[str]]:
-        """The known images by name without extension, and by the number at the end of the name."""
-        found: dict[str | int | None, list[str]] = {}
-        images: Iterable[str] = self._known if isinstance(self._known, Iterable) else ()
-        for known in images:
-            name = image_id_of(known)
-            number = image_number(name)
-            for key in (name,) if number is None else (name, number):
-                found.setdefault(key, []).append(known)
-        return found
+def unknown_image(image_id: str, known: Container[str]) -> str:
+    """What is wrong with an image that is not a known one; and one of these, as names may be spelt otherwise."""
+    example = next(iter(known), None) if isinstance(known, Iterable) else None
+    as_there = "" if example is None else f" (which names images as {example!r})"
+    return f"{image_id!r} is not in the ground truth{as_there}"
 
 
 def _spot(line: Line) -> tuple[str | None, int | str]:

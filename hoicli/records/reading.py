@@ -11,8 +11,8 @@ import numpy as np
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import BATCH, NUMBERS, Part, integers, read_columns, require, typed
-from hoicli.records.image import problems, truth_problems
+from hoicli.records.columns import BATCH, NUMBERS, Part, integers, read_columns, require
+from hoicli.records.image import problems, seldom_problems, truth_problems
 from hoicli.records.images import RawImages, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Ints
@@ -90,8 +90,13 @@ def named_scenes(
     nulls = bool(vocabulary.roles)
     objects = Spelled[str | None](dict(vocabulary.object_ids) | ({None: -1} if nulls else {}))
     of_roles = (FIELDS if scored else FIELDS[:1]) if nulls else ()
+
+    def check(record: Record) -> None:
+        require(not any(seldom_problems(record, vocabulary, scored=scored)))
+
     return raw_images(
         lines,
+        check=check,
         scores=NUMBERS if scored else (type(None),),
         nulls=nulls,
         truth=not scored,
@@ -108,11 +113,9 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
     labels, verbs = integers(raw.labels), integers(raw.verbs)
     roles = Roles(raw, verbs, vocabulary, scored=scored) if vocabulary.roles else None
     happening, ambiguous = raw.each("image_hois"), raw.each("ambiguous_hois")
-    if not scored:  # as `image.contradicts_itself`
-        require(not any(names == [] and count for names, count in zip(happening, np.diff(raw.hoi_start), strict=True)))
     known_count, known, derived = _known_objects(happening, raw, labels, vocabulary, scored=scored)
     label_count, label, unmarked = _image_labels(happening, ambiguous, vocabulary)
-    masks = np.array([caveats.of_record(names) for names in raw.each("caveats")], dtype=np.int64)
+    masks = np.array([caveats.mask(names or ()) for names in raw.each("caveats")], dtype=np.int64)
     scenes = Scenes(
         **raw.images(),
         labels=labels,
@@ -139,12 +142,7 @@ def _known_objects(
     derived = np.array([without if pairs is None else 0 for pairs in image_hois], dtype=np.int64)
     named: list[int] = []
     for row, pairs in enumerate(image_hois):
-        if pairs is None:
-            continue
-        typed([pairs], list)
-        typed(pairs, list)
-        typed(chain.from_iterable(pairs), str)
-        named += [row * objects + vocabulary.object_ids[name] for _, name in pairs]
+        named += [row * objects + vocabulary.object_ids[name] for _, name in pairs or ()]
     keys = np.array([] if scored else named, dtype=np.int64)
     if not vocabulary.roles and not scored:  # where objects may be absent there is no Known Object setting
         keys = np.append(keys, raw.image_of_hoi * objects + labels[raw.object])
@@ -161,12 +159,7 @@ def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: 
     for happening, ambiguous in zip(image_hois, ambiguous_hois, strict=True):
         before = len(labels)
         labels += [ids[verb, name] for verb, name in happening or () if (verb, name) in ids]
-        if ambiguous is not None:
-            typed([ambiguous], list)
-            typed(ambiguous, list)
-            typed(chain.from_iterable(ambiguous), str)
-            require(all(name in vocabulary.object_ids for _, name in ambiguous))
-            labels += [~ids[verb, name] for verb, name in ambiguous if (verb, name) in ids]
+        labels += [~ids[verb, name] for verb, name in ambiguous or () if (verb, name) in ids]
         counts.append(len(labels) - before)
     unmarked = caveats.mask([caveats.UNMARKED_AMBIGUOUS])
     masks = [unmarked if ambiguous is None else 0 for ambiguous in ambiguous_hois]

@@ -19,11 +19,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
-from hoicli.records.columns import numbers, require, typed
+from hoicli.records.columns import require
 from hoicli.records.images import RawImages
 from hoicli.records.kit import Bools, Floats, Ints, starts_of
 from hoicli.records.scenes import Scenes, are_subjects
@@ -34,8 +33,8 @@ FIELDS = ("annotated", "unstated", "left_out")
 
 
 class Roles:
-    """What the records of some images say of roles, checked. Raises an exception that `columns.attempt` expects for a
-    role that a verb does not have, for an object without a role, and for a bad field."""
+    """What the records of some images say of roles. Raises an exception that `columns.attempt` expects for a role that
+    a verb does not have, and for an object without a role; the other fields are checked (`image.seldom_problems`)."""
 
     def __init__(self, raw: RawImages, verbs: Ints, vocabulary: Vocabulary, *, scored: bool) -> None:
         """verbs [T] as numbers of the vocabulary."""
@@ -48,28 +47,19 @@ class Roles:
         """[T] the class of each (verb, role)."""
         require(not ((self.interaction < 0) | ((roles == 0) & (raw.object >= 0))).any())
         counts = np.diff(raw.box_start)
-        flags = raw.each_list("annotated", counts)
-        typed(chain.from_iterable(flag for flag in flags if flag is not None), bool)
-        every = [[True] * count if said is None else said for count, said in zip(counts.tolist(), flags, strict=True)]
+        flags = zip(raw.each("annotated"), counts.tolist(), strict=True)
+        every = [[True] * count if said is None else said for said, count in flags]
         self.annotated = np.array(list(chain.from_iterable(every)), dtype=bool)
         """[B] the flag of each box; true if the record has none."""
-        self._unstated = [None if said is None else _unstated(said) for said in raw.each("unstated")]
-        left_out = []
-        for image, (items, boxes) in enumerate(zip(raw.each("left_out"), counts.tolist(), strict=True)):
-            if items is not None:
-                typed([items], list)
-                left_out += [(image, *self._statement(item, boxes)) for item in items]
+        self._unstated = raw.each("unstated")
+        table, ids = class_table(vocabulary), vocabulary.verb_ids
+        left_out = [
+            (image, item["subject"], table[ids[item["verb"]], self._role_ids[item.get("role")]])
+            for image, items in enumerate(raw.each("left_out"))
+            for item in items or ()
+        ]
         self._left_out = np.array(left_out, dtype=np.int64).reshape(-1, 3)
         """[L, 3] image, subject, class."""
-
-    def _statement(self, item: Any, boxes: int) -> tuple[int, int]:
-        """(subject, class) of an item of `left_out`. Raises `ValueError` for an impossible subject or role."""
-        typed([item], dict)
-        typed([item["subject"]], int)
-        row = class_table(self._vocabulary)[self._vocabulary.verb_ids[item["verb"]]]
-        class_ = int(row[self._role_ids[item.get("role")]])
-        require(class_ >= 0 and 0 <= item["subject"] < boxes)
-        return item["subject"], class_
 
     def completed(self, scenes: Scenes) -> Scenes:
         """`scenes` with the unstated and derived statements, after those in the records."""
@@ -87,8 +77,8 @@ class Roles:
 
     def _with_unstated(self, scenes: Scenes) -> Scenes:
         flagged = np.array([unstated is not None for unstated in self._unstated], dtype=bool)
-        scores = np.array([0.0 if unstated is None else unstated[0] for unstated in self._unstated])
-        boxes = np.array([unstated[1] for unstated in self._unstated if unstated is not None], dtype=np.float64)
+        scores = np.array([0.0 if unstated is None else unstated["score"] for unstated in self._unstated])
+        boxes = np.array([unstated["object"] for unstated in self._unstated if unstated is not None], dtype=np.float64)
         scenes, added = _with_boxes(scenes, flagged, boxes)
         classes = len(self._vocabulary.interactions)
         image_of_box = scenes.image_of_box
@@ -110,14 +100,6 @@ class Roles:
             interaction=interaction,
             score=scores[image],
         )
-
-
-def _unstated(said: Any) -> tuple[float, list[float]]:
-    """(score, object box) of a record's `unstated`."""
-    typed([said["object"]], list)
-    score, *box = numbers([said["score"], *said["object"]]).tolist()
-    require(len(box) == 4)
-    return score, box
 
 
 @cache

@@ -252,8 +252,8 @@ def test_what_is_wrong_with_an_array_is_said_in_one_line(given: Record, message:
     ("image_id", "message"),
     [
         ("", 'update(""): image_id: empty; name the image as the ground truth does'),
-        ("nope", "update(\"nope\"): 'nope' is not in the ground truth; give the ground truth of its set"),
-        (1, f"update(1): '1' is not in the ground truth; did you mean {IMAGE!r}? name images as the ground truth does"),
+        ("nope", f"update(\"nope\"): 'nope' is not in the ground truth (which names images as {IMAGE!r}); give the "
+                 "ground truth of its set"),
         (IMAGE, f'update("{IMAGE}"): this image was updated already; update each once, and reset() before the next '
                 "epoch"),
     ],

@@ -115,7 +115,8 @@ def test_the_pair() -> None:
     assert found(GOOD, stranger, truth=truth) == {
         "unknown-image": (
             1,
-            "p:2: image_id: 'd' is not in the ground truth; give the set it belongs to, or pass --on-error skip",
+            "p:2: image_id: 'd' is not in the ground truth (which names images as 'a'); give the set it belongs to, or "
+            "pass --on-error skip",
         ),
         "image-without-predictions": (2, "p: no line for 'b'"),
     }
