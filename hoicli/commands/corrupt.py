@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import FOLDERS, OUTPUT, READ, READ_FOLDER, READ_JSON
+from hoicli.commands.checks import FOLDER, OUTPUT, READ, READ_FOLDER, READ_JSON
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
 from hoicli.commands.results import Notes, Records, Result, instead
@@ -63,7 +63,7 @@ def corrupt_records(
     ] = None,
     *,
     images: Annotated[options.Path, Option("DIR", mark=READ_FOLDER)] = ".",
-    save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDERS)] = None,
+    save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDER)] = None,
     corruption: Annotated[Names, Option("NAME", offer=choices.corruptions, several=True)] = None,
     severity: Annotated[
         str | int | Sequence[str | int] | None, Option("1-5", offer=choices.severities, several=True)

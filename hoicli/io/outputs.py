@@ -313,14 +313,7 @@ def check_made_folder(path: str, option: str) -> None:
 
 
 def check_folder(path: str, option: str) -> None:
-    """Raises `UsageError` if the folder does not exist or no file can be created in it."""
-    if not Path(path).is_dir():
-        raise UsageError(f"{option} {path}: there is no such folder; make it first")
-    _check_inside(Path(path), f"{option} {path}", Path(path))
-
-
-def check_folders(path: str, option: str) -> None:
-    """As `check_folder`, for a folder that is created with its parents if missing."""
+    """Raises `UsageError` if no file can be created in a folder, which will be made, with its parents, if missing."""
     there = Path(path).absolute()
     while not there.exists() and there != there.parent:
         there = there.parent

@@ -81,8 +81,6 @@ _FOREIGN = "a foreign dump goes through `hoicli convert` first"
 _LIST = f"an array, not an object; {_FOREIGN} (a list of records: jq -c '.[]')"
 
 
-_UTF16 = re.compile(rb"(?:[ -~]\0){8}")
-"""Eight ASCII characters, each followed by a NUL byte."""
 _CONSTANT = re.compile(rb"\bNaN\b|\bInfinity\b")
 
 
@@ -96,8 +94,6 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
         if found is not None:
             field, value = found
             return f"{value}: numbers must be finite; correct what wrote it, or drop the item", field
-    if _UTF16.search(data):
-        return "UTF-16 in a stream that began as UTF-8 (by PowerShell's >>?); write the whole file as UTF-8", ""
     stripped = data.strip()
     if stripped[:1] == b"[":  # a list over many lines, most likely: a record never begins so
         return _LIST, ""

@@ -86,8 +86,6 @@ def test_a_large_file_with_a_mark_is_shared_out(
 @pytest.mark.parametrize(
     ("data", "encoding"),
     [
-        ('{"image_id": 1}\n'.encode("utf-16-le"), "UTF-16LE"),
-        ('[{"a": 1}]'.encode("utf-16-be"), "UTF-16BE"),
         (codecs.BOM_UTF16_LE + "{}".encode("utf-16-le"), "UTF-16"),
         (codecs.BOM_UTF16_BE + "{}".encode("utf-16-be"), "UTF-16"),
         (codecs.BOM_UTF32_LE + "{}".encode("utf-32-le"), "UTF-32"),
@@ -102,14 +100,6 @@ def test_another_encoding_is_named(hoicli: Hoicli, tmp_path: Path, data: bytes, 
             result = hoicli(*words)
             said = f"{path}: is {encoding}; make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW\n"
             assert (result.code, result.out, result.err) == (1, "", said)
-
-
-def test_utf16_behind_utf8(hoicli: Hoicli, tmp_path: Path) -> None:
-    """What PowerShell's >> makes of a file that is there."""
-    path = tmp_path / "p.jsonl"
-    path.write_bytes(PREDICTIONS.read_bytes() + PREDICTIONS.read_text().encode("utf-16-le"))
-    result = hoicli("eval", "--gt", GT, path)
-    assert result.err.startswith(f"{path}:8: UTF-16 in a stream that began as UTF-8 (by PowerShell's >>?);")
 
 
 @pytest.mark.parametrize(
