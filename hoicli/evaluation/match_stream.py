@@ -105,7 +105,7 @@ class MatchStream:
     def register(self, name: str, image_id: str, line: Line) -> None:
         """Note a view's image. Raises `DataError` if it was there before, or `truth` does not have it."""
         known = None if self.truth is None else self.truth.position
-        register = self._registers.setdefault(name, ImageRegister(known, unit="an image and protocol", dumps=True))
+        register = self._registers.setdefault(name, ImageRegister(known, unit="an image and protocol"))
         register.add(image_id, line)
 
     def skip(self, error: DataError, policy: ErrorPolicy) -> None:

@@ -44,20 +44,11 @@ class ImageRegister:
     """Remembers where every image was seen: an image that occurs twice is an error that names both lines.
 
     `known`: the allowed images (those of the ground truth); None allows any. `unit`: what has one line; `field`: the
-    field that names it. `dumps`: whether the lines may be of predictions, as those with `known` are.
+    field that names it.
     """
 
-    def __init__(
-        self,
-        known: Container[str] | None = None,
-        *,
-        unit: str = "an image",
-        field: str = "image_id",
-        dumps: bool = False,
-    ) -> None:
-        self._known = known
-        self._dumps = dumps or known is not None
-        self._unit, self._field = unit, field
+    def __init__(self, known: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id") -> None:
+        self._known, self._unit, self._field = known, unit, field
         self._seen: dict[str, tuple[str | None, int | str]] = {}
         """Where each image was seen: its file and line, or no file and the place of a record from Python."""
 
@@ -72,7 +63,9 @@ class ImageRegister:
         if first != own:
             file, at = first
             where = str(at) if file is None else Line(file, int(at), b"").where
-            problem = f"image {image_id!r} is {where} already; {self._advice(file, own[0])}"
+            problem = f"image {image_id!r} is {where} already; keep one line {self._unit}"
+            if file != own[0]:
+                problem += " in all files, which are read as one; for two models: hoicli compare, or one run each"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def add_all(self, image_ids: Sequence[str], lines: Sequence[Line]) -> bool:
@@ -84,14 +77,6 @@ class ImageRegister:
             return False
         self._seen.update(zip(image_ids, map(_spot, lines), strict=True))
         return True
-
-    def _advice(self, first: str | None, second: str | None) -> str:
-        """What to do about two lines of one image: in two files they are likely two models'."""
-        if first == second or not self._dumps:
-            return f"keep one line {self._unit}"
-        compare = f"hoicli compare {first} {second}, or " if self._unit == "an image" else ""  # it takes no matches
-        models = f"{compare}evaluate each with a {arg('tag')}"
-        return f"files are read as one stream, so keep one line {self._unit} in all of them; for two models: {models}"
 
 
 def unknown_image(image_id: str, known: Container[str]) -> str:

@@ -219,7 +219,7 @@ class Checker:
         """Images that the ground truth does not have, and images that occur twice, are findings."""
         if self._register is None:
             known = None if self._truth is None else self._truth.rows
-            self._register = ImageRegister(known, dumps=bool(self.found.scored))
+            self._register = ImageRegister(known)
         if self._register.add_all(batch.image_ids, list(batch.lines)):
             self.found.images += batch.image_ids
             return

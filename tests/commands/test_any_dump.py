@@ -210,7 +210,7 @@ def test_a_dump_of_another_dataset(hoicli: Hoicli) -> None:
 def test_an_image_in_a_dump_and_in_lines(hoicli: Hoicli) -> None:
     dump = foreign("cdn.json")
     result = hoicli("eval", "--gt", GT, dump, PREDICTIONS)
-    assert f"image 'HICO_test2015_00000001' is in {dump} already; files are read as one stream" in result.err
+    assert f"image 'HICO_test2015_00000001' is in {dump} already; keep one line an image in all files" in result.err
     result = hoicli("eval", "--gt", GT, PREDICTIONS, dump)
     assert f"{dump}: image HICO_test2015_00000001: image_id: " in result.err
 

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from hoicli.cli import COMMANDS, app
-from hoicli.commands.checks import FOLDER, FOLDERS, PAGE_FOLDER, Count, Mark, Read, Written
+from hoicli.commands.checks import FOLDER, PAGE_FOLDER, Count, Mark, Read, Written
 from hoicli.commands.command import check
 from hoicli.commands.options import Option, Parameter
 from hoicli.commands.shell import ManualCommand, parameters_in_shell
@@ -92,8 +92,8 @@ def test_outputs_that_cannot_be_written_are_told_first(
         [str(tmp_path / "nothing")] * (name not in ("vocab", "doctor")),
     )
     wrong = [f"file/x{ending(param)}", f"none/further/x{ending(param)}", *(["dir"] if not ending(param) else [])]
-    if mark in (PAGE_FOLDER, FOLDER, FOLDERS):
-        wrong = ["file/x", "file", *(["none/further/x"] if mark is not FOLDERS else [])]
+    if mark in (PAGE_FOLDER, FOLDER):
+        wrong = ["file/x", "file", *(["none/further/x"] if mark is not FOLDER else [])]
     for path in wrong:
         said = refused(hoicli(name, option, tmp_path / path, *words))
         assert said.startswith(f"{option} {tmp_path / path}: ")
@@ -153,7 +153,7 @@ def read_and_written() -> Iterator[Any]:
                 mark = found.get(target.name)
                 both = isinstance(found.get(source.name), Read) and isinstance(mark, Written)
                 of_json = source.opts[0] == "--recipe"  # a file's name ends in .json, any other is a recipe's
-                if both and not of_json and mark not in (FOLDER, FOLDERS):
+                if both and not of_json and mark is not FOLDER:
                     yield pytest.param(name, source, target, mark, id=f"{name} {source.opts[0]} {target.opts[0]}")
 
 

@@ -270,7 +270,7 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
         (b"", "no predictions in it"),
         (
             b'{"image_id": "x", "boxes": [], "labels": [], "hois": []}\n',
-            "1: image_id: 'x' is not in the ground truth; ",
+            "1: image_id: 'x' is not in the ground truth (which names images as 'HICO_test2015_00000001'); ",
         ),
         (b'[{"filename": "a.jpg"}]', " not a format hoicli knows (a list of filename); `hoicli convert --list` names"),
         (b'{\n  "image_id": 1\n}', "1: a JSON object over several lines; a record is one line (jq -c .)"),
@@ -399,7 +399,7 @@ def test_two_models_are_no_shards_of_one_dump(command: str, hoicli: Hoicli) -> N
     assert result.code == 1
     said = result.out + result.err
     assert f"{other}:1: image_id: image 'HICO_test2015_00000001' is at {one}:1 already" in said
-    assert f"for two models: hoicli compare {one} {other}, or " in said
+    assert "keep one line an image in all files, which are read as one; for two models: hoicli compare" in said
 
 
 def test_several_files_are_models_elsewhere(hoicli: Hoicli) -> None:
