@@ -55,6 +55,7 @@ def data(
         from_: add: the format of the files, where it is not detected.
     """
     from hoicli.converters import store
+    from hoicli.converters.named import located
 
     if action != "add" and (files or from_ or dataset):
         raise UsageError(f"data {action}: FILE, {arg('from_')} and {arg('dataset')} go with hoicli data add")
@@ -65,7 +66,7 @@ def data(
     if not name:
         raise UsageError(f"data {action}: give a name (hoicli data list shows them)")
     if action == "path":
-        path = store.located(name)
+        path = located(name)
         if path == name:
             raise UsageError(f"{name!r} is no name of ground truth (hoicli data list shows them)")
         return _placed(name, path)

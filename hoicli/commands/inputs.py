@@ -19,7 +19,6 @@ from hoicli.converters.opening import Opening
 from hoicli.errors import IN_PYTHON, DataError, UsageError, arg
 from hoicli.evaluation.predictions import Predictions
 from hoicli.io.streams import Item, Line, Stream, temporary_folder
-from hoicli.records.detections import detections
 from hoicli.records.foreign import plain
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import non_finite
@@ -78,7 +77,7 @@ class Inputs:
         paths = paths_of(given, name)
         if paths is None:
             return HeldStream(held(given, name, self._vocabulary, scored=False), name, label)
-        from hoicli.converters.store import located
+        from hoicli.converters.named import located
 
         return Stream([located(path) for path in paths], label, self.opening.truth)
 
@@ -219,6 +218,8 @@ def held(given: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool |
     """Records, or the arrays of images, as lines. scored: whether arrays are of predictions; None: whether they have
     scores. Raises `DataError` for what is neither, and for bad arrays."""
     if isinstance(given, Mapping):
+        from hoicli.records.detections import detections
+
         for image_id, arrays in given.items():
             place = f"{name}[{image_id!r}]"
             if vocabulary is None:

@@ -2,13 +2,24 @@
 
 Addresses are the publishers' own, at a fixed commit. A checksum is "sha256:HEX", or "git:HEX": the id that git gives a
 file's content, which is how a repository states what a file at a commit is.
+
+The user's copies are in the folder $HOICLI_DATA, else hoicli/data in the user's cache folder ($XDG_CACHE_HOME,
+~/.cache), which holds DATASET/PART.jsonl of every set (`converters.store` makes them).
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from hoicli.errors import UsageError
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}:[a-z0-9][a-z0-9._-]{0,60}")
+"""How a set is called: DATASET:PART. A path that looks so and exists is a path."""
 
 _HICODET = "https://raw.githubusercontent.com/fredzzhang/hicodet/e4e234045e0a4128995a2e45e841b3ebe64eda0b"
 
@@ -61,3 +72,41 @@ def signed(total: int | None) -> dict[str, str]:
     digest = digest_of(total)
     known = next((f"{row.name.replace(':', '-')}-" for row in NAMED.values() if digest == row.digest), "")
     return {"gt": f"{known}{digest}"}
+
+
+def folder() -> Path:
+    """The folder of the sets; raises `UsageError` for a relative HOICLI_DATA."""
+    own = os.environ.get("HOICLI_DATA", "")
+    if own:
+        if not os.path.isabs(own):
+            raise UsageError(f"HOICLI_DATA={own}: give an absolute path")
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hoicli" / "data"
+
+
+def path_of(name: str) -> Path:
+    """The file of a set, whether or not it is there."""
+    dataset, _, part = name.partition(":")
+    return folder() / dataset / f"{part}.jsonl"
+
+
+def is_name(text: str) -> bool:
+    """Whether a word means a set: it looks like a name, and is no path of a file."""
+    return NAME.fullmatch(text) is not None and not os.path.exists(text)
+
+
+def located(text: str) -> str:
+    """The file that a --gt means: that of a set for its name, else the text itself. Raises `UsageError` for a set that
+    was never added, with the command that adds it."""
+    if not is_name(text):
+        return text
+    path = path_of(text)
+    if path.is_file():
+        return str(path)
+    if text not in NAMED:
+        problem = f"{text}: no such file, and no ground truth of that name was added"
+        raise UsageError(f"{problem}; hoicli data list shows what there is")
+    raise UsageError(
+        f"{text} is not here yet: hoicli data fetch {text} downloads it, hoicli data add {text} FILE takes your copy"
+    )

@@ -1,14 +1,9 @@
-"""The user's own copy of named ground truth: records in a folder, made once from the published files.
-
-The folder is $HOICLI_DATA, else hoicli/data in the user's cache folder ($XDG_CACHE_HOME, ~/.cache). It holds
-DATASET/PART.jsonl of every set. A download counts only if its checksum is right.
-"""
+"""The user's own copy of named ground truth, made once from the published files. A download counts only if its
+checksum is right."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import re
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -19,7 +14,7 @@ from typing import IO, Any, NamedTuple
 
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
-from hoicli.converters.named import NAMED, NamedTruth, signed
+from hoicli.converters.named import NAME, NAMED, NamedTruth, folder, path_of, signed
 from hoicli.errors import DataError, UsageError
 from hoicli.io.outputs import atomic_path, writable
 from hoicli.io.progress import Progress
@@ -32,8 +27,6 @@ from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.results import Row
 from hoicli.vocabulary.datasets import DATASETS, load
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}:[a-z0-9][a-z0-9._-]{0,60}")
-"""How a set is called: DATASET:PART. A path that looks so and exists is a path."""
 PATIENCE = 60.0
 """Seconds without a byte after which a server counts as silent."""
 LARGEST = 1 << 26
@@ -48,44 +41,6 @@ class Added(NamedTuple):
     images: int
 
 
-def folder() -> Path:
-    """The folder of the sets; raises `UsageError` for a relative HOICLI_DATA."""
-    own = os.environ.get("HOICLI_DATA", "")
-    if own:
-        if not os.path.isabs(own):
-            raise UsageError(f"HOICLI_DATA={own}: give an absolute path")
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hoicli" / "data"
-
-
-def path_of(name: str) -> Path:
-    """The file of a set, whether or not it is there."""
-    dataset, _, part = name.partition(":")
-    return folder() / dataset / f"{part}.jsonl"
-
-
-def is_name(text: str) -> bool:
-    """Whether a word means a set: it looks like a name, and is no path of a file."""
-    return _NAME.fullmatch(text) is not None and not os.path.exists(text)
-
-
-def located(text: str) -> str:
-    """The file that a --gt means: that of a set for its name, else the text itself. Raises `UsageError` for a set that
-    was never added, with the command that adds it."""
-    if not is_name(text):
-        return text
-    path = path_of(text)
-    if path.is_file():
-        return str(path)
-    if text not in NAMED:
-        problem = f"{text}: no such file, and no ground truth of that name was added"
-        raise UsageError(f"{problem}; hoicli data list shows what there is")
-    raise UsageError(
-        f"{text} is not here yet: hoicli data fetch {text} downloads it, hoicli data add {text} FILE takes your copy"
-    )
-
-
 def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_format: str | None = None) -> Added:
     """Convert files of any format that `convert` reads, and keep them as the set of this name. Of files that hold two
     parts, DATASET:train takes the training part, every other name the test part.
@@ -93,7 +48,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     Raises `UsageError` for a name that is none, `DataError` for files that convert refuses, that are predictions, or
     that hold no image.
     """
-    if _NAME.fullmatch(name) is None:
+    if NAME.fullmatch(name) is None:
         raise UsageError(f"{name!r} is no name of ground truth; write DATASET:PART, such as hico:test or mine:val")
     prefix = name.partition(":")[0]
     dataset = dataset or (prefix if prefix in DATASETS else None)
@@ -193,7 +148,7 @@ def rows() -> list[Row]:
     """Every set that is known or was added: name, title, where it is, where it comes from, and its terms. A file in
     their folder that no name can mean is none."""
     there = {f"{path.parent.name}:{path.stem}": str(path) for path in sorted(folder().glob("*/*.jsonl"))}
-    here = {name: path for name, path in there.items() if _NAME.fullmatch(name)}
+    here = {name: path for name, path in there.items() if NAME.fullmatch(name)}
     found = [_row(row, here.pop(row.name, None)) for row in NAMED.values()]
     return [*found, *[{"name": name, "title": "added by you", "path": path} for name, path in here.items()]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +16,11 @@ from hoicli.evaluation.tally import ClassResults, Mean, Tally, class_vocabulary,
 from hoicli.records.kit import Ints
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.intervals import FEWEST_IMAGES, interval
-from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import Rounds, resampled
 from hoicli.vocabulary.labels import Vocabulary
+
+if TYPE_CHECKING:
+    from hoicli.resampling.ranked import RankedLists
+    from hoicli.resampling.rounds import Rounds
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ class Evaluated:
 
     def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
         """The intervals of all means, and of the classes if requested, from the model's resamples."""
+        from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+
         between = {"lowest": 0.0, "highest": 1.0}
         of_means = {
             mean.subset: interval(mean.ap, rounds.means(self.members[mean.subset], lists.unannotated), **between)
@@ -194,6 +198,8 @@ def tally_rows(
         signed = {**settings, **tally.settings(protocol)}
         rounds: list[Rounds] = []
         if lists is not None and resampling is not None:
+            from hoicli.resampling.rounds import resampled
+
             rounds = resampled([lists], resampling, f"{protocol.key}: resamples")
         for evaluated in Evaluated.of(protocol, vocabulary, wanted, results, signed, tags):
             intervals = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,10 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
 from hoicli.records.kit import Bools, Floats, Growing, Ints, joined, starts_of
 from hoicli.records.outcomes import TRUE_POSITIVE
-from hoicli.resampling.ranked import AveragedLists, RankedLists
 from hoicli.vocabulary.labels import Vocabulary
+
+if TYPE_CHECKING:
+    from hoicli.resampling.ranked import RankedLists
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,8 @@ class Tally:
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
     ) -> Iterator[tuple[Protocol, ClassResults, RankedLists]]:
         """`results` with the ranked lists they come from; images are places in `image_ids`, which has all of them."""
+        from hoicli.resampling.ranked import AveragedLists, RankedLists  # without intervals nobody needs it
+
         place = {image_id: row for row, image_id in enumerate(image_ids)}
         images = places(self.listed.image_ids, place)[self.listed.image]
         rankings = self._rankings(vocabulary)

@@ -11,12 +11,7 @@ from hoicli.errors import UsageError, arg, visible
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
-from hoicli.tables.arrangement import by_layout, described, tables_of
 from hoicli.tables.escaping import ESCAPES, csv_cell
-from hoicli.tables.kinds import kind_of
-from hoicli.tables.layouts import layout_of
-from hoicli.tables.values import Showing
-from hoicli.tables.writers import written
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
 """What `--format` takes."""
@@ -52,6 +47,17 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
         return b"".join(map(dump, rows))
     if output_format == "csv":
         return _csv(rows).encode()
+    return _tables(rows, output_format).encode()
+
+
+def _tables(rows: list[Row], output_format: str) -> str:
+    # Programs that read JSONL or CSV wait for none of this.
+    from hoicli.tables.arrangement import by_layout, described, tables_of
+    from hoicli.tables.kinds import kind_of
+    from hoicli.tables.layouts import layout_of
+    from hoicli.tables.values import Showing
+    from hoicli.tables.writers import written
+
     texts = []
     layout = layout_of(rows) if output_format == "latex" else None
     if layout is not None:
@@ -60,7 +66,7 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
         means = [row for row in left if kind_of(row).mean]
         texts.append(written(table, output_format) + (f"% not here: {visible(described(means))}\n" if means else ""))
     texts += [written(table, output_format) for table in tables_of(rows)] if rows else []
-    return "\n".join(texts).encode()
+    return "\n".join(texts)
 
 
 def sentences(texts: Sequence[str], output_format: str) -> list[bytes]:

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from hoicli.converters import store
+from hoicli.converters import named, store
 from hoicli.converters.named import NAMED
 from hoicli.errors import UsageError
 from tests.support.project import FIXTURES, Hoicli
@@ -39,7 +39,7 @@ def test_a_set_that_was_added_is_ground_truth_everywhere(hoicli: Hoicli, folder:
 def test_a_name_that_is_a_file_is_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine:val").write_text("")
-    assert store.located("mine:val") == "mine:val"
+    assert named.located("mine:val") == "mine:val"
 
 
 @pytest.mark.parametrize(
@@ -132,6 +132,6 @@ def test_a_file_that_no_name_can_mean_is_no_set(hoicli: Hoicli, folder: Path) ->
 
 
 def test_two_names_never_share_a_file() -> None:
-    assert store.path_of("a-b:c") != store.path_of("a:b-c")
+    assert named.path_of("a-b:c") != named.path_of("a:b-c")
     with pytest.raises(UsageError):
         store.add("a:b/../c", [str(GT)])
