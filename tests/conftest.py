@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hoicli.cli import run
-from hoicli.converters import store
+from hoicli.converters.named import path_of
 from tests.support.project import NAMED, NO_ANNOTATIONS, NO_GOLDEN, SHARED, THERE, Hoicli, Result
 
 STARTED = time.monotonic()
-KEPT = store.path_of("hico:test")
+KEPT = path_of("hico:test")
 """HICO-DET's test annotations, if who runs the tests has fetched them: each test has a folder of its own."""
 
 # No test may fail because the machine is busy; CI tries the same examples every time, everyone else new ones. `make
