@@ -113,7 +113,8 @@ def vlm_eval(
     from hoicli.vlm.answers import read_answers
     from hoicli.vlm.bank import read_bank
     from hoicli.vlm.detectors import Selection
-    from hoicli.vlm.referring import Phrases
+    from hoicli.vlm.referring import compared
+    from hoicli.vlm.referring import needed as pairs_needed
     from hoicli.vlm.results import read_grounding, read_referring, task_in
     from hoicli.vlm.rows import RowMaker
     from hoicli.wordnet.selection import choose as choose_wordnet
@@ -156,7 +157,8 @@ def vlm_eval(
         choose_wordnet(None)
         phrases = read_referring(sources, policy)
         if needed:
-            return instead(Records(Phrases.of(phrases, text_of(dataset)).lines(), policy.report))
+            pairs = pairs_needed(compared(phrases, text_of(dataset)))
+            return instead(Records([dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs], policy.report))
         made = maker.referring(phrases, measure, text_of(dataset), policy)
     found = list(made)
     policy.report()

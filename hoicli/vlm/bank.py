@@ -18,7 +18,6 @@ import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.messages import note
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import is_number, short
@@ -34,7 +33,7 @@ FIRST = "QA_0"
 """The name of an image's only question."""
 PADDING = "None"
 """The option that fills a list up to FEWEST."""
-FEWEST = 4
+FEWEST, MOST = 4, 26
 MISSPELT = frozenset({("work_on", "laptotp"), ("ride_on", "skateboard"), ("lift", "spoon")})
 """Options of the V-COCO part that are in none of its classes: the released tables (HICO-DET's 600 classes and 236 of
 V-COCO) have every other."""
@@ -135,24 +134,19 @@ def read_bank(path: str, policy: ErrorPolicy, *, setting: str | None = None) -> 
         problem = f"holds no questions ({source.describe()}); give an annotation file of CrossHOI-Bench, or one like it"
         raise DataError(problem, place=source.name)
     questions: dict[tuple[str, str], Question] = {}
-    odd = 0
     for file_name, entry in source.mapping.items():
         try:
             for question in _of_image(str(file_name), entry):
                 if question.key in questions:
                     raise DataError(f"image {question.image_id!r} is in it twice; keep one")
                 questions[question.key] = question
-                odd += len(question.options) < len(question.listed)
         except DataError as error:
             place = f"{source.name}: {str(file_name)[:80]}"
             policy.handle(DataError(error.problem, place=place, field=error.field))
     if not questions:
         raise DataError("no question in it is sound", place=source.name)
     bank = list(questions.values())
-    shown = _setting(bank, source.name, setting)
-    if odd:
-        note(f"{source.name}: {odd:,} questions list an option twice; it counts once, as right where it is both")
-    return Bank(source.name, tuple(bank), _dataset(bank), shown)
+    return Bank(source.name, tuple(bank), _dataset(bank), _setting(bank, source.name, setting))
 
 
 def _numbered(entry: Mapping[str, Any]) -> bool:
@@ -169,14 +163,12 @@ def _of_image(file_name: str, entry: Any) -> Iterator[Question]:
         if not isinstance(body, dict):
             raise DataError("is no object; a question has gt_choices and wrong_choices", field=str(name))
         right, wrong = (_texts(body, key, str(name)) for key in ("gt_choices", "wrong_choices"))
-        if not right and not wrong:
-            raise DataError("has no options", field=str(name))
+        if not 0 < len(right + wrong) <= MOST:
+            raise DataError(f"has {len(right + wrong)} options; give 1 to {MOST}", field=str(name))
         boxes = body.get("boxes", {})
-        if not isinstance(boxes, dict):
+        if not isinstance(boxes, dict) or (boxes.get("object") is not None and boxes.get("human") is None):
             raise DataError("is no object with the box `human`, and perhaps `object`", field=f"{name}.boxes")
         human, other = (_box(boxes, key, f"{name}.boxes.{key}") for key in ("human", "object"))
-        if other is not None and human is None:
-            raise DataError("missing; a pair has the person's box, too", field=f"{name}.boxes.human")
         label = boxes.get("object_class", "")
         if not isinstance(label, str):
             raise DataError(f"{short(label)} is no name", field=f"{name}.boxes.object_class")

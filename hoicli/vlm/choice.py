@@ -9,7 +9,6 @@ was chosen, else 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,11 +89,10 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     f1 = np.zeros(len(questions))
     cells: dict[Class, Floats] = {}
     for at, question in enumerate(questions):
-        one = _counts(question, answers.given.get(question.key, []), released=released)
+        f1[at], exactly, by_option = _counts(question, answers.given.get(question.key, []), released=released)
         counted = not (released and answers.detected) or question.image_id in answers.images
-        counts[:, at] = (*np.sum([*one.by_option.values(), [0, 0, 0]], axis=0), one.exact, counted)
-        f1[at] = one.f1
-        for option, kinds in one.by_option.items() if counted else ():
+        counts[:, at] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly, counted)
+        for option, kinds in by_option.items() if counted else ():
             interaction = class_of(option)
             if bank.counts(interaction):
                 cells.setdefault(interaction, np.zeros((3, len(place))))[:, image[at]] += kinds
@@ -105,16 +103,8 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     return Tallied(image, len(place), tp, fp, right, f1, exact, each, cell, per_image=released)
 
 
-@dataclass(frozen=True)
-class _Counts:
-    """Of one question; by_option: how often each is (rightly chosen, wrongly chosen, right)."""
-
-    f1: float
-    exact: bool
-    by_option: Mapping[str, list[int]]
-
-
-def _counts(question: Question, named: list[str], *, released: bool) -> _Counts:
+def _counts(question: Question, named: list[str], *, released: bool) -> tuple[float, bool, dict[str, list[int]]]:
+    """(F1, whether the match is exact, how often each option is rightly chosen, wrongly chosen, right) of an answer."""
     right = question.right if released else tuple(dict.fromkeys(question.right))
     if not released:  # what was not offered counts for nothing, also where nothing is right
         named = [option for option in dict.fromkeys(named) if option in question.listed]
@@ -131,9 +121,9 @@ def _counts(question: Question, named: list[str], *, released: bool) -> _Counts:
     for option in right:
         by_option.setdefault(option, [0, 0, 0])[2] += 1
     if not named:
-        return _Counts(float(not right), not right and not released, by_option)
+        return float(not right), not right and not released, by_option
     precision, recall = tp / (tp + fp) if tp + fp else 0.0, tp / len(right) if right else 0.0
     f1 = 2 * (precision * recall) / (precision + recall) if precision + recall else 0.0
     offered = [option for option in named if option in question.listed]
     exact = bool(offered) and len(offered) == len(right) and set(offered) == set(right)
-    return _Counts(f1, exact, by_option)
+    return f1, exact, by_option

@@ -49,18 +49,16 @@ _REPLY = (
 
 
 def lettered(question: Question) -> dict[str, str]:
-    """The options by letter, in the order of the prompt. Raises `DataError` for more than there are letters."""
+    """The options by letter, in the order of the prompt."""
     options = list(question.options)
     if len(question.listed) < FEWEST and PADDING not in options:
         options.append(PADDING)
-    if len(options) > len(string.ascii_uppercase):
-        raise DataError(f"{len(options)} options; there are letters for {len(string.ascii_uppercase)}")
     return dict(zip(string.ascii_uppercase, options, strict=False))
 
 
 def request_id(setting: str, question: Question) -> str:
     """The id of a question's prompt: image, name, and eight digits of the setting and of the options by letter, so that
-    no prompt with other letters has it; a digest alone where providers take no such id. Raises `DataError` as above."""
+    no prompt with other letters has it; a digest alone where providers take no such id."""
     content = orjson.dumps([setting, *question.key, list(lettered(question).values())])
     digest = hashlib.sha256(content).hexdigest()
     named = "-".join((*question.key, digest[:8]))
@@ -68,14 +66,8 @@ def request_id(setting: str, question: Question) -> str:
 
 
 def prompted(bank: Bank) -> Mapping[str, Question]:
-    """The questions of a bank that have a prompt, by its id."""
-    found = {}
-    for question in bank.questions:
-        try:
-            found[request_id(bank.setting, question)] = question
-        except DataError:  # more options than letters
-            continue
-    return found
+    """The questions of a bank by the id of their prompt."""
+    return {request_id(bank.setting, question): question for question in bank.questions}
 
 
 def prompt_of(

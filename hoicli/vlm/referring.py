@@ -11,14 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
 from hoicli.converters.vlm.names import denies
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats, Ints
-from hoicli.records.parsing import Record
 from hoicli.resampling.weighted import Weights
 from hoicli.shoe.backends import Backend
 from hoicli.shoe.pairs import Pair, pair_of
@@ -32,6 +31,9 @@ from hoicli.wordnet.senses import candidates, senses_of
 LONGEST_VERB = 3
 """Words of a dataset's longest verbs (`talk_on_phone`)."""
 
+Compared = Mapping[tuple[str, str], tuple[str | None, list[str]]]
+"""Of each different (true phrase, predicted phrase): the sense of the true verb, None without one, and the senses that
+the predicted one may have."""
 Similar = Mapping[tuple[str, str], float]
 """The similarity of each (true phrase, predicted phrase)."""
 
@@ -72,64 +74,45 @@ def _plain(phrase: str) -> str:
     return phrase.lower().strip()
 
 
-@dataclass(frozen=True)
-class Phrases:
-    """The different (true, predicted) phrases of some rows, and the pairs of senses that their similarity needs.
+def compared(rows: Sequence[Referring], dataset: str | None) -> Compared:
+    """The senses that the similarity of the rows needs. dataset: whose verbs the true phrases have, None for WordNet's
+    first sense of them."""
+    sense = _first_sense if dataset is None else _sense_in(dataset)
+    return {
+        (truth, found): (sense(truth), candidates(found, "v") if found.strip() and not _denies(found) else [])
+        for truth, found in sorted({(row.truth, row.found) for row in rows})
+    }
 
-    dataset: whose verbs the true phrases have, None for WordNet's first sense of them.
-    """
 
-    phrases: Sequence[tuple[str, str]]
-    dataset: str | None
+def needed(senses: Compared) -> list[Pair]:
+    """The pairs of different senses to rate, sorted."""
+    told = [(sense, pool) for (truth, found), (sense, pool) in senses.items() if _plain(truth) != _plain(found)]
+    return sorted({pair_of("v", sense, other) for sense, pool in told if sense for other in pool if other != sense})
 
-    @classmethod
-    def of(cls, rows: Sequence[Referring], dataset: str | None) -> Phrases:
-        """Those of the rows, sorted."""
-        return cls(sorted({(row.truth, row.found) for row in rows}), dataset)
 
-    def _compared(self, truth: str, found: str) -> tuple[str, list[str]] | None:
-        """(sense of the true verb, senses the predicted one may have); None where spelling decides."""
-        sense, pool = self._sense(truth), candidates(found, "v") if found.strip() and not _denies(found) else []
-        return (sense, pool) if sense is not None and pool and _plain(truth) != _plain(found) else None
-
-    @cached_property
-    def _sense(self) -> Callable[[str], str | None]:
-        return _first_sense if self.dataset is None else _sense_in(self.dataset)
-
-    def needed(self) -> list[Pair]:
-        """The pairs of different senses to rate, sorted."""
-        found = (self._compared(*phrases) for phrases in self.phrases)
-        pairs = {pair_of("v", sense, other) for sense, pool in filter(None, found) for other in pool if other != sense}
-        return sorted(pairs)
-
-    def lines(self) -> list[Record]:
-        """The same as lines for `hoicli shoe-sim --pairs`."""
-        return [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in self.needed()]
-
-    def similarities(self, backend: Backend) -> dict[tuple[str, str], float]:
-        """The similarity of each two phrases: 1 for equal ones, 0 where a verb has no sense. A pair of senses that the
-        backend does not rate counts 0; how many is said."""
-        needed = self.needed()
-        rated = dict(zip(needed, (one.similarity for one in backend.rate(needed)), strict=True)) if needed else {}
-        similar: dict[tuple[str, str], float] = {}
-        senseless: list[str] = []
-        for truth, found in self.phrases:
-            compared = self._compared(truth, found)
-            if compared is None:
-                similar[truth, found] = float(_plain(truth) == _plain(found))
-                if not similar[truth, found] and found.strip():
-                    senseless.append(truth if self._sense(truth) is None else found)
-                continue
-            sense, pool = compared
+def similarities(senses: Compared, backend: Backend) -> dict[tuple[str, str], float]:
+    """The similarity of each two phrases: 1 for equal ones, 0 where a verb has no sense. A pair of senses that the
+    backend does not rate counts 0; how many is said."""
+    pairs = needed(senses)
+    rated = dict(zip(pairs, (one.similarity for one in backend.rate(pairs)), strict=True)) if pairs else {}
+    similar: dict[tuple[str, str], float] = {}
+    senseless: list[str] = []
+    for (truth, found), (sense, pool) in senses.items():
+        if _plain(truth) == _plain(found):
+            similar[truth, found] = 1.0
+        elif sense is None or not pool:
+            similar[truth, found] = 0.0
+            senseless += [truth if sense is None else found] if found.strip() else []
+        else:
             values = [1.0 if other == sense else rated[pair_of("v", sense, other)] or 0.0 for other in pool]
             similar[truth, found] = max(values)
-        missing = sum(value is None for value in rated.values())
-        if missing:
-            note(f"{missing:,} of {len(needed):,} pairs of senses are not in the table: similarity 0")
-        if senseless:
-            count, first = f"{len(senseless):,}", senseless[0]
-            note(f"phrases without a verb that WordNet knows, of similarity 0: {count} (the first: {first!r})")
-        return similar
+    missing = sum(value is None for value in rated.values())
+    if missing:
+        note(f"{missing:,} of {len(pairs):,} pairs of senses are not in the table: similarity 0")
+    if senseless:
+        count, first = f"{len(senseless):,}", senseless[0]
+        note(f"phrases without a verb that WordNet knows, of similarity 0: {count} (the first: {first!r})")
+    return similar
 
 
 def _denies(phrase: str) -> bool:

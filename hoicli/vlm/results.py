@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.vlm.rows import first_line, listed, parsed_lines
@@ -112,11 +111,6 @@ def _best_overlap(found: Floats, truth: Floats) -> float:
     """The highest mean of the two IoUs of pairs [T, side, corner, axis]."""
     overlaps = iou(found.reshape(-1, 4).T, truth.reshape(-1, 4).T, inclusive=False)
     return float(overlaps.reshape(-1, 2).mean(axis=1).max())
-
-
-def digest_of(content: Sequence[Any]) -> str:
-    """Eight hexadecimal digits of what was asked."""
-    return hashlib.sha256(orjson.dumps(content)).hexdigest()[:8]
 
 
 T = TypeVar("T", Grounding, Referring)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import orjson
 
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
@@ -17,8 +20,8 @@ from hoicli.vlm.choice import tallied
 from hoicli.vlm.detectors import Selection
 from hoicli.vlm.grounding import grounded
 from hoicli.vlm.measured import Measured
-from hoicli.vlm.referring import Phrases, referred
-from hoicli.vlm.results import Grounding, Referring, digest_of, other_scale
+from hoicli.vlm.referring import compared, referred, similarities
+from hoicli.vlm.results import Grounding, Referring, other_scale
 
 CHOICE, GROUNDING, REFERRING = "crosshoi", "hoi-grounding", "hoi-referring"
 """The protocols of the rows."""
@@ -65,7 +68,7 @@ class RowMaker:
     def referring(self, rows: Sequence[Referring], sim: str, dataset: str | None, policy: ErrorPolicy) -> Iterator[Row]:
         """exact_match and verb_similarity; `n`: phrases. The signature has a digest of the true phrases, and of the
         similarity its measure, with a table's digest, and whose senses the true verbs have."""
-        similar = Phrases.of(rows, dataset).similarities(offline_backend(sim, policy))
+        similar = similarities(compared(rows, dataset), offline_backend(sim, policy))
         kind, _, path = sim.partition(":")
         if kind == "table":
             sim = f"table-{SimilarityTable.read(Stream([path], 'table'), policy).digest()}"
@@ -98,5 +101,5 @@ class RowMaker:
 def _asked(rows: Sequence[Grounding] | Sequence[Referring]) -> dict[str, str]:
     """What a signature says of the rows of result files: a digest of what was asked, and how many requests failed."""
     failed = sum(row.failed for row in rows)
-    asked = {"gt": digest_of([[row.image, row.truth] for row in rows])}
-    return asked | ({"failed": str(failed)} if failed else {})
+    digest = hashlib.sha256(orjson.dumps([[row.image, row.truth] for row in rows])).hexdigest()[:8]
+    return {"gt": digest} | ({"failed": str(failed)} if failed else {})

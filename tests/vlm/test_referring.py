@@ -10,7 +10,7 @@ import pytest
 
 from hoicli.shoe.backends import Lexical, Measure
 from hoicli.vlm.measured import Score
-from hoicli.vlm.referring import Phrases, referred
+from hoicli.vlm.referring import compared, needed, referred, similarities
 from hoicli.vlm.results import Referring
 from tests.support.project import FIXTURES, Hoicli
 
@@ -48,13 +48,13 @@ def test_exact_match(hoicli: Hoicli) -> None:
     ],
 )
 def test_similar_verbs(truth: str, found: str, similarity: float) -> None:
-    phrases = Phrases.of([Referring("a", truth, found)], "hico")
-    assert phrases.similarities(Measure("wup"))[truth, found] == pytest.approx(similarity)
+    senses = compared([Referring("a", truth, found)], "hico")
+    assert similarities(senses, Measure("wup"))[truth, found] == pytest.approx(similarity)
 
 
 def test_near_verbs_are_between() -> None:
     rows = [Referring("a", "washing airplane", text) for text in ("cleaning airplane", "boarding airplane")]
-    similar = Phrases.of(rows, "hico").similarities(Lexical())
+    similar = similarities(compared(rows, "hico"), Lexical())
     near, far = (similar[row.truth, row.found] for row in rows)
     assert 0 <= far < near < 1
 
@@ -79,11 +79,11 @@ def test_a_table_is_the_measure_it_was_made_with(hoicli: Hoicli, tmp_path: Path)
 def test_senses_of_a_dataset() -> None:
     """HICO-DET's sense of `sit_on`, whatever the form of the verb; WordNet's first without a dataset."""
     rows = [Referring("a", "sitting on bench", "lying on bench"), Referring("a", "running a marathon", "jogging")]
-    with_dataset, without = (Phrases.of(rows, name).needed() for name in ("hico", None))
+    with_dataset, without = (needed(compared(rows, name)) for name in ("hico", None))
     assert with_dataset
     assert without
     toasting = [Referring("a", "toasting wine glass", "crisping wine glass")]
-    assert Phrases.of(toasting, "hico").needed() != Phrases.of(toasting, None).needed()
+    assert needed(compared(toasting, "hico")) != needed(compared(toasting, None))
 
 
 def test_no_rows_are_no_mean() -> None:

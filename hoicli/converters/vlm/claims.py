@@ -1,6 +1,7 @@
 """From the values in a model's answer to its claims: who does what to which object, and where. Read are the shapes of
-`forms`, whose keys have a few spellings (`keys`). A key that none of them has refuses the answer: it could deny what
-stands beside it ("present": false). A claim with a missing part is reported.
+`forms`, whose keys have a few spellings: a key's words give its meaning (`human_bbox`, `person box`, `sub_bbox` are one
+key), the type of its value gives the content. A key that none of them has refuses the answer: it could deny what stands
+beside it ("present": false). A claim with a missing part is reported.
 """
 
 from __future__ import annotations
@@ -9,18 +10,46 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from math import isfinite
 from typing import Any
 
-from hoicli.converters.vlm import keys
-from hoicli.converters.vlm.keys import Place, Report, by_plain_key, name_of, numbers_of, place_of, text_of, value_of
 from hoicli.converters.vlm.names import PERSONS, is_name, label_of, split_phrase, verbs_of
 from hoicli.converters.vlm.text import Span, span_of
 
 NO_PERSON = "a triplet whose subject is no person"
 NO_BOX = "a box without a name, or that is not four numbers"
 
+Place = list[float] | int | str | None
+"""Where something is: a box's numbers, the index or id of a box, its name alone, or nothing."""
+Report = Callable[[str], None]
+"""Takes the reason why a part of an answer is left out."""
 Persons = Callable[[str], bool]
 """Whether a name is one of who acts: a person, or the dataset's own subjects."""
+
+# Keys, after `_plain_key`.
+_HUMAN, _OTHER = "(?:human|person|subject|sub|agent|h)", "(?:object|obj|target|o)"
+_BBOX = r"b?(?:ounding_)?box(?:_2d)?"
+_SUBJECT = re.compile(rf"{_HUMAN}_(?:{_BBOX}|id|idx|index)|{_BBOX}_{_HUMAN}|human|person|subject")
+_OBJECT = re.compile(rf"{_OTHER}_(?:{_BBOX}|id|idx|index)|{_BBOX}_{_OTHER}|object|target")
+_BOX = re.compile(rf"{_BBOX}|coordinates|coords")
+_LABEL = re.compile(r"(?:object|obj|target)_(?:class|label|category|name|type)|noun")
+_NAME = re.compile(r"label|name|class|category|object|object_(?:class|label|category|name)")
+_VERBS = re.compile(
+    r"verbs?(?:_(?:class|classes|label|name))?|actions?(?:_(?:label|name|class))?|interactions?(?:_(?:label|type))?|"
+    r"predicate|relation(?:ship)?|activity|hoi|phrase"
+)
+_SCORE = re.compile(r"score|confidence|conf|probability|prob")
+_LISTS = re.compile(
+    r"(?:inter)?actions?|relation(?:ship)?s?|hois?|(?:predicted_|pred_)?pairs|triplets|objects|detections"
+)
+"""The keys of an object that has lists."""
+_BESIDE = re.compile(
+    r"reason(?:ing|s)?|explanations?|rationale|thoughts?|analysis|evidence|comments?|notes?|description|caption|summary|"
+    r"(?:image_|img_|pair_|hoi_|triplet_|interaction_|relation_)?(?:id|idx|index)|image|file_name|image_path|width|height"
+)
+"""The keys of what may stand beside a claim, and is not read."""
+_OF_ID = re.compile(r"([^\W\d][^\d.]{0,60}?)[._ #-]?\d{1,4}")
+"""An id with a name in it, as R1-SGG's `person.1`."""
 
 
 class NotReadError(Exception):
@@ -45,8 +74,8 @@ class Claim:
 
 @dataclass
 class Claims:
-    """The content of an answer: triplets; `located`, (box, name) of its own; `ids`, the rows of `located` by the id
-    that the answer gives them."""
+    """The content of an answer: triplets; `located`, (box, name as records spell it) of its own; `ids`, the rows of
+    `located` by the id that the answer gives them."""
 
     triplets: list[Claim] = field(default_factory=list)
     located: list[tuple[list[float], str]] = field(default_factory=list)
@@ -80,23 +109,23 @@ class _ClaimReader:
     def read(self, value: Any) -> None:
         """Add the claims in a value."""
         if isinstance(value, list):
-            items = [by_plain_key(item) if isinstance(item, dict) else item for item in value]
-            boxes = len(items) == 2 and all(isinstance(item, dict) and keys.is_located(item) for item in items)
-            if boxes and (self.verbs or any(value_of(item, keys.VERBS) is not None for item in items)):
+            items = [_by_plain_key(item) if isinstance(item, dict) else item for item in value]
+            boxes = len(items) == 2 and all(isinstance(item, dict) and _is_located(item) for item in items)
+            if boxes and (self.verbs or any(_value_of(item, _VERBS) is not None for item in items)):
                 self._read_pair(*items)
                 return
             for item in value:
                 self.read(item)
         elif isinstance(value, dict):
-            self._read_object(by_plain_key(value))
+            self._read_object(_by_plain_key(value))
         else:
             raise NotReadError("an answer with a list of other things than objects")
 
     def _read_object(self, entry: dict[str, Any]) -> None:
-        if keys.is_located(entry) and "boxes" not in entry:
+        if _is_located(entry):
             self._read_located(entry)
-        elif any(map(keys.SUBJECT.fullmatch, entry)) or (
-            any(map(keys.OBJECT.fullmatch, entry)) and value_of(entry, keys.VERBS) is not None
+        elif any(map(_SUBJECT.fullmatch, entry)) or (
+            any(map(_OBJECT.fullmatch, entry)) and _value_of(entry, _VERBS) is not None
         ):
             self._read_triplet(entry)
         else:
@@ -106,44 +135,46 @@ class _ClaimReader:
         """A list of two boxes with names: the person and the object, in this order unless only the second is named as a
         person."""
         for entry in (first, second):
-            _check(entry, keys.BOX, keys.NAME, keys.VERBS, keys.SCORE)
-        names = [name_of(entry) for entry in (first, second)]
+            _check(entry, _BOX, _NAME, _VERBS, _SCORE)
+        names = [_name_of(entry) for entry in (first, second)]
         people = [name is not None and self.persons(name) for name in names]
         if people == [False, True]:
             first, second = second, first
         elif None not in names and not any(people):
             self.report(NO_PERSON)
             return
-        label, beside = name_of(second), value_of(first, keys.VERBS)
-        said = value_of(second, keys.VERBS) or beside
+        label, beside = _name_of(second), _value_of(first, _VERBS)
+        said = _value_of(second, _VERBS) or beside
         verbs = verbs_of(said, label) or self.verbs
         if said is beside and isinstance(said, str) and (parts := split_phrase(said))[1] == label:
             verbs = parts[0]
-        places = [numbers_of(value_of(entry, keys.BOX)) for entry in (first, second)]
-        claim = Claim(places[0], places[1], label or self.label, tuple(verbs), self._score(second), acts=name_of(first))
-        self._add(claim, said, value_of(second, keys.NAME))
+        places = [numbers_of(_value_of(entry, _BOX)) for entry in (first, second)]
+        claim = Claim(
+            places[0], places[1], label or self.label, tuple(verbs), self._score(second), acts=_name_of(first)
+        )
+        self._add(claim, said, _value_of(second, _NAME))
 
     def _read_triplet(self, entry: dict[str, Any]) -> None:
-        _check(entry, keys.SUBJECT, keys.OBJECT, keys.LABEL, keys.NAME, keys.VERBS, keys.SCORE)
-        subject, object_ = (value_of(entry, kind) for kind in (keys.SUBJECT, keys.OBJECT))
-        ends = [by_plain_key(end) if isinstance(end, dict) else {} for end in (subject, object_)]
+        _check(entry, _SUBJECT, _OBJECT, _LABEL, _NAME, _VERBS, _SCORE)
+        subject, object_ = (_value_of(entry, kind) for kind in (_SUBJECT, _OBJECT))
+        ends = [_by_plain_key(end) if isinstance(end, dict) else {} for end in (subject, object_)]
         for end in ends:
-            _check(end, keys.BOX, keys.NAME, keys.SCORE)
-        acts = name_of(ends[0])
+            _check(end, _BOX, _NAME, _SCORE)
+        acts = _name_of(ends[0])
         if acts is not None and not self.persons(acts):
             self.report(NO_PERSON)
             return
         named = [entry.get(key) for key in ("object", "target", "label", "category", "class", "name")]
-        labels = [value_of(entry, keys.LABEL), *named, value_of(ends[1], keys.NAME)]
-        label = next((text for text in map(text_of, labels) if text and not text.strip().isdecimal()), None)
-        other = place_of(object_)
-        said, source = value_of(entry, keys.VERBS), label
+        labels = [_value_of(entry, _LABEL), *named, _value_of(ends[1], _NAME)]
+        label = next((text for text in map(_text_of, labels) if text and not text.strip().isdecimal()), None)
+        other = _place_of(object_)
+        said, source = _value_of(entry, _VERBS), label
         verbs = self.verbs if said is None else verbs_of(said, label or self.label)
         if label is None and self.label is None and isinstance(said, str) and not isinstance(other, int):
             verbs, label = split_phrase(said)
             source = said
         label = self.label if label is None else label_of(label)
-        claim = Claim(place_of(subject), other, label, tuple(verbs), self._score(entry), acts=acts)
+        claim = Claim(_place_of(subject), other, label, tuple(verbs), self._score(entry), acts=acts)
         self._add(claim, said, source)
 
     def _add(self, claim: Claim, said: Any, named: Any) -> None:
@@ -158,20 +189,20 @@ class _ClaimReader:
             self.report("an object whose name cannot be read")
 
     def _score(self, entry: dict[str, Any]) -> float | None:
-        value = value_of(entry, keys.SCORE)
-        score = keys.number_of(value)
+        value = _value_of(entry, _SCORE)
+        score = _number_of(value)
         if value is not None and score is None:
             self.report("a score that is no number (its triplet is kept)")
         return score
 
     def _read_located(self, entry: dict[str, Any]) -> None:
-        if value_of(entry, keys.VERBS) is not None:
+        if _value_of(entry, _VERBS) is not None:
             raise NotReadError("an answer with a verb beside one box, and nothing that says whose")
-        _check(entry, keys.BOX, keys.NAME, keys.SCORE)
+        _check(entry, _BOX, _NAME, _SCORE)
         own = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
         of_id = _OF_ID.fullmatch(own) if isinstance(own, str) else None
-        box, name = numbers_of(value_of(entry, keys.BOX)), name_of(entry) or (of_id[1] if of_id else None)
-        if box is None or name is None or not is_name(label_of(name)):
+        box, name = numbers_of(_value_of(entry, _BOX)), _name_of(entry) or label_of(of_id[1] if of_id else "")
+        if box is None or not is_name(name):
             self.report(NO_BOX)
             return
         if isinstance(own, int | str):
@@ -179,18 +210,12 @@ class _ClaimReader:
         self.claims.located.append((box, name))
 
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
-        """An object with lists: of triplets, of boxes, or `boxes` and their `labels`."""
-        _check(entry, keys.LISTS)
-        lists = {key: value for key, value in entry.items() if not keys.BESIDE.fullmatch(key)}
-        if not lists or not all(isinstance(value, list) for value in lists.values()):
+        """An object with lists of triplets or of boxes."""
+        _check(entry, _LISTS)
+        lists = [value for key, value in entry.items() if not _BESIDE.fullmatch(key)]
+        if not lists or not all(isinstance(value, list) for value in lists):
             raise NotReadError("an answer without a list of triplets or boxes")
-        if (labels := lists.pop("labels", None)) is not None:
-            boxes = [numbers_of(box) for box in lists.pop("boxes", ())]
-            if not boxes or None in boxes or len(boxes) != len(labels) or not all(map(text_of, labels)):
-                raise NotReadError("an answer with a list of boxes of which one is not four numbers, or has no name")
-            self.claims.ids |= {str(at): [at] for at in range(len(boxes))}
-            self.claims.located += [(box, name) for box, name in zip(boxes, labels, strict=True) if box]
-        for item in chain.from_iterable(lists.values()):
+        for item in chain.from_iterable(lists):
             self.read(item)
 
     def with_boxes(self, claim: Claim) -> Claim | None:
@@ -206,7 +231,6 @@ class _ClaimReader:
                 self.report("a triplet with the index of a box that is not there")
                 return None
             box, name = self.claims.located[rows[0]]
-            name = label_of(name)
             if end == "object":
                 found |= {"object": box, "label": "person" if name in PERSONS else name}
             elif self.persons(name):
@@ -217,12 +241,83 @@ class _ClaimReader:
         return replace(claim, **found)
 
 
-_OF_ID = re.compile(r"([^\W\d][^\d.]{0,60}?)[._ #-]?\d{1,4}")
-"""An id with a name in it, as R1-SGG's `person.1`."""
-
-
 def _check(entry: dict[str, Any], *patterns: re.Pattern[str]) -> None:
     """Raise `NotReadError` for a key that is of none of the patterns, and none that may stand beside."""
     for key in entry:
-        if not any(pattern.fullmatch(key) for pattern in (keys.BESIDE, *patterns)):
+        if not any(pattern.fullmatch(key) for pattern in (_BESIDE, *patterns)):
             raise NotReadError(f"an answer with a key that is not read ({key[:40]})")
+
+
+# Keys and values
+
+
+def _plain_key(key: str) -> str:
+    """ "Object Class", "object-class" and "objectClass" as object_class; what stands in brackets is left off."""
+    key = re.sub(r"[(\[][^)\]]*[)\]]?", " ", key[:200])
+    key = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip())
+    return re.sub(r"[\s\-_]+", "_", key).lower()
+
+
+def _by_plain_key(entry: dict[str, Any]) -> dict[str, Any]:
+    """An object with plain keys."""
+    return {_plain_key(key): value for key, value in entry.items()}
+
+
+def _value_of(entry: dict[str, Any], keys: re.Pattern[str]) -> Any:
+    """The first value under one of the keys that is not null; boxes before names, which are the shorter keys."""
+    found = [key for key, value in entry.items() if value is not None and keys.fullmatch(key)]
+    return entry[max(found, key=lambda key: "box" in key)] if found else None
+
+
+def _is_located(entry: dict[str, Any]) -> bool:
+    """Whether an entry has a box of its own, without a subject."""
+    return _value_of(entry, _BOX) is not None and _value_of(entry, _SUBJECT) is None
+
+
+def _name_of(entry: dict[str, Any]) -> str | None:
+    """The name of a box, as records spell it."""
+    name = _text_of(_value_of(entry, _NAME))
+    return None if name is None else label_of(name)
+
+
+def _text_of(value: Any) -> str | None:
+    """A text with something in it, else None."""
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _place_of(value: Any) -> Place:
+    """The place that a value describes."""
+    if isinstance(value, dict):
+        entry = _by_plain_key(value)
+        box = _value_of(entry, _BOX)
+        if box is not None:
+            return numbers_of(box)
+        index = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
+        return _place_of(index) if index is not None else _text_of(_value_of(entry, _NAME))
+    if isinstance(value, str):
+        return int(value) if value.strip().isdecimal() and len(value.strip()) < 9 else value
+    return value if type(value) is int else numbers_of(value)
+
+
+def numbers_of(value: Any) -> list[float] | None:
+    """The four numbers of a box, in any convention; None if there are not four finite ones. Numbers may be text, the
+    list nested ([[x1, y1, x2, y2]] or two points)."""
+    if not isinstance(value, list):
+        return None
+    if len(value) == 1:
+        return numbers_of(value[0])
+    if len(value) == 2 and all(isinstance(point, list) and len(point) == 2 for point in value):
+        value = [*value[0], *value[1]]
+    numbers = [number for number in map(_number_of, value[:5]) if number is not None]
+    return numbers if len(numbers) == len(value) == 4 else None
+
+
+def _number_of(value: Any) -> float | None:
+    """A finite number, which may be a text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None

@@ -1,17 +1,37 @@
 """The answers that `convert --from vlm` reads: JSON in one of the shapes below, alone or in one code fence, and box
 tokens. Everything else is refused. A new shape is a row here, and answers in fixtures/vlm/forms.jsonl.
+
+Boxes in tokens are triplets where the row names the verb and the object. No other words may stand beside them:
+
+| family | a box | its numbers |
+| --- | --- | --- |
+| InternVL, Qwen-VL | `<ref>man</ref><box>[[x1,y1,x2,y2]]</box>` or `(x1,y1),(x2,y2)` | thousandths |
+| Qwen2-VL | `<|object_ref_start|>man<|object_ref_end|><|box_start|>(x1,y1),(x2,y2)<|box_end|>` | thousandths |
+| Florence-2 | `man<loc_x1><loc_y1><loc_x2><loc_y2>` | the middle of a thousandth |
+| PaliGemma | `<locy1><locx1><locy2><locx2> man`, with `;` between | of 1024, y first |
+| Groma | `<p>man</p><roi><r0></roi>` | a box of --boxes, or numbers |
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hoicli.converters.vlm.claims import Claims, NotReadError, Persons, claims_of
-from hoicli.converters.vlm.names import names_person
+from hoicli.converters.vlm.claims import (
+    NO_BOX,
+    NO_PERSON,
+    Claim,
+    Claims,
+    NotReadError,
+    Persons,
+    Place,
+    Report,
+    claims_of,
+)
+from hoicli.converters.vlm.names import is_name, label_of, names_person
 from hoicli.converters.vlm.text import Spoken, final_part, values_in
-from hoicli.converters.vlm.tokens import claims_of_tokens, kinds_in
 
 
 @dataclass
@@ -89,9 +109,9 @@ def read_answer(
     report = reading.reports.append
     try:
         text = final_part(answer) if isinstance(answer, str) else Spoken.at("", 0)
-        if kinds := kinds_in(text):
+        if kinds := _kinds_in(text):
             reading.tokens = kinds.pop() if len(kinds) == 1 else ""
-            reading.claims = claims_of_tokens(text, report, persons, tuple(verbs), label)
+            reading.claims = _claims_of_tokens(text, report, persons, tuple(verbs), label)
             reading.form = "tokens"
         else:
             values, cut = ([answer], False) if isinstance(answer, list | dict) else values_in(text)
@@ -104,3 +124,69 @@ def read_answer(
     except (NotReadError, ValueError) as refused:
         reading.claims, reading.reports = Claims(), [str(refused)]
     return reading
+
+
+# Box tokens
+
+_SIGN = re.compile(r"<(?:box>|\|box_start\||roi>|loc_?\d)")
+_MENTION = re.compile(
+    r"(?:<(?:ref|p)>(?P<tag>[^<]{0,200})</(?:ref|p)>\s{0,4}|"
+    r"<\|object_ref_start\|>(?P<qwen>[^<]{0,200})<\|object_ref_end\|>\s{0,4}|"
+    r"(?P<before>[^\W\d_][\w '-]{0,60})(?=<loc_))?"
+    r"(?:(?:<box>|<\|box_start\|>)(?P<box>[^<]{0,20000})(?:</box>|<\|box_end\|>)|"
+    r"<roi>\s{0,4}(?:<r(?P<region>\d{1,4})>|(?P<roi>[^<]{0,200}))\s{0,4}</roi>|"
+    r"(?P<loc>(?:<loc_\d{1,4}>){1,400})|(?P<bins>(?:<loc\d{4}>){1,400})(?P<after>[^<;]{0,200}))"
+)
+_BETWEEN = re.compile(r"(?:[\s.,;]|</?s>|\b(?:and|an?|the)\b)*", re.IGNORECASE)
+"""What may stand beside boxes with names."""
+OTHER_WORDS = "an answer with box tokens and other words than their names"
+
+
+def _kinds_in(text: str) -> set[str]:
+    """Which kinds of box tokens a text has."""
+    return {_kind(match) for match in _MENTION.finditer(text)} if _SIGN.search(text) else set()
+
+
+def _claims_of_tokens(text: str, report: Report, persons: Persons, verbs: tuple[str, ...], label: str | None) -> Claims:
+    """The claims of an answer in tokens; `verbs`, `label`: those of the question, for boxes in pairs. Raises
+    `NotReadError` for an answer that has other words."""
+    if not _BETWEEN.fullmatch(_MENTION.sub(" ; ", text)):
+        raise NotReadError(OTHER_WORDS)
+    mentions = [_named_places(match) for match in _MENTION.finditer(text)]
+    claims = Claims()
+    if verbs and label is not None and len(mentions) % 2 == 0:
+        for (subject, people), (object_, others) in zip(mentions[::2], mentions[1::2], strict=True):
+            if len(people) == len(others) == 1 and (not subject or persons(subject)):
+                claims.triplets.append(Claim(people[0], others[0], object_ or label, verbs))
+            else:
+                report(NO_PERSON)
+        return claims
+    for name, places in mentions:
+        for place in places:
+            if isinstance(place, list) and len(place) == 4 and is_name(name):
+                claims.located.append((place, name))
+            else:
+                report(NO_BOX)
+    return claims
+
+
+def _kind(match: re.Match[str]) -> str:
+    return next(kind for kind in ("box", "region", "roi", "loc", "bins") if match[kind] is not None)
+
+
+def _named_places(match: re.Match[str]) -> tuple[str, list[Place]]:
+    """(the name of a mention, "" without one; its boxes, or the number of a region). Florence-2's names stand before
+    the tokens and PaliGemma's behind, without a tag of their own."""
+    kind = _kind(match)
+    label = label_of(next(filter(None, (match[part] for part in ("tag", "qwen", "before", "after"))), ""))
+    if match["before"] and not is_name(label):
+        raise NotReadError(OTHER_WORDS)
+    if kind == "region":
+        return label, [int(match[kind])]
+    numbers = [float(found) for found in re.findall(r"-?\d{1,9}(?:\.\d{0,18})?", match[kind])]
+    if kind == "loc":  # the middle of a thousandth, as the model's processor has it
+        numbers = [number + 0.5 for number in numbers]
+    boxes = [numbers[at : at + 4] for at in range(0, len(numbers), 4)] or [[]]
+    if kind == "bins":
+        boxes = [[box[at] / 1024 for at in (1, 0, 3, 2)] if len(box) == 4 else [] for box in boxes]
+    return label, [*boxes]

@@ -5,7 +5,7 @@ about an image are combined. A row names its image (`file_name`, `image_id`, `im
 `--coords` gives the convention of boxes, unless the row has it (`coords`, as `hoicli prompts` writes it), the container
 always has pixels, or the boxes are in the tokens of InternVL and Qwen2-VL (0-1000); a note says so in the last two
 cases. Boxes come out in pixels of the original image, as float edges, unclipped. `--boxes` gives a detector's boxes,
-which answers then name by index or by a label that only one box has.
+which answers then name by index.
 
 Unreadable parts are left out and counted with their first place: a box that is not four numbers or whose second corner
 lies before its first, a verb that is a sentence, a triplet without an object, an empty answer (then its image has no
@@ -16,24 +16,24 @@ unchanged; `--to-vocabulary` maps them, gerunds included, to the dataset's own a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context
-from hoicli.converters.vlm.claims import Claim, Claims
+from hoicli.converters.context import BoxTable, Context, Noticed
+from hoicli.converters.vlm.claims import Claim, Claims, Place, numbers_of
 from hoicli.converters.vlm.forms import is_phrase, read_answer
-from hoicli.converters.vlm.frames import Frame, parse_frame, size_of
-from hoicli.converters.vlm.keys import numbers_of
+from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, parse_frame, size_of
 from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
-from hoicli.converters.vlm.names import verbs_of
-from hoicli.converters.vlm.placing import AnsweredImage, Placer
+from hoicli.converters.vlm.names import PERSONS, Spelling, label_of, names_person, verbs_of
 from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, is_answers, rows
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Stream
+from hoicli.records.caveats import BY_TOKENS
 from hoicli.records.image import problems
 from hoicli.records.names import image_id_of, path_of
 from hoicli.records.parsing import Record, parse
+from hoicli.vocabulary.labels import SUBJECT
 
 
 def sniff(source: Source) -> bool:
@@ -55,17 +55,64 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     yield from reader.records()
 
 
+@dataclass
+class _Image:
+    """An image while its answers are read: its triplets with their scores, and the record of --boxes that was `shown`.
+    `read`: some answer about it could be read. `token_scores`: scores are those of `logprobs`.
+    """
+
+    image_id: str | int
+    file_name: str | None
+    size: Size | None
+    table: BoxTable = field(default_factory=BoxTable)
+    hois: dict[tuple[int, int, str], float | None] = field(default_factory=dict)
+    shown: Record | None = None
+    read: bool = False
+    token_scores: bool = False
+
+    def show(self, record: Record) -> None:
+        """Begin with the boxes of a record of --boxes, so that indices mean them."""
+        self.shown = record
+        self.size = self.size or size_of(record)
+        self.file_name = self.file_name or record.get("file_name")
+        self.table.boxes += record["boxes"]
+        self.table.labels += record["labels"]
+
+    def record(self) -> Record:
+        """The image as a record."""
+        record: Record = {"image_id": self.image_id}
+        if self.file_name is not None:
+            record["file_name"] = self.file_name
+        if self.size is not None:
+            record["width"], record["height"] = self.size
+        record |= {"boxes": self.table.boxes, "labels": self.table.labels}
+        if self.shown is not None and len(self.shown.get("scores") or ()) == len(self.table.boxes):
+            record["scores"] = self.shown["scores"]
+        record["hois"] = [
+            {"subject": subject, "object": object_, "verb": verb, **({} if score is None else {"score": score})}
+            for (subject, object_, verb), score in self.hois.items()
+        ]
+        return {**record, "caveats": [BY_TOKENS]} if self.token_scores else record
+
+
+class _NotPlacedError(Exception):
+    """There is no such box; the message is the reason that is counted."""
+
+
 class _AnswerReader:
     """Turns rows into images, row by row (`context.place` is the current row); `records` yields them."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._frame = parse_frame(context.coords) if context.coords is not None else None
+        self._spelling = Spelling(context.vocabulary) if context.to_vocabulary else None
+        self._subjects = frozenset(context.vocabulary.subjects)
         self._detections = _detections(context)
-        self._placer = Placer(context)
-        self._images: dict[str, AnsweredImage] = {}
+        self._images: dict[str, _Image] = {}
         self._paths: dict[str, str] = {}
         self._announced: set[str] = set()
+        self._boxes = 0
+        self._outside = Noticed()
 
     def add(self, row: Any) -> None:
         """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
@@ -82,7 +129,7 @@ class _AnswerReader:
         if person and other and isinstance(answer, str) and is_phrase(answer):
             answer = [{"subject": person, "object": other, "object_class": label, "verb": answer}]
             key = "person_bbox"
-        reading = read_answer(answer, verbs, label, self._placer.acts)
+        reading = read_answer(answer, verbs, label, self._acts)
         for reason in reading.reports:
             self._drop(reason)
         if not reading.form:
@@ -95,7 +142,16 @@ class _AnswerReader:
         if self._context.scores == "tokens":
             claims.triplets = self._by_tokens(claims.triplets, answer, logprobs_in(row))
             image.token_scores |= any(claim.score is not None for claim in claims.triplets)
-        self._placer.add_answer(image, claims, frame)
+        for claim in claims.triplets:
+            try:
+                self._add_triplets(image, claim, frame)
+            except _NotPlacedError as error:
+                self._drop(str(error))
+        for box, name in claims.located if not claims.triplets else ():
+            try:
+                image.table.add(self._pixels(box, image, frame), self._box_name(name))
+            except _NotPlacedError as error:
+                self._drop(str(error))
 
     def records(self) -> Iterator[Record]:
         """The images with a readable answer."""
@@ -103,10 +159,12 @@ class _AnswerReader:
         if given and not all(given):
             missing = f"{given.count(False):,} of {len(given):,} triplets have no score"
             self._context.announce(f"{missing}: good for mF1 (hoicli shoe-eval), mAP needs one on each")
-        self._placer.announce()
+        if self._outside.count:
+            many = f"{self._outside.count:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
+            self._context.announce(f"{many} (the first: {self._outside.first}): is it another {arg('coords')}?")
         yield from (image.record() for image in self._images.values() if image.read)
 
-    def _image(self, row: dict[str, Any]) -> AnsweredImage:
+    def _image(self, row: dict[str, Any]) -> _Image:
         """The image of a row, created at its first row; with --boxes it begins with these."""
         image_id, file_name = image_named_in(row)
         path = path_of(file_name) if file_name is not None and image_id == image_id_of(file_name) else ""
@@ -116,12 +174,14 @@ class _AnswerReader:
         image = self._images.get(str(image_id))
         if image is None:
             base = None if file_name is None else file_name.replace("\\", "/").rsplit("/", 1)[-1]
-            image = AnsweredImage(image_id, base, self._context.image_sizes.get(str(image_id)))
+            image = _Image(image_id, base, self._context.image_sizes.get(str(image_id)))
             self._images[str(image_id)] = image
             if str(image_id) in self._detections:
                 image.show(self._detections[str(image_id)])
         image.size = image.size or size_of(row)
         return image
+
+    # Conventions and scores
 
     def _convention(self, row: dict[str, Any], key: str, answer: Any, tokens: str) -> Frame | None:
         """The convention of an answer's boxes: that of tokens which count bins, else that of --coords, of the row, or
@@ -171,6 +231,74 @@ class _AnswerReader:
     def _drop(self, reason: str) -> None:
         """Count a part that is left out."""
         self._context.drop(reason, self._context.place)
+
+    # Boxes and names
+
+    def _acts(self, name: str) -> bool:
+        """Whether a name is one of who acts: one of the dataset's subjects, or a person's where that is one of them."""
+        return name in self._subjects or (SUBJECT in self._subjects and names_person(name))
+
+    def _add_triplets(self, image: _Image, claim: Claim, frame: Frame | None) -> None:
+        """Add one triplet for each verb of a claim; the boxes only if it has both."""
+        label = None if claim.label is None else self._object_name(label_of(claim.label))
+        acts = claim.acts if claim.acts in self._subjects else self._context.subject
+        placed = [self._placed(image, *end, frame) for end in ((claim.subject, acts), (claim.object, label))]
+        subject, object_ = (end if isinstance(end, int) else image.table.add(*end) for end in placed)
+        for said in claim.verbs:
+            verb = said if self._spelling is None else self._spelling.verb(said)
+            if verb is None:
+                self._drop("a verb outside the vocabulary")
+            elif (subject, object_, verb) in image.hois:
+                self._drop("a triplet that is said again")
+            else:
+                image.hois[subject, object_, verb] = claim.score
+
+    def _object_name(self, label: str) -> str:
+        spelled = label if self._spelling is None else self._spelling.object(label)
+        if spelled is None:
+            raise _NotPlacedError("an object outside the vocabulary")
+        return spelled
+
+    def _box_name(self, name: str) -> str:
+        """The label of a box that is in no triplet; all names of persons become `person`."""
+        if name in self._subjects and name != SUBJECT:
+            return name
+        return SUBJECT if name in PERSONS else self._object_name(name)
+
+    def _placed(
+        self, image: _Image, place: Place, label: str | None, frame: Frame | None
+    ) -> int | tuple[list[float], str]:
+        """A claim's person or object: the index of one of --boxes (those of the answer itself are found by then), or
+        its box in pixels with its label."""
+        if isinstance(place, list):
+            pixels = self._pixels(place, image, frame)
+            if label is None:
+                raise _NotPlacedError("a triplet whose object has no name")
+            return pixels, label
+        if not isinstance(place, int):
+            raise _NotPlacedError("a triplet without a person or an object, or with a box that is not four numbers")
+        if self._context.boxes is None:
+            shown = arg("boxes", like="FILE")
+            raise DataError(f"names boxes by index; give the boxes that were shown with {shown}")
+        if image.shown is None or not 0 <= place < len(image.shown["boxes"]):
+            raise _NotPlacedError("a triplet with the index of a box that is not there")
+        return place
+
+    def _pixels(self, box: Sequence[float], image: _Image, frame: Frame | None) -> list[float]:
+        """The box in pixels; raises `UsageError` if the convention of its numbers is unknown."""
+        if len(box) != 4:
+            raise _NotPlacedError("a box that is not four numbers")
+        if frame is None:
+            problem = f"nothing says what the boxes' numbers mean; tell it with {arg('coords')}: {CONVENTIONS}"
+            raise UsageError(f"{self._context.place}: {problem}")
+        x1, y1, x2, y2 = pixels = frame.to_pixels(box, image.size)
+        if x2 < x1 or y2 < y1:
+            raise _NotPlacedError("a box whose second corner lies before its first")
+        self._boxes += 1
+        width, height = image.size or (float("inf"), float("inf"))
+        if x1 < -0.1 * width or y1 < -0.1 * height or x2 > 1.1 * width or y2 > 1.1 * height:
+            self._outside.add(f"{self._context.place}: {list(box)}")
+        return pixels
 
 
 def _boxes(claims: Claims) -> list[list[float]]:

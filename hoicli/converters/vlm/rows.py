@@ -40,9 +40,11 @@ def is_answers(source: Source) -> bool:
     """HOI-R1's three lists, or rows with an answer; lines with boxes of their own are records."""
     if source.kind == "json-list":
         return is_row(source.first_item)
-    if source.kind == "json-object" and {"outputs", "gt_paths"} <= source.mapping.keys():
-        return True
-    return source.kind in ("json-lines", "json-object") and is_row(first_line(source))
+    return source.kind in ("json-lines", "json-object") and (is_row(first_line(source)) or _is_hoi_r1(source))
+
+
+def _is_hoi_r1(source: Source) -> bool:
+    return source.kind != "json-lines" and {"outputs", "gt_paths"} <= source.mapping.keys()
 
 
 def first_line(source: Source) -> Any:
@@ -123,16 +125,15 @@ def parsed_lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any
 def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
     """(place, row) of every row of the file, in any container."""
     if source.is_list:
-        yield from listed(source, context.policy)
-    elif source.kind == "json-lines" or is_row(first_line(source)):
-        yield from parsed_lines(source, context.policy)
-    elif {"outputs", "gt_paths"} <= source.mapping.keys():
-        yield from _hoi_r1(source, context)
-    elif source.mapping:
-        for name, value in source.mapping.items():
-            yield f"{source.name}: {name[:80]}", {"file_name": name, "response": value}
-    else:
+        return listed(source, context.policy)
+    if source.kind == "json-lines" or is_row(first_line(source)):
+        return parsed_lines(source, context.policy)
+    if _is_hoi_r1(source):
+        return _hoi_r1(source, context)
+    if not source.mapping:
         raise DataError(f"holds no answers ({source.describe()}); give JSONL or a list of rows", place=source.name)
+    by_name = source.mapping.items()
+    return ((f"{source.name}: {name[:80]}", {"file_name": name, "response": value}) for name, value in by_name)
 
 
 def answer_in(row: Mapping[str, Any]) -> tuple[str, Any]:

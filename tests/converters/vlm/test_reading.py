@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.converters.vlm.claims import numbers_of
 from hoicli.converters.vlm.forms import read_answer
 from hoicli.converters.vlm.frames import QWEN_PIXELS, parse_frame, resized_by_qwen
-from hoicli.converters.vlm.keys import numbers_of
 from hoicli.converters.vlm.names import Spelling, split_phrase, verbs_of
 from hoicli.converters.vlm.text import LONGEST, final_part, values_in
 from hoicli.errors import DataError, UsageError
@@ -278,8 +278,6 @@ def test_unknown_frames_are_refused(name: str) -> None:
         json.dumps([{"sub_bbox": PERSON, "obj_bbox": THING, "obj_class": "bicycle", "action": "ride"}]),
         json.dumps([[{"bbox_2d": PERSON, "label": "person"},
                      {"bbox_2d": THING, "label": "bicycle", "action": "ride"}]]),
-        json.dumps({"boxes": [PERSON, THING], "labels": ["person", "bicycle"],
-                    "hois": [{"subject": 0, "object": 1, "verb": "ride"}]}),
         str([RIDE]),
         "Sure:\n```json\n" + json.dumps(RIDE)[:-1] + ", // done\n},\n```",
         json.dumps([RIDE, RIDE, RIDE]),
