@@ -17,16 +17,7 @@ from functools import partial
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.vlm.rows import (
-    answer_in,
-    failure_in,
-    first_line,
-    image_named_in,
-    is_row,
-    lines_of,
-    listed,
-    parsed_lines,
-)
+from hoicli.converters.vlm.rows import answer_in, failure_in, first_line, image_named_in, lines_of, rows_in
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
@@ -90,7 +81,7 @@ def read_answers(
     found: dict[str, Detected] = {}
     for source in sources:
         if (form := _form(source)) == "text":
-            for place, row in _rows(source, policy):
+            for place, row in rows_in(source, policy) or _by_file_name(source):
                 try:
                     _add_row(row, place, answers, known, released=released)
                 except DataError as error:
@@ -127,16 +118,8 @@ def _form(source: Source) -> str:
 # Answers in words
 
 
-def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
-    """(place, row) of a list, of lines, or of an object by file name."""
-    if source.is_list:
-        return listed(source, policy)
-    if source.kind == "json-lines" or is_row(first_line(source)):
-        return parsed_lines(source, policy)
-    return _by_file_name(source)
-
-
 def _by_file_name(source: Source) -> Iterator[tuple[str, Any]]:
+    """(place, row) of each answer in an object by file name."""
     for file_name, entry in source.mapping.items():
         for name, answer in (entry if isinstance(entry, dict) else {FIRST: entry}).items():
             if not str(name).endswith("_reasoning"):

@@ -92,12 +92,8 @@ class Frame:
         return small and any(number % 1 for box in boxes for number in box)
 
     def __str__(self) -> str:
-        """As `--coords` takes it."""
-        if self.kind == "resized":
-            return f"resized:{self.numbers[0]}x{self.numbers[1]}"
-        if self.kind == "qwen2.5" and self.numbers != QWEN_PIXELS:
-            return f"qwen2.5:{self.numbers[0]}-{self.numbers[1]}"
-        return self.kind
+        """As `--coords` takes it, but for the bounds of qwen2.5."""
+        return f"resized:{self.numbers[0]}x{self.numbers[1]}" if self.kind == "resized" else self.kind
 
 
 def size_of(record: Record) -> Size | None:

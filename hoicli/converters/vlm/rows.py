@@ -122,12 +122,19 @@ def parsed_lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any
             policy.handle(error)
 
 
+def rows_in(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]] | None:
+    """(place, row) of a list or of lines; None for an object by file name."""
+    if source.is_list:
+        return listed(source, policy)
+    if source.kind == "json-lines" or is_row(first_line(source)):
+        return parsed_lines(source, policy)
+    return None
+
+
 def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
     """(place, row) of every row of the file, in any container."""
-    if source.is_list:
-        return listed(source, context.policy)
-    if source.kind == "json-lines" or is_row(first_line(source)):
-        return parsed_lines(source, context.policy)
+    if (found := rows_in(source, context.policy)) is not None:
+        return found
     if _is_hoi_r1(source):
         return _hoi_r1(source, context)
     if not source.mapping:
