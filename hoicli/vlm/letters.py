@@ -121,9 +121,10 @@ class _Reader:
             if not isinstance(item, str):
                 raise RefusedError("a list of other things than letters and options")
             try:
-                chosen += [item] if item in self.order else self._listed(item.strip())
+                part = self._chosen([item]) if item in self.order else self._of_segment(item)
             except RefusedError:
-                chosen.append(item.strip()[:60])
+                part = Choice(others=(item.strip()[:60],))
+            chosen += (*part.options, *part.others)
         return self._chosen(chosen)
 
     def _of_text(self, text: str) -> Choice:
@@ -160,7 +161,8 @@ class _Reader:
             return [self.labels[letter] for letter in text]
         found: list[str] = []
         written = 0
-        for part in filter(None, map(str.strip, _BETWEEN.split(text))):
+        parts = [text] if _plain(text) in self.by_words else _BETWEEN.split(text)
+        for part in filter(None, map(str.strip, parts)):
             option, letter = self.by_words.get(_plain(part)), _LETTER.fullmatch(part)
             words = part if option is not None or letter is None else letter[2]
             if option is None and letter is not None:

@@ -39,7 +39,7 @@ def chosen(choice: Choice) -> str:
         ('{"reasoning": "B is not shown.", "answer": "A"}', "A"),
         ('```json\n["B"]\n```', "B"), ('```\nA, B\n```', "AB"), ('<think>C</think>```json\n{"answer": "B"}\n```', "B"),
         (["A", "D"], "AD"), ([OPTIONS[1], OPTIONS[0].upper(), OPTIONS[2].replace("_", " ")], "ABC"), ([], ""),
-        ({"choices": ["B"]}, "B"), ({"answer": "None"}, ""),
+        ({"choices": ["B"]}, "B"), ({"answer": "None"}, ""), (["None", "B"], "B"),
         # the words of options
         ("ride an elephant, watch a/an elephant", "AB"), ("Feed the elephant", "D"), ("feed elephant", "D"),
         ("no interaction with the elephant", "C"), ("A) ride an elephant and C) no_interaction with elephant", "AC"),
