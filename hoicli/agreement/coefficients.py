@@ -21,11 +21,9 @@ LEVELS = ("nominal", "ordinal", "interval", "ratio")
 """The levels of measurement that alpha knows."""
 WEIGHTS = ("identity", "linear", "ordinal", "quadratic")
 """What a near miss counts for Gwet: nothing (then the coefficient is AC1, else AC2), or the less the farther it is."""
-NOT_ON_A_LEVEL = "ratings lie between levels, and AC1 and AC2 are of levels"
 
 Measure = Callable[[Floats, Floats], Floats]
 """(ratings [items, raters], drawn [items, R]) -> [R] values."""
-
 
 Ends = tuple[float, float] | None
 """Of an interval; None where there is none."""

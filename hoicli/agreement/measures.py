@@ -1,5 +1,5 @@
-"""How raters rate, and models with people: several models as one, subsets, correlation, spread, votes (SHOE supplement,
-sections 1, 5.3, 6.1 and 6.3).
+"""How raters rate, and models with people: several models as one, subsets, correlation, spread, votes, updates (SHOE
+supplement, sections 1, 5.3, 6.1 to 6.3).
 
 Ratings are arrays [items, raters] with NaN where a rater did not rate an item. Nothing depends on the order of items,
 nor on that of raters but for the ties of a vote. A value that is not defined (no variance, too few items) is None.
@@ -18,9 +18,8 @@ import numpy as np
 
 from hoicli.agreement.coefficients import agreement, value_of
 from hoicli.errors import UsageError, arg
-from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.kit import Floats, Ints
 
-PERMUTATIONS = 10_000
 FEWEST_TO_CORRELATE = 3
 """Items that a rank correlation is of."""
 MAX_SUBSET_MODELS = 12
@@ -50,9 +49,8 @@ def merged_rating(ratings: Floats, rule: str) -> Floats:
         median = np.full(len(ratings), np.nan)
         median[rated] = np.nanmedian(ratings[rated], axis=1)
         return median
-    winner: Floats = ratings[
-        np.arange(len(ratings)), _votes(ratings).argmax(axis=1)
-    ]  # argmax takes the first of equals
+    first = _votes(ratings).argmax(axis=1)  # of equals the first
+    winner: Floats = ratings[np.arange(len(ratings)), first]
     return winner
 
 
@@ -114,16 +112,8 @@ class Correlation:
     p: float | None
     items: int
 
-    def reason(self) -> str:
-        """Why rho is None, "" where it is not."""
-        if self.rho is not None:
-            return ""
-        if self.items < FEWEST_TO_CORRELATE:
-            return f"{self.items} of the items have both ratings, and a correlation needs {FEWEST_TO_CORRELATE}"
-        return "one side gives all items the same rating"
 
-
-def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Correlation:
+def spearman(first: Floats, second: Floats, *, permutations: int = 10_000, seed: int = 0) -> Correlation:
     """The rank correlation of two columns [items] over the items that both have, ties at their mean rank.
 
     p counts the permutations whose |rho| reaches the observed one, the observed order among them, so it is never 0:
@@ -226,7 +216,19 @@ def votes_by_majority(ratings: Floats, levels: int) -> Iterator[tuple[int | None
         yield None, int(split.sum()), distribution(ratings[split], levels)
 
 
-def between_levels(ratings: Floats) -> Bools:
-    """[items, raters] the ratings that are no level, such as 2.5."""
-    between: Bools = ~np.isnan(ratings) & (ratings != np.floor(ratings))
-    return between
+def updates_of(change: Floats) -> tuple[Floats, Floats]:
+    """What a second study changed (6.2): of the differences [items, raters], NaN for none, two times [items, 2], of
+    which `share` is the share of ratings, given twice, that are another one the second time, and by how many levels
+    these are, on average, up or down.
+
+    The supplement prints 7.65 % updated [6.29, 9.00] and a change of 1.14 [1.11, 1.17]. Of 500 items and five raters no
+    whole number of ratings is 7.65 % (191 are 7.64), of four raters 153 are; were these independent, the interval would
+    be [6.49, 8.81]. It is wider, as it is where an item's ratings are updated together: items are resampled here,
+    whole.
+    """
+    given = (~np.isnan(change)).sum(axis=1)
+    change, given = change[given > 0], given[given > 0]
+    changed = ((change != 0) & ~np.isnan(change)).sum(axis=1)
+    moved = np.nansum(np.abs(change), axis=1)
+    updated, size = (np.stack(columns, axis=1).astype(np.float64) for columns in ((changed, given), (moved, changed)))
+    return updated, size

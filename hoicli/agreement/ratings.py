@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import groupby
 from typing import Any
 
 import numpy as np
+import orjson
 
-from hoicli.agreement.scales import Scale, other_scales, scale_by_rater
-from hoicli.agreement.sheets import COLUMNS, as_json
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats
-from hoicli.records.parsing import is_number, parse
+from hoicli.records.parsing import Record, is_number, parse
 
 KINDS = ("human", "model")
-KEYS = (*COLUMNS, "ratings", "kind")
+KEYS = ("item", "rater", "rating", "kind", "ratings")
 """Keys of a line with a meaning of their own, which can name no groups."""
-OTHER_LINES = {
-    "image_id": "records of images",
-    "metric": "result rows",
-    "similarity": "similarities",
-    "epoch": "epochs",
-}
-"""By a key of theirs: lines of other commands, which are given by mistake."""
-
-_Given = tuple[float, str, str]
-"""A rating, the place of its line, and its field there."""
 
 
 @dataclass(frozen=True)
 class Ratings:
     """values [items, raters], NaN where a rater did not rate an item; items and raters are sorted by name. `models` are
-    the raters that are models, in the order in which `--models` lists them, those it does not name by name. groups: of
-    each item, "" for one without; empty where none were asked for. scales: whose ratings were brought to the levels
-    from a scale of their own, as the signature says it."""
+    the raters that are models, in the order in which `--models` lists them, else by name. groups: of each item, "" for
+    one without."""
 
     items: list[str]
     raters: list[str]
     values: Floats
     models: tuple[str, ...]
-    groups: tuple[str, ...] = ()
-    scaled: tuple[tuple[str, Scale], ...] = ()
-    scales: str = ""
+    groups: tuple[str, ...]
 
     def of(self, raters: Sequence[str]) -> Floats:
         """[items, len(raters)] the columns of some raters."""
@@ -59,173 +47,147 @@ class Ratings:
 
 
 def read_ratings(
-    lines: Iterable[Line],
-    *,
-    levels: int,
-    policy: ErrorPolicy,
-    models: Sequence[str] = (),
-    humans: Sequence[str] = (),
-    scales: Sequence[Scale] = (),
-    group: str = "",
-    first: Ratings | None = None,
+    lines: Iterable[Line], *, levels: int, policy: ErrorPolicy, models: Sequence[str] = (), group: str = ""
 ) -> Ratings:
     """The ratings of all lines, each `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or
-    `{"item", "ratings": {rater: rating}}`, from 0 to levels - 1; a file may be a CSV of either instead (`sheets`).
+    `{"item", "ratings": {rater: rating}}`, from 0 to levels - 1; a file may be a CSV of either instead.
 
-    `models` and `humans` are names or patterns (`gpt*`): those of one make the rest the other kind. With both or none
-    of them `kind` decides about the rest, and a rater of whom nothing is known is human. `scales`: who rates on another
-    scale than the levels. `group`: the key whose value is the group of a line's item. `first`: earlier ratings, whose
-    raters keep the scales they have there, and whose groups stand.
+    models: names or patterns (`gpt*`) of the raters that are models; without any `kind` decides, and a rater of whom
+    nothing is known is human. group: the key whose value is the group of a line's item.
 
-    Raises `DataError` with file and line for a bad line, a rating given twice, a rater of two kinds, an item of two
-    groups, a rater whose ratings look like another scale, and when there is no rating at all; `UsageError` for a
-    pattern that names nobody, a rater that both options claim, and a group that no line names.
+    Raises `DataError` with file and line for a bad line, a rating given twice, a rater of two kinds and an item of two
+    groups, and when there is no rating at all; `UsageError` for a pattern that names nobody.
     """
     if group in KEYS:
-        raise UsageError(
-            f"{arg('group', group)}: that key has a meaning of its own; name one that says what an item is of"
-        )
-    given: dict[tuple[str, str], _Given] = {}  # by item and rater
-    kinds: dict[str, tuple[str, str]] = {}
-    groups: dict[str, tuple[str, str]] = {}
-    for line in as_json(lines, policy, group):
+        problem = "that key has a meaning of its own; name one that says what an item is of"
+        raise UsageError(f"{arg('group', group)}: {problem}")
+    said: dict[tuple[str, ...], tuple[Any, str]] = {}
+    for place, record in _records(lines, policy, group):
         try:
-            if not line.data.lstrip().startswith(b"{"):
-                text = f"neither a JSON object nor, as a file's first line, names of columns ({', '.join(COLUMNS)}"
-                text += "; or item and the raters)"
-                raise DataError(f"{text}; write JSONL, or a CSV with those columns", place=line.place)
-            record = parse(line)
-            for key, text in _problems(record, group):
-                raise DataError(text, place=line.place, field=key)
-            rows = list(_rows(record))
-            for item, rater, *_ in rows:
-                if (item, rater) in given:
-                    text = f"{rater!r} has rated {item!r} at {given[item, rater][1]} already; keep one rating"
-                    raise DataError(text, place=line.place, field="rater")
-                kind = record.get("kind", kinds.get(rater, ("",))[0])
-                known, place = kinds.setdefault(rater, (kind, line.place)) if kind else ("", "")
-                if known != kind:
-                    text = f"{rater!r} is a {kind} here and a {known} at {place}; a rater is one of them"
-                    raise DataError(text, place=line.place, field="kind")
-            if group and record.get(group):
-                item = str(record["item"])
-                known, place = groups.setdefault(item, (record[group], line.place))
-                if known != record[group]:
-                    text = f"{item!r} is of {record[group]!r} here and of {known!r} at {place}; an item is of one group"
-                    raise DataError(text, place=line.place, field=group)
+            for field, problem in _problems(record, levels, group):
+                raise DataError(problem, place=place, field=field)
+            facts = dict(_facts(record, group))
+            for (field, *names), value in facts.items():
+                known, first = said.get((field, *names), (value, ""))
+                if first and (field == "rating" or known != value):
+                    problem = f"{value} here and {known} at {first} for {' and '.join(map(repr, names))}; keep one"
+                    raise DataError(problem, place=place, field=field)
         except DataError as error:
             policy.handle(error)
         else:
-            given |= {(item, rater): (rating, line.place, key) for item, rater, rating, key in rows}
-    raters = sorted({rater for _, rater in given})
-    chosen = _models(raters, {rater: kind for rater, (kind, _) in kinds.items()}, models, humans) if given else ()
-    scaled = dict(first.scaled) if first is not None else {}
-    scaled |= scale_by_rater(scales, raters, chosen) if given else {}
-    given = _on_their_scales(given, scaled, levels, policy)
+            for key, value in facts.items():
+                said.setdefault(key, (value, place))
+    given = {(key[1], key[2]): value for key, (value, _) in said.items() if key[0] == "rating"}
     if not given:
         raise DataError("no ratings in it; give lines of item, rater and rating")
     items, raters = (sorted({key[side] for key in given}) for side in (0, 1))
     values = np.full((len(items), len(raters)), np.nan)
     row, column = ({name: at for at, name in enumerate(names)} for names in (items, raters))
-    for (item, rater), (rating, *_) in given.items():
+    for (item, rater), rating in given.items():
         values[row[item], column[rater]] = rating
-    for rater, why in other_scales(values, raters, chosen, list(scaled), levels):
-        place = next(place for (_, who), (_, place, _) in given.items() if who == rater)
-        text = f"all ratings of {rater!r} are from 0 to 1, {why}, while levels go to {levels - 1}: is that its scale? "
-        text += f"{arg('model_scale')} '{rater}=0,1' says so, and '{rater}=0,{levels - 1}' that they are levels"
-        raise DataError(text, place=place)
-    for rater, scale in scaled.items():
-        if rater in column:
-            values[:, column[rater]] = scale.levels(values[:, column[rater]], levels)
-    if group and not groups and first is None:
-        raise UsageError(f'{arg("group", group)}: no line has it; give each item its group, as "{group}": "verb"')
-    return Ratings(
-        items,
-        raters,
-        values,
-        tuple(name for name in chosen if name in column),
-        tuple(groups.get(item, ("",))[0] for item in items) if group else (),
-        tuple(scaled.items()),
-        "+".join(sorted(map(str, scales))),
-    )
+    chosen = [rater for rater in raters if said.get(("kind", rater), ("",))[0] == "model"]
+    groups = tuple(said.get((group, item), ("",))[0] for item in items)
+    return Ratings(items, raters, values, tuple(_named(models, raters) if models else chosen), groups)
 
 
-def _on_their_scales(
-    given: dict[tuple[str, str], _Given], scaled: dict[str, Scale], levels: int, policy: ErrorPolicy
-) -> dict[tuple[str, str], _Given]:
-    """Without the lines that have a rating beyond its scale. Only now it is known who is a model."""
-    bad: set[str] = set()
-    for (_, rater), (rating, place, field) in given.items():
-        scale = scaled.get(rater)
-        low, high = (scale.low, scale.high) if scale is not None else (0, levels - 1)
-        if place not in bad and not low <= rating <= high:
-            says = f"{arg('model_scale')} is its scale"
-            if scale is None:
-                says = f"{arg('levels')} says how many there are, and {arg('model_scale')} what a metric's scale is"
-            bad.add(place)
-            policy.handle(DataError(f"{rating:g} is not from {low:g} to {high:g}; {says}", place=place, field=field))
-    return {key: rating for key, rating in given.items() if rating[1] not in bad} if bad else given
+def _named(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
+    """The raters that patterns name, in their order; those of one pattern by name."""
+    named: dict[str, None] = {}
+    for pattern in patterns:
+        found = [rater for rater in raters if fnmatchcase(rater, pattern)]
+        if not found:
+            raise UsageError(f"{arg('models', pattern)}: no such rater; there are {', '.join(raters)}")
+        named |= dict.fromkeys(found)
+    return list(named)
 
 
-def _problems(record: dict[str, Any], group: str) -> Iterator[tuple[str, str]]:
+def _problems(record: Record, levels: int, group: str) -> Iterator[tuple[str, str]]:
     """(field, what is wrong with it and what to do)."""
-    other = next((what for key, what in OTHER_LINES.items() if key in record and "item" not in record), None)
-    if other is not None:
-        yield "item", f"missing: these are {other}, not ratings; a line of ratings has item, rater and rating"
-    elif type(record.get("item")) not in (str, int):
+    several = "ratings" in record
+    if type(record.get("item")) not in (str, int):
         yield "item", "missing or no name; every line says which item is rated, by a string or an integer"
     if record.get("kind", "human") not in KINDS:
         yield "kind", "is neither human nor model; write one of them, or leave it out"
-    if "ratings" in record:
-        if type(record["ratings"]) is not dict:
-            yield "ratings", "is no object; write the raters' names with their ratings"
-            return
-        ratings = {f"ratings.{rater}": rating for rater, rating in record["ratings"].items() if rating is not None}
-    else:
-        if type(record.get("rater")) is not str:
-            yield "rater", "missing or no string; name the rater, or give all of an item in `ratings`"
-        ratings = {"rating": record.get("rating")}
-    for field, rating in ratings.items():
-        if not is_number(rating):
-            text = "missing or no finite number; leave out what was not rated"
-            if type(rating) is str and "ratings" in record:
-                text += (
-                    " (in a CSV with an item a row, each column is a rater's but the item's and that of "
-                    f"{arg('group')}: is"
-                )
-                text += f" it {arg('group')} {field.removeprefix('ratings.')}?)"
-            yield field, text
+    if several and type(record["ratings"]) is not dict:
+        yield "ratings", "is no object; write the raters' names with their ratings"
+        return
+    if not several and type(record.get("rater")) is not str:
+        yield "rater", "missing or no string; name the rater, or give all of an item in `ratings`"
+    for rater, rating in record["ratings"].items() if several else [("", record.get("rating"))]:
+        field = f"ratings.{rater}" if several else "rating"
+        if not is_number(rating) and not (several and rating is None):
+            yield field, "missing or no finite number; leave out what was not rated"
+        elif rating is not None and not 0 <= rating <= levels - 1:
+            yield field, f"{rating:g} is not from 0 to {levels - 1}; {arg('levels')} says how many there are"
     if group and type(record.get(group) or "") is not str:
         yield group, "is no text; write the name of the item's group, or leave it out"
 
 
-def _rows(record: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
-    """(item, rater, rating, field) of a good record; a null rating of several is one that was not given."""
-    several = "ratings" in record
-    for rater, rating in record["ratings"].items() if several else [(record["rater"], record["rating"])]:
+def _facts(record: Record, group: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """What a good record says: ("rating", item, rater), ("kind", rater) and (group, item), with their values."""
+    item = str(record["item"])
+    for rater, rating in record.get("ratings", {record.get("rater"): record.get("rating")}).items():
         if rating is not None:
-            yield str(record["item"]), rater, float(rating), f"ratings.{rater}" if several else "rating"
+            yield ("rating", item, rater), rating
+        if "kind" in record:
+            yield ("kind", rater), record["kind"]
+    if group and record.get(group):
+        yield (group, item), record[group]
 
 
-def _models(
-    raters: Sequence[str], kinds: dict[str, str], models: Sequence[str], humans: Sequence[str]
-) -> tuple[str, ...]:
-    """Which of the raters are models: as the patterns of `models` list them (those of one pattern by name), then by
-    name."""
-    claimed: list[list[str]] = []
-    for option, patterns in (("models", models), ("humans", humans)):
-        for pattern in patterns:
-            if not any(fnmatchcase(rater, pattern) for rater in raters):
-                raise UsageError(f"{arg(option, pattern)}: no such rater; there are {', '.join(raters)}")
-        matched = (rater for pattern in patterns for rater in raters if fnmatchcase(rater, pattern))
-        claimed.append(list(dict.fromkeys(matched)))
-    listed, people = claimed
-    both = sorted(set(listed) & set(people))
-    if both:
-        raise UsageError(f"{arg('models')} and {arg('humans')} both claim {', '.join(both)}; a rater is one of them")
-    others: list[str] = []
-    if humans and not models:
-        others = [rater for rater in raters if rater not in people]
-    elif humans or not models:
-        others = [rater for rater in raters if rater not in people and kinds.get(rater) == "model"]
-    return tuple(dict.fromkeys([*listed, *others]))
+def _records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
+    """(place, record) of the lines of JSONL and the rows of CSV. Errors go to the policy."""
+    for _, of_file in groupby(lines, key=lambda line: line.file):
+        sheet = None
+        for at, line in enumerate(of_file):
+            try:
+                if at == 0 and not line.data.lstrip().startswith((b"{", b"[")):
+                    sheet = _Sheet(line, group)
+                else:
+                    yield line.place, parse(line) if sheet is None else sheet.record(line)
+            except DataError as error:
+                policy.handle(error)
+
+
+class _Sheet:
+    """A CSV under its first line, which has the columns item, rater and rating (a rating a row), or item and one for
+    each rater (an item a row). Commas, semicolons or tabs part the cells; a row stands on one line."""
+
+    def __init__(self, header: Line, group: str) -> None:
+        self._delimiter = max(",", ";", "\t", key=lambda mark: header.data.count(mark.encode()))
+        names = [name.lower() if name.lower() in KEYS else name for name in self._cells(header)]
+        self._names, self._group, self._wide = names, group, not {"rater", "rating", "kind"} & set(names)
+        several = {"item", "rater", "rating"} <= set(names) or (self._wide and len(names) > 1)
+        if "item" not in names or not several or len(set(names)) < len(names):
+            problem = "neither a JSON object nor the columns of a CSV; these are item, rater and rating, or item and "
+            raise DataError(f"{problem}the name of each rater, every name once", place=header.place)
+
+    def record(self, line: Line) -> Record:
+        """The record that says what a row does. Raises `DataError` for one that does not fit under the columns."""
+        cells = self._cells(line)
+        if len(cells) != len(self._names):
+            problem = f"{len(cells)} cells under {len(self._names)} columns; fix the row"
+            raise DataError(problem, place=line.place)
+        row: Record = {name: cell for name, cell in zip(self._names, cells, strict=True) if cell}
+        own = {"item", self._group} if self._wide else {*KEYS, self._group}
+        record = {name: cell for name, cell in row.items() if name in own}
+        if self._wide:
+            record["ratings"] = {name: _number(cell) for name, cell in row.items() if name not in own}
+        elif "rating" in record:
+            record["rating"] = _number(record["rating"])
+        return record
+
+    def _cells(self, line: Line) -> list[str]:
+        try:
+            (cells,) = csv.reader([line.data.decode("utf-8-sig")], delimiter=self._delimiter, strict=True)
+        except (csv.Error, ValueError):
+            raise DataError("neither JSON nor a row of a CSV in UTF-8; fix the line", place=line.place) from None
+        return [cell.strip() for cell in cells]
+
+
+def _number(text: str) -> Any:
+    """What a cell says, if it is a number as JSON writes them; else the text, which is none."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text

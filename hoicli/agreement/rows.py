@@ -1,8 +1,10 @@
-"""The agreement of raters as result rows."""
+"""The agreement of raters as result rows and as figures (the SHOE supplement's Figures 2 to 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -12,7 +14,6 @@ import numpy as np
 from hoicli.agreement import measures
 from hoicli.agreement.coefficients import (
     LEVELS,
-    NOT_ON_A_LEVEL,
     WEIGHTS,
     Measure,
     agreement,
@@ -25,12 +26,31 @@ from hoicli.agreement.coefficients import (
     value_of,
 )
 from hoicli.agreement.ratings import Ratings
-from hoicli.agreement.rerating import given_twice, updates_of
-from hoicli.agreement.settings import AgreementSettings, signed_name, signed_rule
-from hoicli.errors import arg
+from hoicli.errors import DataError, UsageError, arg
+from hoicli.figures.ratings import MOST_LEVELS, Counts, plot_counts, plot_kappa
+from hoicli.figures.styles import PAPER, Look
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats
 from hoicli.records.results import Row, percent, row_ends
+from hoicli.resampling.draws import Resampling
+
+
+@dataclass(frozen=True)
+class AgreementSettings:
+    """levels: ratings go from 0 to levels - 1. permutations, seed: of Spearman's p. merge: a rule of RULES by which all
+    models are one; None: the mean, as SHOE's similarity is one, but a vote in the table of subsets, as the supplement's
+    Table 1 is one. resampling: of the intervals, None for none. subsets, distribution, votes: the rows that are asked
+    for besides. group: the key of the items' groups, "" for none."""
+
+    levels: int = 5
+    permutations: int = 10_000
+    seed: int = 0
+    merge: str | None = None
+    resampling: Resampling | None = None
+    subsets: bool = False
+    distribution: bool = False
+    votes: bool = False
+    group: str = ""
 
 
 def agreement_rows(
@@ -48,33 +68,29 @@ def agreement_rows(
     are told.
     """
     whole = _Rows(ratings, settings, tags)
-    of_both = [] if again is None else list(whole.updates(again))  # what is wrong with them is said before all else
     yield from whole.among(pairs=True)
-    if whole.people and whole.models:
-        yield from whole.with_people()
-        if settings.subsets:
-            yield from whole.by_subset()
-        whole.say_how()
-    elif settings.subsets:
-        note(
-            f"{arg('subsets')} needs people and models: {arg('models')} or {arg('humans')} says who is who, or `kind` "
-            "in the lines"
-        )
+    yield from whole.with_people()
+    if settings.subsets:
+        yield from whole.by_subset()
     if settings.group:
         yield from _by_group(ratings, settings, tags)
     if settings.votes:
         yield from whole.votes()
-    yield from of_both
+    if again is not None:
+        yield from whole.updates(again)
     if settings.distribution:
         yield from whole.distribution()
 
 
 def _by_group(ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str]) -> Iterator[Row]:
-    for group in sorted({name for name in ratings.groups if name}):
+    groups = sorted({name for name in ratings.groups if name})
+    if not groups:
+        how = f'give each item its group, as "{settings.group}": "verb"'
+        raise UsageError(f"{arg('group', settings.group)}: no line has it; {how}")
+    for group in groups:
         part = _Rows(ratings.within(group), settings, tags, group)
         yield from part.among(pairs=False)
-        if part.people and part.models:
-            yield from part.with_people()
+        yield from part.with_people()
     without = ratings.groups.count("")
     if without:
         note(f"{without:,} of {len(ratings.items):,} items have no {settings.group!r}: in no group")
@@ -94,12 +110,11 @@ class _Rows:
         settings = {"levels": str(self.settings.levels)}
         if metric in ("spearman", "p"):
             settings |= {"permutations": str(self.settings.permutations), "seed": str(self.settings.seed)}
-        elif "ci_low" in more:
-            settings |= self.settings.drawn()
-        settings |= {"merge": signed_rule(rule, self.models)} if rule else {}
-        settings |= {"modelscale": signed_name(self.ratings.scales)} if self.ratings.scales else {}
+        elif "ci_low" in more and self.settings.resampling is not None:
+            settings |= self.settings.resampling.signature()
+        settings |= {"merge": _signed_rule(rule, self.models)} if rule else {}
         if self.group:
-            settings["group"] = signed_name(f"{self.settings.group}={self.group}")
+            settings["group"] = _signed_name(f"{self.settings.group}={self.group}")
             subset, more = f"{self.group}:{subset}", {"item_group": self.group} | more
         common = {"metric": metric, "subset": subset, "value": value, "n": n, "unit": unit, "protocol": "agree"}
         return common | more | row_ends("agree", self.tags, settings)
@@ -130,12 +145,10 @@ class _Rows:
         paired = int(((~np.isnan(values)).sum(axis=1) >= 2).sum())
         for level in LEVELS:
             yield self.measured("alpha", level, paired, "alpha", partial(alpha, level=level), values, level=level)
-        on_levels = not measures.between_levels(values).any()
-        rated = values if on_levels else np.full_like(values, np.nan)
-        why: Row = {} if on_levels else {"reason": NOT_ON_A_LEVEL}
+        rated = np.full_like(values, np.nan) if (values % 1 > 0).any() else values  # AC1 and AC2 are of levels
         for weights in WEIGHTS:
             metric, measure = "ac1" if weights == "identity" else "ac2", partial(gwet, weights=weights, levels=levels)
-            yield self.measured(metric, weights, paired, "ac", measure, rated, least=1, **why)
+            yield self.measured(metric, weights, paired, "ac", measure, rated, least=1)
         spread = measures.variability(values)
         group = "humans" if self.people else "models"
         yield self.row("within_sd", group, spread.deviation, spread.items, "levels")
@@ -144,6 +157,8 @@ class _Rows:
     def with_people(self) -> Iterator[Row]:
         """How well models agree with the mean of people: all as one, and each."""
         ratings, models, row, settings = self.ratings, self.models, self.row, self.settings
+        if not self.people or not models:
+            return
         human = measures.mean_rating(self.values)
         rule = settings.merge or "mean"
         columns = [("models", measures.merged_rating(ratings.of(models), rule), rule)]
@@ -155,13 +170,15 @@ class _Rows:
         for name, column, merged in columns:
             found = measures.spearman(column, human, permutations=settings.permutations, seed=settings.seed)
             interval = {"ci_low": found.low, "ci_high": found.high}
-            why = {"reason": found.reason()} if found.reason() else {}
-            yield row("spearman", name, found.rho, found.items, "rho", merged, **why, **interval, p=found.p)
+            yield row("spearman", name, found.rho, found.items, "rho", merged, **interval, p=found.p)
             for metric, value in interval.items():
                 yield row(metric, name, value, found.items, "rho", merged)
             yield row("p", name, found.p, found.items, "probability", merged)
 
     def by_subset(self) -> Iterator[Row]:
+        """How well every subset of models, as one, agrees with the mean of people."""
+        if not self.people or not self.models:
+            raise UsageError(f"{arg('subsets')} needs people and models: {arg('models')} says who is a model")
         models, rule = self.models, self.settings.merge or "majority"
         human = measures.mean_rating(self.values)
         for table in measures.subset_agreement(self.ratings.of(models), human, self.settings.levels, rule):
@@ -187,11 +204,11 @@ class _Rows:
 
     def updates(self, again: Ratings) -> Iterator[Row]:
         """What a second study changed, of all raters and of each."""
-        raters, change = given_twice(self.ratings, again, self.raters)
+        raters, change = self._given_twice(again)
         each = [([rater], change[:, [at]]) for at, rater in enumerate(raters)]
         for names, part in ((raters, change), *each):
             subset = names[0] if len(names) == 1 else "all"
-            updated, size = updates_of(part)
+            updated, size = measures.updates_of(part)
             most = self.settings.levels - 1.0
             for metric, unit, columns, highest in (
                 ("updated", "%", updated, 1.0),
@@ -206,26 +223,36 @@ class _Rows:
         for rater, numbers in zip(self.ratings.raters, counts.T, strict=True):
             for level, number in enumerate(numbers):
                 yield self.row(f"rated_{level}", rater, int(number), int(numbers.sum()), "ratings", rating=level)
-        between = int(measures.between_levels(self.ratings.values).sum())
-        if between:
-            lie = "rating lies" if between == 1 else "ratings lie"
-            note(f"{between:,} {lie} between levels: in no count")
 
-    def say_how(self) -> None:
-        """On stderr: how models were made one, which no table shows."""
-        models, merge = self.models, self.settings.merge
-        of_all, of_subsets = merge or "mean", (merge or "majority") if self.settings.subsets else ""
-        voted = "majority" in (of_all, of_subsets)
-        if of_subsets:
-            ties = f" (ties to the first of {', '.join(models)})" if voted else ""
-            note(f"several models are one by {of_subsets} in each subset{ties}, and by {of_all} in `models`")
-        between = int(measures.between_levels(self.ratings.of(models)).sum())
-        if voted and between:
-            lie = "rating of the models lies" if between == 1 else "ratings of the models lie"
-            note(
-                f"{between:,} {lie} between levels, where a vote has few to count: {arg('merge', 'mean')} takes the "
-                "average"
-            )
+    def _given_twice(self, again: Ratings) -> tuple[list[str], Floats]:
+        """The raters with ratings in both studies, and [items, raters] by how much each differs the second time, NaN
+        for one that is not in both. Raises `DataError` where none is in both."""
+        items = sorted(set(self.ratings.items) & set(again.items))
+        raters = [rater for rater in self.raters if rater in again.raters]
+        one, two = (
+            table.of(raters)[[table.items.index(item) for item in items]] if items else np.empty((0, len(raters)))
+            for table in (self.ratings, again)
+        )
+        change: Floats = two - one
+        rated = np.flatnonzero(~np.isnan(change).all(axis=0)).tolist()
+        if not rated:
+            problem = "none of its ratings is of an item and a person of the first ratings; use their names"
+            raise DataError(f"{arg('again')}: {problem}")
+        return [raters[at] for at in rated], change[:, rated]
+
+
+def _signed_rule(rule: str, models: Sequence[str]) -> str:
+    """How a signature names the rule, and where it matters who is listed first."""
+    if rule != "majority":
+        return rule
+    if list(models) == sorted(models):
+        return "majority,ties-to-first-by-name"
+    return "majority,ties-to-first-of-" + "+".join(map(_signed_name, models))
+
+
+def _signed_name(name: str) -> str:
+    """A name as a signature has room for it: without what stands between settings."""
+    return re.sub(r"[|:\s]", "_", name)
 
 
 def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -263,3 +290,29 @@ def _shown(value: float | None, unit: str) -> str:
         return "-"
     decimals = {"%": 2, "ratings": 0, "probability": 4}.get(unit, 3)
     return f"{value:.{decimals}f}"
+
+
+def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PAPER) -> None:
+    """One of the PLOTS of people's ratings, or of all raters' where there are no people.
+
+    Raises `UsageError` for more levels than a figure has room for, and where there is nothing to draw.
+    """
+    raters = [rater for rater in ratings.raters if rater not in ratings.models] or ratings.raters
+    values = ratings.of(raters)
+    if kind == "kappa":
+        if len(raters) < 2:
+            raise UsageError(f"{arg('plot_kind', 'kappa')}: {raters[0]} is the only rater; kappa is of two")
+        pairs = combinations(range(len(raters)), 2)
+        plot_kappa(raters, {pair: value_of(kappa, values[:, pair]) for pair in pairs}, path, look)
+        return
+    if levels > MOST_LEVELS:
+        problem = f"has room for {MOST_LEVELS} levels, not {levels}; kappa has for any"
+        raise UsageError(f"{arg('plot_kind', kind)}: {problem}")
+    if kind == "votes":
+        panels = [
+            Counts("no majority" if level is None else f"majority {level}", items, counts.T.tolist())
+            for level, items, counts in measures.votes_by_majority(values, levels)
+        ]
+    else:
+        panels = [Counts("", len(ratings.items), measures.distribution(values, levels).T.tolist())]
+    plot_counts(raters, panels, path, look)

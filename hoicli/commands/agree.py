@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hoicli.commands import options
 from hoicli.commands.checks import READ, Count
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
 from hoicli.commands.results import Result
-from hoicli.commands.values import names_of, tags_of, texts_of
+from hoicli.commands.values import names_of, tags_of
 
 if TYPE_CHECKING:
     from hoicli.figures.styles import Look
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LEVELS = Count(2, 1000)
 """How many rating levels are allowed: --distribution writes a row for each level and rater. Human scales have at most
 101."""
+SEED = Count(0, 2**32 - 1)
 PERMUTATIONS = Count(0, 10_000_000)
 """The most takes minutes for a hundred items, and gives p to seven digits."""
 
@@ -34,8 +35,8 @@ PERMUTATIONS = Count(0, 10_000_000)
         ),
         ("hoicli agree --levels 7 --distribution ratings.jsonl", "ratings from 0 to 6, and how often each was given"),
         (
-            "hoicli agree --models sim --model-scale 0,1 --group differs --bootstrap 1000 ratings.csv",
-            "a metric from 0 to 1; also where the verb differs, and the object",
+            "hoicli agree --models sim --group differs --bootstrap 1000 ratings.csv",
+            "a metric beside people; also where the verb differs, and the object",
         ),
         ("hoicli agree --plot kappa.pdf --plot-kind kappa ratings.jsonl", "kappa of every two people, drawn"),
     ],
@@ -49,10 +50,8 @@ def agree(
     *,
     levels: Annotated[int, Option("K", mark=LEVELS)] = 5,
     models: Annotated[Names, Option("NAME,...", repeated=True)] = None,
-    humans: Annotated[Names, Option("NAME,...", repeated=True)] = None,
     subsets: bool = False,
     merge: Annotated[str | None, Option(one_of="shoe.pairs:RULES")] = None,
-    model_scale: Annotated[Names, Option("[NAME=]A,B", repeated=True)] = None,
     group: Annotated[str | None, Option("KEY")] = None,
     distribution: bool = False,
     votes: bool = False,
@@ -61,7 +60,7 @@ def agree(
         int | None, options.bootstrap("kappa, alpha, AC1, AC2, agreement and updates", "the items")
     ] = None,
     permutations: Annotated[int, Option("N", mark=PERMUTATIONS)] = 10_000,
-    seed: Annotated[int, Option("N", "The seed of those orders and resamples.")] = 0,
+    seed: Annotated[int, Option("N", "The seed of those orders and resamples.", mark=SEED)] = 0,
     plot_kind: Annotated[str, Option(one_of="figures.ratings:PLOTS")] = "distribution",
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
@@ -76,12 +75,9 @@ def agree(
     Arguments:
         levels: Ratings go from 0 to K - 1.
         models: The raters that are models (* stands for any text); without it, the `kind` of a line says so.
-        humans: The raters that are people; the rest are models.
         subsets: Add the agreement of every subset of models, and the mean of each size.
         merge: How several models become one. Without it --subsets votes (majority, as the supplement's Table 1; ties
             go to the model that --models lists first, else the first by name) and `models` is the mean.
-        model_scale: The lowest and highest value of the models, or of NAME (* stands for any text), where these are no
-            levels: 0,1 for a similarity. They are brought to the levels in proportion; repeatable.
         group: The key (or column) that says which group an item is of, such as whether the verb or the object differs:
             all is told for each group, too.
         distribution: Add how often each rater gave each rating.
@@ -92,31 +88,19 @@ def agree(
             the item; kappa: quadratic weighted kappa of every two people.
     """
     from hoicli.agreement.ratings import read_ratings
-    from hoicli.agreement.rows import agreement_rows
+    from hoicli.agreement.rows import AgreementSettings, agreement_rows
     from hoicli.agreement.rows import blocks as blocks_of
-    from hoicli.agreement.scales import scales_of
-    from hoicli.agreement.settings import AgreementSettings
     from hoicli.commands.inputs import lines, policy_of
+    from hoicli.resampling.draws import Resampling
 
-    settings = AgreementSettings.checked(
-        levels=levels, permutations=permutations, seed=seed, merge=merge, bootstrap=bootstrap, subsets=subsets,
-        distribution=distribution, votes=votes, group=group,
-    )  # fmt: skip
-    scales = scales_of(texts_of(model_scale))
-    tags, policy = tags_of(tag), policy_of(on_error)
-    table = read_ratings(
-        lines(ratings, "ratings", "ratings", "RATINGS"),
-        levels=levels,
-        policy=policy,
-        models=[name for name in names_of(models) if name],
-        humans=[name for name in names_of(humans) if name],
-        scales=scales,
-        group=settings.group,
+    settings = AgreementSettings(
+        levels, permutations, seed, merge, Resampling.asked(bootstrap, seed), subsets, distribution, votes, group or ""
     )
-    second = None
-    if again is not None:
-        repeated = lines(again, "again", "again", "again")
-        second = read_ratings(repeated, levels=levels, policy=policy, group=settings.group, first=table)
+    tags, policy = tags_of(tag), policy_of(on_error)
+    how: Any = {"levels": levels, "policy": policy, "group": settings.group}
+    named = [name for name in names_of(models) if name]
+    table = read_ratings(lines(ratings, "ratings", "ratings", "RATINGS"), models=named, **how)
+    second = None if again is None else read_ratings(lines(again, "again", "again", "again"), **how)
     rows = list(agreement_rows(table, settings, again=second, tags=tags))
     policy.report()
 
@@ -124,7 +108,7 @@ def agree(
         return blocks_of(rows) if notation in ("table", "md", "latex") else [rows]
 
     def drawn(path: str, look: Look) -> None:
-        from hoicli.agreement.drawing import draw
+        from hoicli.agreement.rows import draw
 
         draw(table, path, kind=plot_kind, levels=levels, look=look)
 

@@ -194,10 +194,6 @@ def test_spearman_by_hand() -> None:
     for first in (column(), column(1, 1, 1), column(NONE, 1), column(1, 2), column(2, 1, NONE)):
         found = spearman(first, column(*range(len(first))))
         assert (found.rho, found.low, found.p) == (None, None, None)
-        assert found.reason()
-    assert (
-        spearman(column(1, 2), column(3, 4)).reason() == "2 of the items have both ratings, and a correlation needs 3"
-    )
     assert fisher_interval(0.5, 3) == (None, None)
 
 
@@ -252,18 +248,11 @@ def test_both_forms_of_lines() -> None:
 
 def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
-    path.write_text("pair,A1,A2\nx,1,2\n")
-    result = hoicli("agree", path)
-    assert result.code == 1
-    assert result.err == (
-        f"{path}:1: neither a JSON object nor, as a file's first line, names of columns (item, rater, rating; or item "
-        "and the raters); write JSONL, or a CSV with those columns\n"
-    )
     for text in ("x" * 200_000, "[1]\n", '["item", "A"]\n', "\1,\1\n", "item\nx\n"):
         path.write_text(text)
         result = hoicli("agree", path)
         assert (result.code, result.err.count("\n")) == (1, 1)
-        assert result.err.startswith(f"{path}:1: neither a JSON object nor, ")
+        assert result.err.startswith(f"{path}:1: ")
 
 
 def test_who_is_a_model() -> None:
@@ -273,15 +262,11 @@ def test_who_is_a_model() -> None:
     )
     assert ratings_of(*lines).models == ("gpt",)
     assert ratings_of(*lines, models=["qwen"]).models == ("qwen",)
-    assert ratings_of(*lines, humans=["A*"]).models == ("gpt", "qwen")
-    assert ratings_of(*lines, humans=["A1"], models=["qwen"]).models == ("qwen", "gpt")
     # as they are listed, those of one pattern by name
     assert ratings_of(*lines, models=["qwen", "gpt"]).models == ("qwen", "gpt")
     assert ratings_of(*lines, models=["q*", "*"]).models == ("qwen", "A1", "A2", "gpt")
     with pytest.raises(UsageError, match=r"--models llama: no such rater; there are A1, A2, gpt, qwen"):
         ratings_of(*lines, models=["llama"])
-    with pytest.raises(UsageError, match="--models and --humans both claim A1"):
-        ratings_of(*lines, models=["A1"], humans=["A*"])
 
 
 @pytest.mark.parametrize(
@@ -297,10 +282,13 @@ def test_who_is_a_model() -> None:
         ({"item": "x", "rater": "A", "rating": 1, "kind": "dog"}, "kind: is neither human nor model"),
         ({"item": "x", "ratings": [1]}, "ratings: is no object; write the raters' names with their ratings"),
         ({"item": "x", "ratings": {"A": "1"}}, "ratings.A: missing or no finite number"),
-        ({"item": "first", "rater": "A", "rating": 2}, "rater: 'A' has rated 'first' at r.jsonl:1 already; keep one"),
+        (
+            {"item": "first", "rater": "A", "rating": 2},
+            "rating: 2 here and 1 at r.jsonl:1 for 'first' and 'A'; keep one",
+        ),
         (
             {"item": "x", "rater": "A", "rating": 2, "kind": "model"},
-            "kind: 'A' is a model here and a human at r.jsonl:1",
+            "kind: model here and human at r.jsonl:1 for 'A'; keep one",
         ),
     ],
 )
@@ -324,11 +312,7 @@ def rows_of(text: str) -> dict[tuple[str, str], Row]:
 
 def test_the_rows(hoicli: Hoicli) -> None:
     result = hoicli("agree", "--format", "jsonl", "--subsets", "--distribution", "--tag", "study=1", RATINGS)
-    assert result.code == 0
-    assert result.err == (
-        "hoicli: several models are one by majority in each subset (ties to the first of deepseek, gemini, qwen), and "
-        "by mean in `models`\n"
-    )
+    assert (result.code, result.err) == (0, "")
     rows = rows_of(result.out)
     pairs = [row for (metric, subset), row in rows.items() if metric == "qwk" and subset != "mean"]
     assert [row["raters"] for row in pairs][:2] == [["A1", "A2"], ["A1", "A3"]]
@@ -368,7 +352,6 @@ def test_how_models_become_one_is_chosen_and_signed(hoicli: Hoicli) -> None:
         result = hoicli(*given, "--merge", rule)
         rows = rows_of(result.out)
         assert rows["agreement", "deepseek+gemini+qwen"]["value"] == rows["agreement", "models"]["value"]
-        assert f" by {rule} in each subset" in result.err
         for key in (("agreement", "models"), ("p", "models"), ("agreement", "deepseek+qwen")):
             assert f"|merge:{rule}" in rows[key]["signature"]
     # The mean of two is the median of two, and the vote of two neither
@@ -388,11 +371,15 @@ def test_ties_go_to_the_model_listed_first(hoicli: Hoicli) -> None:
     assert by_name["agreement", "models"]["value"] == listed["agreement", "models"]["value"]  # the mean
 
 
-def test_people_alone(hoicli: Hoicli) -> None:
-    result = hoicli("agree", "--format", "jsonl", "--humans", "*", "--subsets", RATINGS)
-    rows = rows_of(result.out)
-    assert {metric for metric, _ in rows} == {"qwk", "alpha", "ac1", "ac2", "within_sd", "se"}
-    assert "--subsets needs people and models" in result.err
+def test_people_alone(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"item": "x", "ratings": {"A": 1.5, "B": 1}}\n{"item": "y", "ratings": {"A": 4, "B": 3}}\n')
+    rows = rows_of(hoicli("agree", "--distribution", "--format", "jsonl", path).out)
+    assert {metric for metric, _ in rows if "_" not in metric} == {"qwk", "alpha", "ac1", "ac2", "se"}
+    assert sum(row["value"] for (metric, _), row in rows.items() if metric.startswith("rated_")) == 3  # no level is 1.5
+    result = hoicli("agree", "--subsets", path)
+    assert (result.code, result.out) == (2, "")
+    assert "--subsets needs people and models: --models says who is a model" in result.err
 
 
 def test_the_tables(hoicli: Hoicli) -> None:
@@ -415,7 +402,7 @@ def test_the_tables(hoicli: Hoicli) -> None:
     [
         (["--levels", "1"], "hoicli: --levels 1: give a whole number from 2 to 1,000"),
         (["--permutations", "-1"], "hoicli: --permutations -1: give a whole number from 0 to 10,000,000"),
-        (["--seed", "-1"], "hoicli: --seed -1: give a number from 0 to 4294967295"),
+        (["--seed", "-1"], "hoicli: --seed -1: give a whole number from 0 to 4,294,967,295"),
         (["--models", "A1,nobody"], "hoicli: --models nobody: no such rater"),
         (["--merge", "mode"], "hoicli: --merge mode: choose from mean, median, majority"),
         (["--bootstrap", "1"], "hoicli: --bootstrap 1: give "),
@@ -425,23 +412,9 @@ def test_the_tables(hoicli: Hoicli) -> None:
             "hoicli: --plot-kind heat: choose from distribution, votes, kappa",
         ),
         (["--plot", "x.jpg"], "hoicli: --plot x.jpg: "),
-        (["--model-scale", "1"], "hoicli: --model-scale 1: give the lowest"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:
     result = hoicli("agree", *arguments, RATINGS)
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert result.err.startswith(message)
-
-
-def test_ratings_between_levels_are_in_no_count(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text('{"item": "x", "ratings": {"A": 1.5, "B": 1}}\n{"item": "y", "ratings": {"A": 4, "B": 3}}\n')
-    result = hoicli("agree", "--format", "jsonl", "--distribution", path)
-    assert result.err == "hoicli: 1 rating lies between levels: in no count\n"
-    assert sum(row["value"] for (metric, _), row in rows_of(result.out).items() if metric.startswith("rated_")) == 3
-    result = hoicli("agree", "--format", "jsonl", "--models", "A", "--merge", "majority", path)
-    assert result.err == (
-        "hoicli: 1 rating of the models lies between levels, where a vote has few to count: --merge mean takes the "
-        "average\n"
-    )

@@ -28,13 +28,9 @@ def csv_of(*rows: bytes, policy: ErrorPolicy | None = None, group: str = "") -> 
     [
         (b"item,rater,rating\n", b"x,A,1\n", b"x,m,2.5\n", b"7,A,0\n"),
         (b"\xef\xbb\xbfRater;Rating;Note;Item\r\n", b"A;1;a, b;x\r\n", b"m;2.5;;x\r\n", b"A;0;;7"),
-        (b"rating\titem\trater\n", b"1\tx\tA\n", b'2.5\t"x"\tm\n', b"0\t7\t A \n"),
-        (
-            b'"item","rater","rating","note"\n', b'x,A,1,"two\n', b"\n", b'lines, ""quoted"""\n', b"x,m,2.5,\n",
-            b"7,A,0,\n",
-        ),
+        (b'"rating"\titem\trater\n', b"1\tx\tA\n", b'2.5\t"x"\tm\n', b"0\t7\t A \n"),
     ],
-)  # fmt: skip
+)
 def test_a_rating_a_row(rows: tuple[bytes, ...]) -> None:
     table = csv_of(*rows)
     assert (table.items, table.raters) == (["7", "x"], ["A", "m"])
@@ -49,15 +45,15 @@ def test_the_kind_of_a_rater() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (b"x,A\n", "r.csv:3: no row of the CSV that line 1 begins (2 cells under 3 columns); fix it, or pass"),
-        (b'x,"A"B,1\n', "r.csv:3: no row of the CSV that line 1 begins (quotes or line ends out of place)"),
-        (b"x,\xff,1\n", "r.csv:3: no row of the CSV that line 1 begins (not UTF-8)"),
+        (b"x,A\n", "r.csv:3: 2 cells under 3 columns; fix the row"),
+        (b'x,"A"B,1\n', "r.csv:3: neither JSON nor a row of a CSV in UTF-8; fix the line"),
+        (b"x,\xff,1\n", "r.csv:3: neither JSON nor a row of a CSV"),
         (b",A,1\n", "r.csv:3: item: missing or no name"),
         (b"x,,1\n", "r.csv:3: rater: missing or no string"),
         (b"x,A,\n", "r.csv:3: rating: missing or no finite number; leave out what was not rated"),
         (b"x,A,1_0\n", "r.csv:3: rating: missing or no finite number"),
         (b"x,A,5\n", "r.csv:3: rating: 5 is not from 0 to 4; --levels says how many there are"),
-        (b"first,A,2\n", "r.csv:3: rater: 'A' has rated 'first' at r.csv:2 already; keep one rating"),
+        (b"first,A,2\n", "r.csv:3: rating: 2 here and 1 at r.csv:2 for 'first' and 'A'; keep one"),
     ],
 )
 def test_a_bad_row(row: bytes, message: str) -> None:
@@ -106,12 +102,15 @@ def test_csv_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ((b"item,rating\n", b"x,1\n"), "r.csv:1: columns item, rating: a rating a row needs item, rater, rating once"),
-        ((b"item,rater,rating,rating\n",), "r.csv:1: columns item, rater, rating, rating: a rating a row needs"),
-        ((b"item,A,A\n",), "r.csv:1: 'A' is the name of two columns; give each rater one"),
-        ((b"item,A,\n", b"x,1,2\n"), "r.csv:1: a column has no name; write the rater's over it"),
+        (
+            (b"item,rating\n", b"x,1\n"),
+            "r.csv:1: neither a JSON object nor the columns of a CSV; these are item, rater",
+        ),
+        ((b"item,x,rating\n", b"a,3,4\n"), "r.csv:1: neither a JSON object nor the columns of a CSV"),
+        ((b"pair,A,B\n", b"x,1,2\n"), "r.csv:1: neither a JSON object nor the columns of a CSV"),
+        ((b"item,A,A\n",), "r.csv:1: neither a JSON object nor the columns of a CSV"),
         ((b"item,A,note\n", b"x,1,good\n"), "r.csv:2: ratings.note: missing or no finite number"),
-        ((b"item,A,B\n", b"x,1,2\n", b"x,,3\n"), "r.csv:3: rater: 'B' has rated 'x' at r.csv:2 already"),
+        ((b"item,A,B\n", b"x,1,2\n", b"x,,3\n"), "r.csv:3: rating: 3 here and 2 at r.csv:2"),
         ((b"item,A,B\n", b"x,,\n"), "no ratings in it"),
     ],
 )
@@ -123,8 +122,8 @@ def test_what_is_neither(rows: tuple[bytes, ...], message: str) -> None:
 
 @pytest.mark.parametrize("wide", [True, False])
 def test_the_group_of_an_item_is_a_column(wide: bool) -> None:
-    rows = (b"item,Differs,A\n", b"x,verb,1\n", b"y,,2\n") if wide else (
-        b"item,rater,rating,Differs\n", b"x,A,1,verb\n", b"y,A,2,\n"
+    rows = (b"item,differs,A\n", b"x,verb,1\n", b"y,,2\n") if wide else (
+        b"item,rater,rating,differs\n", b"x,A,1,verb\n", b"y,A,2,\n"
     )  # fmt: skip
     table = csv_of(*rows, group="differs")
     assert (table.raters, table.groups) == (["A"], ("verb", ""))
