@@ -150,11 +150,6 @@ def grid_severities() -> list[Any]:
     return [*table("corruption.catalogue:SEVERITIES")]
 
 
-def backends() -> list[str]:
-    """What `shoe-sim --backend` takes; a file follows `table:`."""
-    return [name.replace("FILE", "") for name in table("shoe.pairs:BACKENDS")]
-
-
 def offline_backends() -> list[str]:
-    """What takes a measure of similarity without asking models."""
-    return [name for name in backends() if name != "llm"]
+    """What takes a measure of similarity without asking models; a file follows `table:`."""
+    return [*table("shoe.pairs:OFFLINE"), "table:"]

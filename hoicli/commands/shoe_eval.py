@@ -66,15 +66,14 @@ def shoe_eval(
     per_class: bool = False,
     reasons: Annotated[options.Path | None, Option("FILE", mark=OUTPUT)] = None,
     delta: Annotated[Numbers, Option("D", panel=PANEL)] = 0.5,
-    against: Annotated[str, Option("WHERE", offer="shoe.settings:AGAINST", panel=PANEL)] = "image",
-    combine: Annotated[str, Option("HOW", offer="shoe.settings:COMBINE", panel=PANEL)] = "mean",
+    combine: Annotated[str, Option("HOW", one_of="shoe.settings:COMBINE", panel=PANEL)] = "mean",
     verb_weight: Annotated[float, Option("W", panel=PANEL)] = 0.5,
-    ap: Annotated[str, Option("AREA", offer="shoe.settings:AREAS", panel=PANEL)] = "envelope",
-    assignment: Annotated[str, Option("HOW", offer="shoe.settings:ASSIGNMENTS", panel=PANEL)] = "greedy",
+    ap: Annotated[str, Option("AREA", one_of="shoe.settings:AREAS", panel=PANEL)] = "envelope",
+    assignment: Annotated[str, Option("HOW", one_of="shoe.settings:ASSIGNMENTS", panel=PANEL)] = "greedy",
     min_similarity: Annotated[float, Option("S", panel=PANEL)] = 0.0,
     min_score: Annotated[float | None, Option("S", panel=PANEL)] = None,
     min_rank: Annotated[float | None, Option("R", panel=PANEL)] = None,
-    rank_of: Annotated[str, Option("WHAT", offer="shoe.settings:RANKS", panel=PANEL)] = "all",
+    rank_of: Annotated[str, Option("WHAT", one_of="shoe.settings:RANKS", panel=PANEL)] = "all",
     filter_map: Annotated[bool, Option(panel=PANEL)] = False,
     single_hoi: Annotated[bool, Option(panel=PANEL)] = False,
     from_: options.From = None,
@@ -94,10 +93,8 @@ def shoe_eval(
             in words says it.
         per_class: Add soft_ap, f1 and ap of every class.
         reasons: Write why: a line for each ground truth and each unmatched prediction, with senses and similarities.
-        delta: An unmatched prediction counts against the most similar class, if it is at least this similar. Several
-            (0.3,0.5,0.7 or 0.3:0.7:0.1): rows of each.
-        against: Where that class is sought: in the prediction's image (the paper's algorithms) or the dataset (its
-            figure).
+        delta: An unmatched prediction counts against the most similar class of its image, if it is at least this
+            similar. Several (0.3,0.5,0.7 or 0.3:0.7:0.1): rows of each.
         combine: Verb and object similarity become one by mean, geometric or min.
         verb_weight: The verb's weight in the mean; the object's is 1 - W.
         ap: Area under precision and recall: envelope (best precision at a recall or beyond), 11-point, step (no
@@ -118,7 +115,7 @@ def shoe_eval(
     from hoicli.commands.inputs import Inputs, policy_of, required
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.explanation import explain
-    from hoicli.shoe.rows import evaluation_rows
+    from hoicli.shoe.resampled import evaluation_rows
     from hoicli.shoe.run import Evaluation
     from hoicli.shoe.settings import ShoeOptions
     from hoicli.wordnet.selection import choose
@@ -127,7 +124,6 @@ def shoe_eval(
     tables = similarities(sim, "shoe-eval")
     asked = ShoeOptions(
         delta=",".join(texts_of(delta)),
-        against=against,
         combine=combine,
         verb_weight=verb_weight,
         ap=ap,
@@ -152,8 +148,7 @@ def shoe_eval(
     rows = list(evaluation_rows(done, tags, resampling, per_class=per_class))
     policy.report()
     if reasons is not None:
-        filters = {key: done.signature[key] for key in ("minscore", "minrank") if key in done.signature}
-        Records(explain(done.shoe, done.matching, **filters)).write(text_of(reasons) or "")
+        Records(explain(done.shoe, done.matching)).write(text_of(reasons) or "")
 
     def drawn(path: str, look: Look) -> None:
         from hoicli.figures.deltas import plot_deltas

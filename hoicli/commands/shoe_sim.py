@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
 from hoicli.commands.checks import APPENDED, READ, Read
-from hoicli.commands.choices import backends
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
 from hoicli.commands.results import Records, Result, instead
 from hoicli.commands.values import text_of, texts_of
 from hoicli.errors import UsageError, arg
+from hoicli.io.messages import note
+
+if TYPE_CHECKING:
+    from hoicli.records.results import Row
 
 LLM = "Options of --backend llm (language models)"
 
@@ -51,7 +57,7 @@ def shoe_sim(
         ),
     ] = None,
     *,
-    backend: Annotated[str | None, Option("NAME", offer=backends, mark=Read(prefix="table:"))] = None,
+    backend: Annotated[str | None, Option("NAME", one_of="shoe.pairs:BACKENDS")] = None,
     dataset: Annotated[
         options.Path | None,
         options.dataset(
@@ -68,12 +74,9 @@ def shoe_sim(
     model: Annotated[Names, Option("NAME", repeated=True, panel=LLM)] = None,
     screen: Annotated[str | None, Option("NAME", panel=LLM)] = None,
     cache: Annotated[str | None, Option("FILE", mark=APPENDED, panel=LLM)] = None,
-    key_env: Annotated[str | None, Option("NAME", panel=LLM)] = None,
     jobs: Annotated[int, Option("N", mark=options.JOBS, panel=LLM)] = 8,
-    timeout: Annotated[float, Option("S", panel=LLM)] = 120.0,
-    body: Annotated[str | None, Option("JSON", panel=LLM)] = None,
     dry_run: Annotated[bool, Option(panel=LLM)] = False,
-    price: Annotated[Names, Option("[MODEL=]IN,OUT", repeated=True, panel=LLM)] = None,
+    price: Annotated[str | None, Option("IN,OUT", panel=LLM)] = None,
     from_: options.From = None,
     image_list: options.ImageList = None,
     on_error: options.OnError = "stop",
@@ -87,10 +90,9 @@ def shoe_sim(
     models with the digest of the `prompt` and the `date`, or the `measure` (hoicli doctor --schema similarity).
 
     Arguments:
-        backend: wordnet:path, wordnet:wup, wordnet:lch, wordnet:lin, wordnet:res, wordnet:jcn, lexical, llm, or
-            table:FILE.
-        all_pairs: Every ground-truth label with every predicted one, not only those that share an image; with
-            --dataset alone, every label it has.
+        backend: wordnet:path, wordnet:wup, wordnet:lch, wordnet:lin, wordnet:res, wordnet:jcn, lexical, llm (whose key
+            is in OPENAI_API_KEY), or table, which is --merge mean.
+        all_pairs: With --dataset alone: every label it has, too.
         pairs: Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.
         merge: Join tables: each model's ratings side by side, and one similarity of them. Ties of a majority go to the
             model whose name is first in the alphabet.
@@ -100,71 +102,88 @@ def shoe_sim(
         model: A model to ask; repeatable.
         screen: Ask this model first; what it rates 0 is not sent to the others.
         cache: Keep every answer in this file as it arrives; a run that ended early goes on from it.
-        key_env: The environment variable with the key (default OPENAI_API_KEY).
         jobs: Questions under way at a time.
-        timeout: Seconds to wait for an answer before asking again.
-        body: More request fields, for example '{"max_tokens": 50}'.
         dry_run: Ask nothing; count the questions, estimate their tokens and their cost.
-        price: The price of a million tokens in and out, of all models or of one; repeatable.
+        price: The price of a million tokens in and out.
     """
     from hoicli.commands.inputs import Inputs, lines, policy_of
-    from hoicli.shoe import needed, rating
-    from hoicli.shoe.backends import offline_backend
     from hoicli.wordnet.selection import choose
 
     policy, own = policy_of(on_error), text_of(dataset)
-    asked = base_url or model or screen or cache or key_env or body or dry_run or price
+    asked = base_url or model or screen or cache or dry_run or price
     if merge is not None or backend == "table":
         others = any(one is not None for one in (gt, pairs, dataset, check))
         if others or asked or backend not in (None, "table"):
             raise UsageError(f"{arg('merge')} joins tables: give it the tables alone")
+        from hoicli.shoe.table import merged_rows
+
         tables = lines(predictions, "predictions", "tables", "tables")
-        return Records(rating.merged_rows(tables, merge or "mean", policy), policy.report)
+        return Records(merged_rows(tables, merge or "mean", policy), policy.report)
     if check is not None and (backend is not None or pairs is not None or asked):
         how = f"give it {arg('gt')} and predictions, or a {arg('dataset')}, alone"
         raise UsageError(f"{arg('check')} rates nothing: {how}")
     if backend is None and check is None:
         how = f"(wordnet:wup, lexical, llm, ...), or {arg('merge')} to join tables"
         raise UsageError(f"give a {arg('backend')} {how}")
-    if pairs is not None and (gt is not None or predictions is not None):
-        raise UsageError(f"{arg('pairs')} rates lines of its own: give it no other files")
-    if pairs is None and gt is None and (predictions is not None or dataset is None):
-        how = f"a {arg('dataset')}, or lines of your own with {arg('pairs', like='FILE')}"
-        raise UsageError(f"give the ground truth with {arg('gt', like='FILE')}, {how}")
-    choose(text_of(wordnet))
-    offline = None
     if asked and backend != "llm":
         which = f"{arg('base_url')}, {arg('model')} and the like go with llm"
         raise UsageError(f"{arg('backend', backend)} asks no model; {which}")
-    if backend is not None and backend != "llm":
-        offline = offline_backend(backend, policy)
-    raters = None
-    if backend == "llm":
-        from hoicli.shoe.raters import Raters  # it brings an HTTP client along
+    if pairs is not None and (gt is not None or predictions is not None):
+        raise UsageError(f"{arg('pairs')} rates lines of its own: give it no other files")
+    if all_pairs and (gt is not None or dataset is None):
+        raise UsageError(f"{arg('all_pairs')}: goes with {arg('dataset')} alone")
+    if pairs is None and gt is None and (predictions is not None or dataset is None):
+        how = f"a {arg('dataset')}, or lines of your own with {arg('pairs', like='FILE')}"
+        raise UsageError(f"give the ground truth with {arg('gt', like='FILE')}, {how}")
+    names = list(dict.fromkeys([*([screen] if screen else []), *texts_of(model)]))
+    if backend == "llm" and not all(name and name.isprintable() for name in names or [""]):
+        raise UsageError(f"{arg('backend', 'llm')}: name a {arg('model')} to ask, in characters that print")
+    if backend == "llm" and base_url is None and not dry_run:
+        problem = f"give the endpoint with {arg('base_url')}, for example http://localhost:8000/v1"
+        raise UsageError(f"{arg('backend', 'llm')}: {problem}")
+    prices = _prices(price)
+    choose(text_of(wordnet))
+    from hoicli.shoe.backends import offline_backend
+    from hoicli.shoe.needed import dataset_pairs, evaluation_pairs, missing_rows
+    from hoicli.shoe.rating import PairLines, TableWork
 
-        raters = Raters(
-            base_url=base_url,
-            named=tuple(texts_of(model)),
-            screen=screen,
-            cache=cache,
-            key_env=key_env,
-            jobs=jobs,
-            timeout=timeout,
-            body=body,
-            dry_run=dry_run,
-            prices=tuple(texts_of(price)),
-        )
+    offline = offline_backend(backend, policy) if backend not in (None, "llm") else None
     if pairs is not None:
-        work: rating.Work = rating.PairLines(lines(pairs, "pairs", "pairs", "pairs"), policy, offline)
+        work: TableWork = PairLines(lines(pairs, "pairs", "pairs", "pairs"), policy, offline)
     elif gt is not None:
         inputs = Inputs(own, policy, own or "hico", from_, image_list)
         streams = inputs.truth(gt), inputs.predictions(predictions)
-        work = needed.evaluation_pairs(*streams, own or "hico", policy, all_pairs=all_pairs)
+        work = TableWork(evaluation_pairs(*streams, own or "hico", policy))
     else:
-        work = needed.dataset_pairs(own or "hico", all_pairs=all_pairs)
-    if raters is not None:
-        return instead(Result(raters.planned(work))) if dry_run else Records(raters.rated(work, policy))
-    if backend is not None and offline is not None:
-        return Records(rating.rated_rows(backend, offline, work, policy), policy.report)
-    missing, lacking = rating.missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
-    return Records(missing, failed=lacking)
+        work = TableWork(dataset_pairs(own or "hico", all_pairs=all_pairs))
+    if check is not None:
+        rows, lacking = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
+        policy.report()
+        return instead(Result(rows, failed=lacking or None))
+    if offline is not None:
+        return Records(work.rows(offline.rate(work.pairs)), policy.report)
+    from hoicli.shoe.answers import AnswerCache
+    from hoicli.shoe.client import KEY_NAME, Endpoint  # it brings an HTTP client along
+    from hoicli.shoe.interview import Interview
+
+    endpoint = Endpoint(base_url or "http://localhost/v1", os.environ.get(KEY_NAME, "").strip() or None)
+
+    def told() -> Iterator[Row]:
+        with closing(AnswerCache(cache)) as answers:
+            interview = Interview(endpoint, answers, names, screen, jobs=jobs, skip=policy.skip)
+            yield from interview.planned(work, prices) if dry_run else interview.rated(work, policy)
+
+    if cache is None and not dry_run:
+        note(f"without {arg('cache', like='FILE')} a run that ends early loses its answers")
+    return instead(Result(list(told()))) if dry_run else Records(told())
+
+
+def _prices(text: str | None) -> tuple[float, float] | None:
+    """The price of a million tokens in, and of a million out."""
+    try:
+        known = None if text is None else tuple(map(float, text.split(",")))
+    except ValueError:
+        known = ()
+    if known is not None and (len(known) != 2 or not all(0 <= one < 1e9 for one in known)):
+        raise UsageError(f"{arg('price', text)}: give IN,OUT, the prices of a million tokens")
+    return None if known is None else (known[0], known[1])

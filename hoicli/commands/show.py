@@ -138,7 +138,7 @@ def show(
 def _single(truth: Stream, policy: ErrorPolicy) -> frozenset[str]:
     """The images of one human-object pair, and a note of how many there are."""
     from hoicli.records.triplets import read_triplets
-    from hoicli.shoe.single_hoi import single_pair_images
+    from hoicli.shoe.selection import single_pair_images
 
     triplets = read_triplets(truth, policy=policy, truth=True)
     keep = single_pair_images(triplets)

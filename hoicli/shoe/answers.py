@@ -1,10 +1,10 @@
 """The answers of language models on disk, one per line; neither a kill nor a full disk loses any.
 
-A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "date"}: `setup` identifies the wording and the extra
-request fields; `rating` is 0..4, or null if the text in `answer` has none; `date` is the day of the answer (UTC);
-unknown values are left out. Lines are only appended, and an answer counts once its
-line is on disk, so a repeated run asks only questions without a line. A line that was cut off is ended before the next
-one is appended, and ignored: its question is asked again. One run at a time has the file.
+A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "date"}: `setup` identifies the wording; `rating` is
+0..4, or null if the text in `answer` has none; `date` is the day of the answer (UTC); unknown values are left out.
+Lines are only appended, and an answer counts once its line is on disk, so a repeated run asks only questions without a
+line. A line that was cut off is ended before the next one is appended, and ignored: its question is asked again. One
+run at a time has the file.
 """
 
 from __future__ import annotations
@@ -50,46 +50,45 @@ class Answer:
 
 
 class AnswerCache:
-    """The usable answers so far, in memory and, with a path, in a file; `add` may be called from any thread. `cut`: how
-    many lines were cut off. Raises `UsageError` if the file cannot be created or another run has it, `DataError` if it
-    holds anything else.
-    """
+    """The usable answers so far, in memory and, with a path, in a file; `add` may be called from any thread. Raises
+    `UsageError` if the file cannot be created or another run has it, `DataError` if it holds anything else."""
 
     def __init__(self, path: str | None) -> None:
-        self.cut = 0
-        self.on_disk = path is not None
-        self._ratings: dict[Key, int] = {}
-        self._days: dict[tuple[str, str], set[str]] = {}
+        self._answers: dict[Key, Answer] = {}
         self._adding = threading.Lock()
         self._path = path or os.devnull
         self._ends_inside_a_line = False
+        self._open = True
         try:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-            if self.on_disk:
+            if path is not None:
                 self._take()
         except OSError as error:
             raise UsageError(f"{arg('cache', path)}: {error.strerror}; give a file that can be written") from None
 
     def rating(self, key: Key) -> int | None:
         """The rating of a question, None if there is none yet; of two answers the first counts."""
-        return self._ratings.get(key)
+        found = self._answers.get(key)
+        return None if found is None else found.rating
 
     def days(self, model: str, setup: str) -> set[str]:
         """The days on which a model answered, where that is known."""
-        return self._days.get((model, setup), set())
+        known = self._answers.values()
+        return {one.date for one in known if (one.model, one.setup) == (model, setup) and one.date is not None}
 
     def add(self, answer: Answer) -> None:
         """Store an answer; when this returns, it is on disk. Raises `DataError` if it cannot be written."""
         with self._adding:
-            self._know(answer)
-            if not self.on_disk:
+            if not self._open:  # a thread that is later than the end of the run
                 return
+            self._know(answer)
             left = memoryview(b"\n" + answer.line() if self._ends_inside_a_line else answer.line())
             self._ends_inside_a_line = True
             try:
                 while left:
                     left = left[os.write(self._file, left) :]
-                os.fsync(self._file)
+                if self._path != os.devnull:
+                    os.fsync(self._file)
             except OSError as error:
                 problem = f"cannot be written ({error.strerror}); make room and run again"
                 raise DataError(problem, place=self._path) from None
@@ -97,13 +96,13 @@ class AnswerCache:
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._file)
+        with self._adding:
+            self._open = False
+            os.close(self._file)
 
     def _know(self, answer: Answer) -> None:
         if answer.rating is not None:
-            self._ratings.setdefault(answer.key, answer.rating)
-            if answer.date is not None:
-                self._days.setdefault(answer.key[:2], set()).add(answer.date)
+            self._answers.setdefault(answer.key, answer)
 
     def _take(self) -> None:
         """Take the file for this run, and read it."""
@@ -126,7 +125,6 @@ class AnswerCache:
                 if not isinstance(error, orjson.JSONDecodeError) or not line.startswith(_BEGINNING[: len(line)]):
                     problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for"
                     raise DataError(f"{problem} {arg('cache')}?", place=f"{self._path}:{number}") from None
-                self.cut += 1
         self._ends_inside_a_line = bool(data) and not data.endswith(b"\n")
 
 

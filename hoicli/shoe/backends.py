@@ -1,30 +1,25 @@
-"""Backends that give similarities of senses, all with one interface.
-
-| backend | similarity |
-| --- | --- |
-| `wordnet:MEASURE` | path, wup, lch, lin, res, jcn on WordNet's hierarchy |
-| `lexical` | hoicli's own, from WordNet's graph and glosses |
-| `llm` | the mean of language models' ratings 0..4, divided by 4 (SHOE) |
-| `table:FILE` | what a table says |
+"""Backends that give similarities of senses, all with one interface: a measure on WordNet's hierarchy (`wordnet:path`),
+hoicli's own from its graph and glosses (`lexical`), or a table that somebody made.
 
 A pair is (pos, a, b) with a before b in alphabetical order; a sense is 1 with itself and never asked about.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
-from hoicli.shoe.merge import read_tables
-from hoicli.shoe.pairs import BACKENDS, NAMES, OFFLINE, Pair, Rated
+from hoicli.shoe.pairs import NAMES, Pair, Rated
+from hoicli.shoe.table import SimilarityTable
 from hoicli.wordnet.lexicon import Lexicon
-from hoicli.wordnet.measures import RESCALED, raw_similarities, rescaled
+from hoicli.wordnet.measures import raw_similarities, rescaled
 from hoicli.wordnet.selection import open_wordnet
 
 
@@ -36,13 +31,11 @@ class Backend(Protocol):
 
 
 def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
-    """A backend that needs no network, by its name. Raises `UsageError` for another name."""
+    """A backend that needs no network: one of OFFLINE, or table:FILE."""
     kind, _, what = name.partition(":")
-    if name in OFFLINE:
-        return Lexical() if name == "lexical" else Measure(what)
-    if kind == "table" and what:
+    if kind == "table":
         return TableFile(what, policy)
-    raise UsageError(f"{arg('backend', name)}: choose from {', '.join(BACKENDS)}")
+    return Lexical() if name == "lexical" else Measure(what)
 
 
 def synsets_of(wordnet: Lexicon, pairs: Sequence[Pair]) -> dict[str, int]:
@@ -66,13 +59,11 @@ class Measure:
         self._measure = measure
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        """Each pair by its senses; `raw` if the measure's own values exceed 1."""
+        """Each pair by its senses."""
         wordnet = open_wordnet()
         rows = _rows(wordnet, pairs)
         raw = raw_similarities(wordnet.graph, self._measure, rows)
-        values = rescaled(wordnet.graph, self._measure, rows, raw).tolist()
-        beyond = raw.tolist() if self._measure in RESCALED else [None] * len(values)
-        return _alike(values, beyond, f"wordnet:{self._measure}")
+        return _alike(rescaled(wordnet.graph, self._measure, rows, raw).tolist(), f"wordnet:{self._measure}")
 
 
 class Lexical:
@@ -83,7 +74,7 @@ class Lexical:
         from hoicli.wordnet.lexical import similarities
 
         wordnet = open_wordnet()
-        return _alike(similarities(wordnet.graph, _rows(wordnet, pairs)).tolist(), [None] * len(pairs), "lexical")
+        return _alike(similarities(wordnet.graph, _rows(wordnet, pairs)).tolist(), "lexical")
 
     def knows(self, word: str, pos: str) -> bool:
         """Whether `rate_words` takes the word."""
@@ -113,19 +104,18 @@ class TableFile:
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
         """Each pair by its senses, under any of a sense's names in the table."""
-        tables = read_tables(Stream([self._path], "table"), self._policy, open_wordnet().canonical)
-        known = tables.merged(tables.rule)
-        return [known.get(pair, Rated(None)) for pair in pairs]
+        table = SimilarityTable.read(Stream([self._path], "table"), self._policy, open_wordnet().canonical)
+        found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
+        return [Rated(None if math.isnan(value) else value) for value in found]
 
 
-def _alike(values: Sequence[float], raw: Sequence[float | None], measure: str) -> list[Rated]:
+def _alike(values: Sequence[float], measure: str) -> list[Rated]:
     """The ratings of values by a measure (of another WordNet than the embedded one, if that is in use); equal ones are
     one object, since a measure has few values."""
     wordnet = open_wordnet().signature
     named = measure if wordnet is None else f"{measure}@{wordnet}"
-    keys = list(zip(values, raw, strict=True))
-    rated = {(value, own): Rated(value, raw=own, measure=named) for value, own in set(keys)}
-    return [rated[key] for key in keys]
+    rated = {value: Rated(value, measure=named) for value in set(values)}
+    return [rated[value] for value in values]
 
 
 def _rows(wordnet: Lexicon, pairs: Sequence[Pair]) -> Ints:

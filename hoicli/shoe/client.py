@@ -1,35 +1,111 @@
-"""The HTTP client that asks a language model, with retries."""
+"""The server of language models: its address and key, and the requests to it, with retries.
+
+The key is checked before use and never shown. A server, or a proxy before it, may repeat it in an error, a header or an
+answer, so every text from a server goes through `Endpoint.shown` before it is printed or stored.
+"""
 
 from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, InvalidURL
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
-from hoicli.errors import DataError, arg
-from hoicli.io.messages import note
-from hoicli.shoe.endpoint import Endpoint, one_line_of
+from hoicli.errors import DataError, UsageError, arg
 
+KEY_NAME = "OPENAI_API_KEY"
+"""The environment variable with the key."""
+TIMEOUT = 300.0
+"""Seconds to wait for an answer before asking again."""
 RETRIES = 8
 """Tries of a request that the server refuses temporarily or does not answer."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds before the second try, doubled for each further try, and their maximum."""
 LONGEST_RETRY_AFTER = 300.0
 """The most seconds that a server's Retry-After can make us wait at a time."""
-TOLD = 5.0
-"""Seconds without an answer after which the user is told why nothing happens."""
 LONGEST_ANSWER = 1 << 20
 """Bytes of a response; a rating takes a few hundred, a model that writes out its reasoning some thousands."""
-LONGEST_ERROR = 1 << 13
-"""Bytes of an error response that are looked at."""
+LONGEST_SHOWN = 1 << 13
+"""Characters of a server's text that are checked; only these may be printed or stored."""
+IN_ITS_PLACE = "[key]"
+WITHHELD = "(not shown: it may have the API key in it)"
+FRAGMENT = 12
+"""A text with this many consecutive letters and digits of the key counts as showing it."""
+DISGUISED = 6
+"""A key with fewer letters and digits (`x`, `none`, for local servers) occurs in too many words to be looked for in any
+form but its own."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server: `url` with or without /chat/completions, and the key if it needs one. Raises `UsageError` for an
+    invalid URL or key, or a URL that contains a secret; the message does not quote it."""
+
+    url: str
+    key: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        # RFC 6750's bearer tokens, and more; an HTTP client's error would quote a key with a line break.
+        if self.key is not None and not re.fullmatch(r"[!-~]+", self.key):
+            problem = "its key holds a space, a line break or another character that no key has (not shown here)"
+            raise UsageError(f"{KEY_NAME}: {problem}; put the key alone into the variable")
+        form = "http://HOST[:PORT]/v1 or https://HOST/v1"
+        if re.search("[@?#]", self.url):
+            problem = f"holds a user, a query or a fragment, which is not shown here; give {form}"
+            raise UsageError(f"{arg('base_url')}: {problem}, and put the key into {KEY_NAME}")
+        if not _is_url(self.url):
+            raise UsageError(f"{arg('base_url', self.shown(self.url))}: give {form}")
+
+    @property
+    def chat(self) -> str:
+        """The URL for conversations."""
+        return self.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
+
+    def shown(self, text: str) -> str:
+        """A text that is safe to print or store: without the key, which is replaced by IN_ITS_PLACE. WITHHELD if it has
+        the key in capitals, spaced out or in pieces of FRAGMENT letters or more, or escapes that may spell it."""
+        text = text[:LONGEST_SHOWN]
+        if not self.key:
+            return text
+        text = text.replace(self.key, IN_ITS_PLACE)
+        key, letters = _letters(self.key), _letters(text)
+        if len(key) < DISGUISED:
+            return text
+        parts = (key[start : start + FRAGMENT] for start in range(max(1, len(key) - FRAGMENT + 1)))
+        escapes = re.search(r"\\|%[0-9a-f]|&#|&\w+;", text, re.IGNORECASE)
+        return WITHHELD if escapes or any(part in letters for part in parts) else text
+
+    def quoted(self, text: str) -> str:
+        """A text for a message: safe to print, on one line, cut to 120 characters."""
+        line = " ".join(self.shown(text)[:1000].split())
+        return line if len(line) <= 120 else line[:117] + "..."
+
+
+def _is_url(text: str) -> bool:
+    """Whether a text is http://HOST[:PORT]/... or https://..., of plain characters."""
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", parts.port  # raises for a bad number
+        host.encode("idna")  # an empty part between dots, or one of more than 63 letters
+    except ValueError:
+        return False
+    plain = re.fullmatch(r"[!-~]+", text) and re.fullmatch(r"[0-9A-Za-z._:-]+(%[0-9A-Za-z]+)?", host)
+    return parts.scheme in ("http", "https") and port != 0 and plain is not None
+
+
+def _letters(text: str) -> str:
+    """The letters and digits of a text in lower case: other characters and capitals do not hide a key."""
+    return "".join(filter(str.isalnum, text)).lower()
 
 
 class ServerError(DataError):
@@ -57,48 +133,34 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 class Client:
     """Sends conversations to an `Endpoint`, with retries; used from many threads. `stop`: once set, nothing more is
-    sent or waited for, and `send` raises `StoppedError`.
-    """
+    sent or waited for, and `send` raises `StoppedError`."""
 
     def __init__(self, endpoint: Endpoint, stop: threading.Event) -> None:
         self._endpoint = endpoint
         self._stop = stop
         self._opener = urllib.request.build_opener(_NoRedirect)
         self._not_before = 0.0
-        self._told = False
 
     def send(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
         """The model's reply, tried again with growing pauses while the server is busy, absent or broken.
 
         Raises `ServerError` when it refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
         """
-        wait, began = FIRST_WAIT, time.monotonic()
-        for attempt in range(1, RETRIES + 1):
+        wait, reason = FIRST_WAIT, ""
+        for attempt in range(RETRIES):
+            if attempt:  # the server's Retry-After holds for all requests, this pause for this one alone
+                self._pause_until(time.monotonic() + wait * random.uniform(0.75, 1.25))  # noqa: S311
+                wait = min(2 * wait, LONGEST_WAIT)
             self._pause_until(self._not_before)
             try:
                 return self._request(model, messages)
             except _LaterError as later:
-                now = time.monotonic()
-                if attempt == RETRIES:
-                    raise self._error(f"{later}, {RETRIES} times") from None
-                if max(later.seconds, now + wait - began) >= TOLD and not self._told:
-                    self._told = True  # what the user would otherwise wait for in silence
-                    asked = f"waiting for {later.seconds:,.0f} s, as it asks (Retry-After)"
-                    pause = asked if later.seconds >= TOLD else f"trying again, {RETRIES} times in all"
-                    note(f"{self._endpoint.shown(self._endpoint.chat)}: {later}; {pause}")
-                # The server's Retry-After holds for all requests; this request's own pause only spreads its tries.
-                self._not_before = max(self._not_before, now + later.seconds)
-                self._pause_until(time.monotonic() + wait * random.uniform(0.75, 1.25))  # noqa: S311
-                wait = min(2 * wait, LONGEST_WAIT)
-        raise AssertionError("unreachable")
+                reason = str(later)
+                self._not_before = max(self._not_before, time.monotonic() + later.seconds)
+        raise self._error(f"{reason}, {RETRIES} times")
 
     def _error(self, problem: str) -> ServerError:
-        """The error of this endpoint."""
         return ServerError(problem, place=self._endpoint.shown(self._endpoint.chat))
-
-    def _quoted(self, text: str) -> str:
-        """A server's text on one short line, without the key."""
-        return one_line_of(self._endpoint.shown(text))
 
     def _pause_until(self, moment: float) -> None:
         """Wait until a time of the monotonic clock. Raises `StoppedError` if the run ends before it."""
@@ -108,16 +170,16 @@ class Client:
 
     def _request(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
         """Send one request. Raises `_LaterError` for a temporary failure, `ServerError` for a permanent one."""
-        body = {"model": model, "messages": list(messages), "temperature": 0, **self._endpoint.body}
+        body = {"model": model, "messages": list(messages), "temperature": 0}
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hoicli"}
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        late = _LaterError(f"no answer within {self._endpoint.timeout:g} s")
-        latest = time.monotonic() + self._endpoint.timeout
+        late = _LaterError(f"no answer within {TIMEOUT:g} s")
+        latest = time.monotonic() + TIMEOUT
         # The scheme is http or https: Endpoint checks it.
         request = urllib.request.Request(self._endpoint.chat, json.dumps(body).encode(), headers)  # noqa: S310
         try:
-            with self._opener.open(request, timeout=self._endpoint.timeout) as response:
+            with self._opener.open(request, timeout=TIMEOUT) as response:
                 data = _body(response.read1, latest)
         except urllib.error.HTTPError as error:
             with error:
@@ -125,35 +187,33 @@ class Client:
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
                 raise late from None
-            raise _LaterError(f"no connection ({self._quoted(str(error.reason))})") from None
+            raise _LaterError(f"no connection ({self._endpoint.quoted(str(error.reason))})") from None
         except TimeoutError:
             raise late from None
         except (InvalidURL, ValueError):  # their text may hold the user and password of a proxy
             problem = f"cannot be asked; check {arg('base_url')}, and the proxies in HTTP_PROXY, HTTPS_PROXY"
             raise self._error(problem) from None
         except (HTTPException, OSError) as error:
-            words = self._quoted(str(error)) or type(error).__name__
+            words = self._endpoint.quoted(str(error)) or type(error).__name__
             raise _LaterError(f"the connection broke ({words})") from None
         return _reply(data)
 
     def _refused(self, error: urllib.error.HTTPError, model: str, latest: float) -> NoReturn:
         """Turn an HTTP status into an exception."""
         try:
-            said = self._quoted(_message(_body(error.read1, latest)[:LONGEST_ERROR]))
+            said = self._endpoint.quoted(_message(_body(error.read1, latest)[:LONGEST_SHOWN]))
         except (HTTPException, OSError):
             said = ""
         reason = f"HTTP {error.code}{f' ({said})' if said else ''}"
         if error.code in (408, 409, 425, 429) or error.code >= 500:
             raise _LaterError(reason, _retry_after(error.headers.get("Retry-After")))
         if error.code in (401, 403):
-            advice = f"put a valid key into {self._endpoint.key_name}, or name its variable with {arg('key_env')}"
-        elif error.code == 404:
-            advice = f"check {arg('base_url')} (usually it ends in /v1) and {arg('model', model)}"
+            advice = f"put a valid key into {KEY_NAME}"
         elif 300 <= error.code < 400:
-            where = self._quoted(str(error.headers.get("Location")))
+            where = self._endpoint.quoted(str(error.headers.get("Location")))
             advice = f"it redirects to {where}; give the final address as {arg('base_url')}"
         else:
-            advice = f"the server does not take the request; check {arg('model', model)} and {arg('body')}"
+            advice = f"check {arg('base_url')} (usually it ends in /v1) and {arg('model', model)}"
         raise self._error(f"{reason}: {advice}") from None
 
 
@@ -184,8 +244,7 @@ def _reply(data: bytes) -> str:
 def _message(data: bytes) -> str:
     """The message of an error response."""
     try:
-        document = json.loads(data)
-        said = document["error"]
+        said = json.loads(data)["error"]
         said = said["message"] if isinstance(said, dict) else said
     except (ValueError, KeyError, TypeError, RecursionError):
         said = data.decode("utf-8", "replace")

@@ -16,7 +16,7 @@ from hoicli.shoe.matching import UNIT, Matching, Shoe
 Record = dict[str, Any]
 
 
-def explain(shoe: Shoe, matching: Matching, **common: str) -> Iterator[Record]:
+def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
     """By image id: every ground truth with its matched prediction, then every unmatched prediction with the ground
     truth most similar to it.
 
@@ -25,13 +25,13 @@ def explain(shoe: Shoe, matching: Matching, **common: str) -> Iterator[Record]:
     `hois`; similarities are those of the verbs, of the objects (null where neither triplet has one) and of both.
     better_prediction, better_similarity and better_taken_by, of a ground truth: a prediction on its boxes that is more
     similar than its own, and the ground truth that has it (under the greedy assignment, an earlier one). Predictions
-    that `--min-score` or `--min-rank` left out have no record. `common` is in every one.
+    that `--min-score` or `--min-rank` left out have no record.
     """
     truths, found = shoe.truth, shoe.predictions
     image_of = {int(number): at for at, number in enumerate(shoe.image)}
     told = _Told(shoe, matching)
     for number in sorted(range(len(truths.image_ids)), key=truths.image_ids.__getitem__):
-        named = {"image_id": truths.image_ids[number], **common}
+        named = {"image_id": truths.image_ids[number]}
         for truth in range(*truths.hoi_start[number : number + 2].tolist()):
             yield {**named, **told.of_truth(truth)}
         at = image_of.get(number)
@@ -81,8 +81,6 @@ class _Told:
         outcome = "false_positive" if self._counts_against[prediction] else "ignored"
         truth = int(self._shoe.nearest[prediction])
         nearest = self._truth(truth) if truth >= 0 else {"gt": None}
-        if self._shoe.options.against == "dataset":
-            nearest["gt"] = None  # the class may be annotated in any image
         return {"outcome": outcome, **nearest, **self._prediction(prediction)}
 
     def _truth(self, truth: int) -> Record:

@@ -9,190 +9,236 @@ The standard library's HTTP client in threads is all this needs: a request takes
 
 from __future__ import annotations
 
+import hashlib
+import json
 import queue
+import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
+from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
+from hoicli.records.results import Row
 from hoicli.shoe.answers import Answer, AnswerCache, Key
-from hoicli.shoe.client import Client, ServerError
-from hoicli.shoe.endpoint import Endpoint, one_line_of
-from hoicli.shoe.questions import REMINDER, Question, parse_rating, setup_of
+from hoicli.shoe.backends import synsets_of
+from hoicli.shoe.client import Client, Endpoint, ServerError
+from hoicli.shoe.pairs import SCALE, Pair, Rated, days_of
+from hoicli.shoe.rating import TableWork
+from hoicli.wordnet.selection import open_wordnet
 
 ASKS = 3
 """How often a question is asked if answers are not ratings."""
-
 CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER = 4, 8
 """For the estimate of a dry run: English text in current tokenizers, and `{"rating": 3}`."""
 
+WHAT = {"n": "objects", "v": "actions"}
 
-Task = tuple[str, Question]
-"""A model, and what it is asked."""
+SYSTEM = (
+    "You compare word meanings for the evaluation of systems that describe photographs of people. "
+    "Your whole reply is one JSON object and nothing else."
+)
+TASK = """\
+Two {what} as WordNet defines them:
+
+A. {a} -- {gloss_a}
+B. {b} -- {gloss_b}
+
+Think of a photograph that shows A. How well would B name the same thing? Go by the definitions, not by the words.
+4: one can stand for the other
+3: nearly the same, a small shade apart
+2: clearly related, yet a careful observer keeps them apart
+1: something in common, no more
+0: nothing to do with each other
+
+Reply with {{"rating": N}}, where N is 0, 1, 2, 3 or 4."""
+REMINDER = 'That was not the format. Reply with {"rating": N} alone, N being a whole number from 0 to 4.'
+SETUP = hashlib.sha256(json.dumps([SYSTEM, TASK, {}], sort_keys=True).encode()).hexdigest()[:8]
+"""Eight letters that identify the wording, so that answers to another one are not reused."""
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A question without a usable answer, and why."""
+class Question:
+    """Two senses of one part of speech, `a` before `b`, with their glosses."""
 
-    model: str
-    question: Question
-    reason: str
+    pos: str
+    a: str
+    b: str
+    gloss_a: str
+    gloss_b: str
 
-    def __str__(self) -> str:
-        return f"{self.model} on {self.question} ({self.reason})"
+    def messages(self) -> list[dict[str, str]]:
+        """The conversation that asks the question."""
+        task = TASK.format(what=WHAT[self.pos], a=self.a, b=self.b, gloss_a=self.gloss_a, gloss_b=self.gloss_b)
+        return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": task}]
+
+
+def parse_rating(text: str) -> int | None:
+    """The rating in an answer, None where it has none, several different ones, or one outside 0..4.
+
+    A model's reasoning (`<think>` to `</think>`), code fences and words around the object are ignored; "3" and 3.0 are
+    3.
+    """
+    text = text.rsplit("</think>", 1)[-1]
+    if "<think>" in text:
+        return None
+    found = {match.group(1) or match.group(2) for match in _RATING.finditer(text)}
+    if not found and re.fullmatch(r"\s*[0-4]\s*", text):
+        return int(text)
+    return int(float(found.pop())) if len(found) == 1 else None
+
+
+_RATING = re.compile(r"""["']rating["']\s*:\s*(?:["']([0-4](?:\.0+)?)["']|([0-4](?:\.0+)?))(?=\s*[,}])""")
+
+
+def questions(pairs: Sequence[Pair]) -> list[Question]:
+    """The pairs with their glosses. Raises `DataError` for a sense that WordNet does not have."""
+    wordnet = open_wordnet()
+    gloss = {sense: wordnet.synset(wordnet.name(row)).definition() for sense, row in synsets_of(wordnet, pairs).items()}
+    return [Question(pos, a, b, gloss[a], gloss[b]) for pos, a, b in pairs]
 
 
 class Interview:
-    """Asks models about pairs of senses, several at a time, and stores every answer. `failures`: the questions without
-    a rating, in their order; with `skip` a server that does not answer is a failure, otherwise it ends the run.
-    `answers`: how many there were in this run.
-    """
+    """Asks `models` about pairs of senses, `jobs` at a time, and stores every answer. If the model `screen`, a rater
+    too, rates a pair 0, the others are not asked. skip: a server that does not answer costs a rating; without, it ends
+    the run. `failures`: why, for each question without a rating, in their order."""
 
-    def __init__(self, endpoint: Endpoint, cache: AnswerCache, *, jobs: int = 8, skip: bool = False) -> None:
-        self.failures: list[Failure] = []
-        self.answers = 0
-        self._endpoint = endpoint
-        self._setup = setup_of(endpoint)
-        self._cache = cache
-        self._jobs = jobs
-        self._skip = skip
-        self._counting = threading.Lock()
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        cache: AnswerCache,
+        models: Sequence[str],
+        screen: str | None = None,
+        *,
+        jobs: int = 8,
+        skip: bool = False,
+    ) -> None:
+        self.models = tuple(dict.fromkeys([*([screen] if screen else []), *models]))
+        self.failures: list[tuple[Question, str]] = []
+        self._endpoint, self._cache, self._screen, self._jobs, self._skip = endpoint, cache, screen, jobs, skip
 
-    def ratings(
-        self, questions: Sequence[Question], models: Sequence[str], screen: str | None = None
-    ) -> list[dict[str, int]]:
-        """The ratings of each question by model. If `screen` rates a question 0, the other models are not asked. The
-        screening model is also a rater, even if `models` does not name it.
-        """
-        related = questions
+    def ratings(self, asked: Sequence[Question]) -> list[dict[str, int]]:
+        """The ratings of each question by model."""
+        screen, related = self._screen, asked
         if screen is not None:
-            self._ask([(screen, question) for question in questions], f"screening with {screen}")
-            related = [question for question in questions if self._known(screen, question)]
-        self._ask([(model, question) for question in related for model in models if model != screen], "asking")
+            self._ask([(screen, question) for question in asked], f"screening with {screen}")
+            related = [question for question in asked if self._known(screen, question)]
+        self._ask([(model, question) for question in related for model in self.models if model != screen], "asking")
         table = []
-        for question in questions:
-            known = {model: self._known(model, question) for model in sorted({*models, screen or models[0]})}
+        for question in asked:
+            known = {model: self._known(model, question) for model in sorted(self.models)}
             scores = {model: rating for model, rating in known.items() if rating is not None}
             if screen is not None and scores.get(screen) == 0:
                 scores = {screen: 0}  # another run may have asked the other models; this table is the screened one
             table.append(scores)
         return table
 
-    def plan(self, questions: Sequence[Question], models: Sequence[str], screen: str | None) -> Iterator[Record]:
-        """The questions that `ratings` would ask, one row for each model, including those that screening may save."""
-        for model in dict.fromkeys([screen, *models] if screen is not None else models):
-            rest = [question for question in questions if self._known(model, question) is None]
-            if screen is not None and model != screen:
-                rest = [question for question in rest if self._known(screen, question) != 0]
+    def rated(self, work: TableWork, policy: ErrorPolicy) -> Iterator[Record]:
+        """Ask the models: the lines of the rated pairs. Raises `DataError` after the last if questions have no usable
+        answer: stdout then has the complete pairs, an output file is not written, and the cache has all answers."""
+        ratings = self.ratings(questions(work.pairs))
+        days = {model: self._cache.days(model, SETUP) for model in self.models}
+        failed = {(question.pos, question.a, question.b) for question, _ in self.failures}
+
+        def mean(pair: Pair, scores: dict[str, int]) -> Rated:
+            if not scores or (pair in failed and not policy.skip):  # a mean over only some of the models would mislead
+                return Rated(None)
+            date = days_of(day for model in scores for day in days[model])
+            return Rated(sum(scores.values()) / (SCALE * len(scores)), scores, prompt=SETUP, date=date)
+
+        yield from work.rows([mean(*row) for row in zip(work.pairs, ratings, strict=True)])
+        if failed:
+            problem = f"{len(self.failures):,} questions got no usable answer, the first: {self.failures[0][1]}"
+            if not policy.skip:
+                raise DataError(f"{problem}; run again to ask them again, or pass {arg('on_error', 'skip')}")
+            note(f"{problem}; the other models' ratings stand")
+        policy.report()
+
+    def planned(self, work: TableWork, price: tuple[float, float] | None = None) -> Iterator[Row]:
+        """Nothing is asked: one row for each model, with the questions that `rated` would ask, including those that
+        screening may save, their tokens, and with a price of a million tokens in and out their cost."""
+        asked = questions(work.pairs)
+        for model in self.models:
+            rest = [question for question in asked if self._known(model, question) is None]
+            if self._screen is not None and model != self._screen:
+                rest = [question for question in rest if self._known(self._screen, question) != 0]
             characters = sum(len(message["content"]) for question in rest for message in question.messages())
-            yield {
-                "model": model,
-                "pairs": len(questions),
-                "questions": len(rest),
-                "prompt_tokens": -(-characters // CHARACTERS_A_TOKEN),
-                "completion_tokens": TOKENS_AN_ANSWER * len(rest),
-            }
+            tokens_in, tokens_out = -(-characters // CHARACTERS_A_TOKEN), TOKENS_AN_ANSWER * len(rest)
+            row = {"model": model, "pairs": len(asked), "questions": len(rest)}
+            row |= {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
+            cost = {} if price is None else {"cost": round((tokens_in * price[0] + tokens_out * price[1]) / 1e6, 4)}
+            yield {**row, **cost}
+        note(f"asked nothing. Estimates: {CHARACTERS_A_TOKEN} characters a token, {TOKENS_AN_ANSWER} tokens an answer")
 
     def _key(self, model: str, question: Question) -> Key:
-        return model, self._setup, question.pos, question.a, question.b
+        return model, SETUP, question.pos, question.a, question.b
 
     def _known(self, model: str, question: Question) -> int | None:
         return self._cache.rating(self._key(model, question))
 
-    def _ask(self, tasks: Sequence[Task], label: str) -> None:
-        """Ask every question without an answer. Raises the first `DataError` after all threads have ended."""
+    def _ask(self, tasks: Sequence[tuple[str, Question]], label: str) -> None:
+        """Ask every (model, question) without an answer. Raises the first error after all threads have ended; Ctrl-C
+        waits for none of them, as a request may take minutes."""
         tasks = [(model, question) for model, question in tasks if self._known(model, question) is None]
         stop = threading.Event()
         client = Client(self._endpoint, stop)
-        waiting: queue.SimpleQueue[tuple[int, Task]] = queue.SimpleQueue()
+        waiting: queue.SimpleQueue[tuple[int, tuple[str, Question]]] = queue.SimpleQueue()
         for item in enumerate(tasks):
             waiting.put(item)
-        failures: dict[int, Failure] = {}
+        failures: dict[int, str] = {}
         faults: list[BaseException] = []
-        ended: queue.SimpleQueue[None] = queue.SimpleQueue()
+        counting = threading.Lock()
 
         def work() -> None:
             with suppress(queue.Empty):
                 while not stop.is_set():
                     number, task = waiting.get_nowait()
                     try:
-                        failure = self._rate(client, *task)
+                        reason = self._rate(client, *task)
                     except BaseException as error:  # noqa: BLE001  the main thread raises it
                         faults.append(error)
                         stop.set()  # what is under way ends with a `StoppedError`, after this error
                     else:
-                        failures.update({} if failure is None else {number: failure})
-                    with self._counting:
+                        failures.update({number: reason} if reason else {})
+                    with counting:
                         progress.advance()
-            ended.put(None)
 
-        # Not an executor: the process waits for its threads, but a second Ctrl-C must not wait for a server.
-        left = min(self._jobs, len(tasks))
         with Progress(label, total=len(tasks), unit=" questions") as progress:
-            for _ in range(left):
-                threading.Thread(target=work, daemon=True).start()
-            while left:
-                try:
-                    ended.get()
-                    left -= 1
-                except KeyboardInterrupt as interrupt:
-                    if stop.is_set():
-                        raise
-                    note(f"stopping; waiting for {left} answers under way (Ctrl-C again leaves them)")
-                    faults.insert(0, interrupt)
-                    stop.set()
-        fault = next(iter(faults), None)
-        if isinstance(fault, ServerError):
-            raise DataError(f"{fault.problem}; {self._what_is_left()}", place=fault.place)
-        if fault is not None:
-            raise fault
-        self.failures += [failures[number] for number in sorted(failures)]
+            threads = [threading.Thread(target=work, daemon=True) for _ in range(min(self._jobs, len(tasks)))]
+            try:
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            finally:
+                stop.set()
+        if faults:
+            raise faults[0]
+        for number, reason in sorted(failures.items()):
+            model, question = tasks[number]
+            self.failures.append((question, f"{model} on {question.a} and {question.b} ({reason})"))
 
-    def _what_is_left(self) -> str:
-        """For messages: what happens to the answers of a run that ends early."""
-        if not self.answers:
-            return "nothing was answered"
-        if self._cache.on_disk:
-            return "what was answered is kept, run again to go on"
-        return f"the answers so far ({self.answers:,}) are lost, run again with {arg('cache', like='FILE')}"
-
-    def _rate(self, client: Client, model: str, question: Question) -> Failure | None:
-        """Ask until there is a rating; returns the failure if there is none."""
-        messages = question.messages()
+    def _rate(self, client: Client, model: str, question: Question) -> str:
+        """Ask until there is a rating; returns why there is none, "" if there is one."""
+        messages, text = question.messages(), ""
         for _ in range(ASKS):
             try:
                 reply = client.send(model, messages)
             except ServerError as error:
                 if not self._skip:
-                    raise
-                return Failure(model, question, error.problem)
+                    raise DataError(f"{error.problem}; run again to go on", place=error.place) from None
+                return error.problem
             rating, text = parse_rating(reply), self._endpoint.shown(reply)[:2000]
-            unusable = text if rating is None else None
             today = time.strftime("%Y-%m-%d", time.gmtime())
-            self._cache.add(Answer(*self._key(model, question), rating, unusable, today))
-            with self._counting:
-                self.answers += 1
+            self._cache.add(Answer(*self._key(model, question), rating, text if rating is None else None, today))
             if rating is not None:
-                return None
+                return ""
             # The same question would get the same answer at temperature 0, so a reminder is added.
             said = [{"role": "assistant", "content": text}] if text.strip() else []
             messages = [*question.messages(), *said, {"role": "user", "content": REMINDER}]
-        return Failure(model, question, f"said {one_line_of(text)!r}")
-
-
-def failures_error(failures: Iterable[Failure], *, kept: bool) -> DataError:
-    """The failures as one error. `kept`: whether the answers to other questions are on disk."""
-    failures = list(failures)
-    shown = "; ".join(map(str, failures[:10]))
-    more = f"; and {len(failures) - 10:,} more" if len(failures) > 10 else ""
-    again = "run again to ask them again"
-    if not kept:
-        again = f"run again with {arg('cache', like='FILE')} to ask all again once"
-    count = f"{len(failures):,} questions got no usable answer"
-    return DataError(f"{count}: {shown}{more}; {again}, or pass {arg('on_error', 'skip')}")
+        return f"said {self._endpoint.quoted(text)!r}"

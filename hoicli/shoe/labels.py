@@ -38,8 +38,7 @@ class TruthClasses:
     """The names of the G triplets of the ground truth.
 
     classes [C] (verb, object), sorted, the object "" of an action without one; class_of [G] their numbers. verb_row,
-    object_row [G] index `verbs` and `objects`: labels with their sense here (None: without one). guessed: the labels
-    whose sense is WordNet's first, since neither the record nor the dataset's table gives one."""
+    object_row [G] index `verbs` and `objects`: labels with their sense here (None: without one)."""
 
     classes: list[tuple[str, str]]
     class_of: Ints
@@ -47,7 +46,6 @@ class TruthClasses:
     object_row: Ints
     verbs: list[Name]
     objects: list[Name]
-    guessed: frozenset[str]
 
 
 def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates) -> TruthClasses:
@@ -56,7 +54,7 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     width = max(len(truth.objects), 1)
     combinations, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
     called = [(truth.verbs[code // width], truth.objects[code % width]) for code in combinations.tolist()]
-    named, guessed = named_pairs(called, table, candidates)
+    named = named_pairs(called, table, candidates)
     verbs, objects = Numbered[Name](), Numbered[Name]()
     row = np.zeros((len(called), 2), dtype=np.int64)
     # By name, so that the numbers of rows do not depend on the order of lines.
@@ -72,16 +70,13 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
         object_row=row[which, 1],
         verbs=list(verbs),
         objects=list(objects),
-        guessed=guessed,
     )
 
 
 def named_pairs(
     called: Iterable[tuple[Name, Name]], table: GroundTruthSense, candidates: Candidates
-) -> tuple[list[tuple[Name, Name]], frozenset[str]]:
-    """(verb, object) of each pair under its normalised label and with its sense, as `classes_of` has them; and the
-    labels whose sense was guessed."""
-    guessed: set[str] = set()
+) -> list[tuple[Name, Name]]:
+    """(verb, object) of each pair under its normalised label and with its sense, as `classes_of` has them."""
 
     def named(name: Name, listed: str | None, pos: str) -> Name:
         label, sense = name
@@ -90,10 +85,7 @@ def named_pairs(
         label = normalised(label)
         if sense is None and listed is not None:
             return label, listed
-        first = next(iter(candidates(sense or label, pos)), sense)
-        if sense is None and first is not None:
-            guessed.add(label)
-        return label, first
+        return label, next(iter(candidates(sense or label, pos)), sense)
 
     pairs = []
     for verb, name in called:
@@ -101,7 +93,7 @@ def named_pairs(
         spelled = table((verb[0] or "").strip(), name[0] and name[0].strip())
         alike = table(normalised(verb[0] or ""), name[0] and normalised(name[0]))
         pairs.append((named(verb, spelled[0] or alike[0], "v"), named(name, spelled[1] or alike[1], "n")))
-    return pairs, frozenset(guessed)
+    return pairs
 
 
 def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]]) -> Ints:
@@ -217,26 +209,18 @@ class Likeness:
 
 
 def likenesses(
-    truth: Triplets, predictions: Triplets, classes: TruthClasses, candidates: Candidates, *, everywhere: bool = False
+    truth: Triplets, predictions: Triplets, classes: TruthClasses, candidates: Candidates
 ) -> tuple[Likeness, Likeness]:
-    """Of the verbs and of the objects that share an image, or with `everywhere` of all; without similarities yet."""
+    """Of the verbs and of the objects that share an image; without similarities yet."""
     sides = (
         ("v", classes.verbs, classes.verb_row, predictions.verbs, predictions.verb),
         ("n", classes.objects, classes.object_row, predictions.objects, predictions.label),
     )
     verbs, objects = (
-        Likeness(
-            pos, names, others, candidates,
-            every(distinct(row), distinct(column)) if everywhere else _met(truth, predictions, row, column),
-        )
+        Likeness(pos, names, others, candidates, _met(truth, predictions, row, column))
         for pos, names, row, others, column in sides
-    )  # fmt: skip
+    )
     return verbs, objects
-
-
-def every(rows: Ints, columns: Ints) -> tuple[Ints, Ints]:
-    """Every combination of a row and a column."""
-    return np.repeat(rows, len(columns)), np.tile(columns, len(rows))
 
 
 def _met(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:

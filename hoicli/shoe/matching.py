@@ -10,10 +10,14 @@ Where the supplement leaves a choice, or its parts disagree:
   algorithms has no floor; section 2 speaks of an "IoU and similarity threshold", which `min_similarity` sets.
 - A predicted object without a label (V-COCO's) is compared by its verb alone.
 - An unmatched prediction counts against the most similar class of its image, of equals the first annotated, at
-  similarity >= delta, as both algorithms write it; in an image without ground truth it counts against no class. Figure
-  6 shows otherwise: where only `pet giraffe` is annotated, `feed giraffe` goes to the class `feed giraffe` at 1.000, so
-  it searches all classes of the dataset. `against="dataset"` does that; of equals it takes the class with the same
-  spelling, then the first by name.
+  similarity >= delta, as both algorithms write it; in an image without ground truth it counts against no class. (Figure
+  6 searches all classes of the dataset: where only `pet giraffe` is annotated, `feed giraffe` goes to the class `feed
+  giraffe` at 1.000.)
+
+**Two assignments.** `greedy` is the supplement's (both algorithms, lines 9 to 22): ground truth chooses in the order of
+its record, and what is taken is gone. `optimal` gives an image the greatest total similarity that one-to-one matches
+can have, and with it the most matches; what the two differ by is what the order of annotation costs. Between equally
+good assignments the predictions that come first by score, then by place in the record, are preferred.
 
 Similarities are whole numbers of UNIT, a billionth: sums are exact in any order, and 0.1 + 0.7 ties with 0.3 + 0.5.
 """
@@ -24,6 +28,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,8 +39,7 @@ from hoicli.records.boxes import iou
 from hoicli.records.images import NO_BOX
 from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Triplets
-from hoicli.shoe.assignment import greedy, optimal
-from hoicli.shoe.labels import Likeness, TruthClasses, predicted_classes
+from hoicli.shoe.labels import Likeness, TruthClasses
 from hoicli.shoe.settings import ShoeOptions
 
 Overlap = Callable[[Ints, Ints], Floats]
@@ -107,8 +111,6 @@ class Shoe:
         self.image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
         self.nearest = np.full(len(predictions.verb), -1, dtype=np.int64)
         self.nearest_similarity = np.full(len(predictions.verb), -1, dtype=np.int64)
-        if options.against == "dataset":
-            self._seek_in_dataset()
         met = self._met()
         # The predictions on one ground truth are of one image, and follow one another.
         count = max(len(met.truth), 1)
@@ -218,16 +220,14 @@ class Shoe:
         return blocks_of(np.maximum(most, PAIRS_AT_ONCE // IMAGES_AT_ONCE))
 
     def _met(self) -> Meetings:
-        """The meetings, by prediction; sets `nearest` on the way where that is sought in the image."""
+        """The meetings, by prediction; sets `nearest` on the way."""
         nothing = np.zeros(0, dtype=np.int64)
         meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
         for block in self._blocks():
             overlap, met = self._overlap(block), 0
             for prediction, row in self._pairs(block):
-                similarity = None
-                if self.options.against == "image":
-                    similarity = self.similarities(row, prediction)
-                    self._seek(prediction, row, similarity)
+                similarity = self.similarities(row, prediction)
+                self._seek(prediction, row, similarity)
                 meetings.append(self._meet(overlap, prediction, row, similarity))
                 met += len(meetings[-1].truth)
                 if met > MOST_MEETINGS:  # so many are of an image that is a block by itself
@@ -259,29 +259,8 @@ class Shoe:
         self.nearest[prediction[first]] = row[first]
         self.nearest_similarity[prediction[first]] = top
 
-    def _seek_in_dataset(self) -> None:
-        """The same among all ground truth, with one triplet for each name; of equally similar classes the one with the
-        prediction's spelling, then the first by name."""
-        classes, found = self.classes, self.predictions
-        width = len(classes.objects) * len(classes.verbs)
-        key = classes.class_of * width + classes.verb_row * len(classes.objects) + classes.object_row
-        _, rows = np.unique(key, return_index=True)
-        names = found.verb * len(found.objects) + found.label
-        _, samples, sample_of = np.unique(names, return_index=True, return_inverse=True)
-        for block in blocks_of(np.full(len(samples), len(rows))):
-            part = samples[block]
-            prediction, row = np.repeat(part, len(rows)), np.tile(rows, len(part))
-            self._seek(prediction, row, self.similarities(row, prediction))
-        own = predicted_classes(found, classes.classes)[samples]
-        alike = np.flatnonzero(own >= 0)
-        of_own = rows[np.searchsorted(classes.class_of[rows], own[alike])]
-        best = self.similarities(of_own, samples[alike]) == self.nearest_similarity[samples[alike]]
-        self.nearest[samples[alike[best]]] = of_own[best]
-        self.nearest = self.nearest[samples][sample_of]
-        self.nearest_similarity = self.nearest_similarity[samples][sample_of]
-
-    def _meet(self, overlap: Overlap, prediction: Ints, row: Ints, similarity: Ints | None) -> Meetings:
-        """The pairs from `_pairs` that overlap enough; similarity: theirs, if it is known."""
+    def _meet(self, overlap: Overlap, prediction: Ints, row: Ints, similarity: Ints) -> Meetings:
+        """The pairs from `_pairs`, of that similarity, that overlap enough."""
         truth, found = self.truth, self.predictions
         iou_subject = overlap(found.subject[prediction], truth.subject[row])
         near = np.flatnonzero(iou_subject >= IOU_THRESHOLD)
@@ -291,9 +270,8 @@ class Shoe:
         iou_object = np.where(neither, np.nan, 0.0)
         iou_object[both] = overlap(object_[both], other[both])
         enough = neither | (iou_object >= IOU_THRESHOLD)
-        row, prediction = row[enough], prediction[enough]
-        similarity = self.similarities(row, prediction) if similarity is None else similarity[near[enough]]
-        return Meetings(row, prediction, iou_subject[enough], iou_object[enough], similarity)
+        parts = iou_subject[enough], iou_object[enough], similarity[near[enough]]
+        return Meetings(row[enough], prediction[enough], *parts)
 
     def _overlap(self, block: slice) -> Overlap:
         """IoU of the boxes of some images: every two are compared once, here."""
@@ -312,3 +290,65 @@ class Shoe:
             )
         place = start[:-1] - first  # of each predicted box with ground-truth box 0, if that were of its image
         return lambda box, truth_box: iou_of[place[box - begin] + truth_box]
+
+
+def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: Ints) -> Ints:
+    """[G] the prediction that each ground truth takes, -1 for none.
+
+    truth (ascending), prediction, similarity [K] of the pairs that overlap enough; rank [P] the place of each
+    prediction by score, then place in the record, in its image at least; turn [G] the place of each ground truth in its
+    record. The most similar free prediction is taken, of equals the one of the lowest rank.
+    """
+    count = max(len(rank), 1)
+    worth = similarity * count + (count - 1 - rank[prediction])
+    of_rank = np.empty(len(rank), dtype=np.int64)
+    of_rank[rank] = np.arange(len(rank))
+    taken = np.full(len(turn), -1, dtype=np.int64)
+    free = np.ones(len(rank), dtype=bool)
+    runs = run_starts(truth)
+    owners, sizes = truth[runs], np.diff(np.append(runs, len(truth)))
+    order = np.argsort(turn[owners], kind="stable")
+    owners, starts = owners[order], starts_of(sizes[order])
+    _, at = expanded(runs[order], sizes[order])
+    worth, prediction = worth[at], prediction[at]
+    bounds = np.searchsorted(turn[owners], np.arange(turn.max(initial=-1) + 2))
+    # The first triplets of all images choose together, then the second ones: two of one image never compete.
+    for begin, end in pairwise(bounds.tolist()):
+        if begin == end:
+            continue
+        own = slice(starts[begin], starts[end])
+        best = np.maximum.reduceat(np.where(free[prediction[own]], worth[own], -1), starts[begin:end] - starts[begin])
+        some = np.flatnonzero(best >= 0)
+        chosen = of_rank[count - 1 - best[some] % count]
+        taken[owners[begin:end][some]] = chosen
+        free[chosen] = False
+    return taken
+
+
+def optimal(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, image_of_truth: Ints) -> Ints:
+    """[G] the prediction that each ground truth takes, -1 for none, as `greedy` has it; image_of_truth [G].
+
+    SciPy's `linear_sum_assignment`, an image at a time. A pair is worth its similarity (a whole number), then 1 for
+    being a match, then its prediction's rank by score: whole numbers that are added without rounding as long as an
+    image has fewer than some hundred ground-truth triplets with a thousand predictions on them.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    taken = np.full(len(image_of_truth), -1, dtype=np.int64)
+    order = np.lexsort((rank[prediction], image_of_truth[truth]))
+    truth, prediction, similarity = truth[order], prediction[order], similarity[order]
+    bounds = [*run_starts(image_of_truth[truth]).tolist(), len(truth)]
+    for begin, end in pairwise(bounds):
+        rows, row = np.unique(truth[begin:end], return_inverse=True)
+        _, first, column = np.unique(prediction[begin:end], return_index=True, return_inverse=True)
+        by_score = np.argsort(first)  # entries are by score, so a prediction's first place is its rank
+        place = np.argsort(by_score)[column]
+        columns = prediction[begin:end][first[by_score]]
+        most, wide = min(len(rows), len(columns)), len(columns)
+        match = most * wide + 1  # more than all ranks together
+        worth = np.zeros((len(rows), len(columns)))
+        worth[row, place] = similarity[begin:end] * float(most * (match + wide) + 1) + match + (wide - place)
+        one, other = linear_sum_assignment(worth, maximize=True)
+        met = worth[one, other] > 0
+        taken[rows[one[met]]] = columns[other[met]]
+    return taken

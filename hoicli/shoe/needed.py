@@ -1,4 +1,5 @@
-"""The pairs of senses that `shoe-sim` rates: those that an evaluation looks up, or those of a dataset.
+"""The pairs of senses that `shoe-sim` rates: those that an evaluation looks up, or those of a dataset; and what a table
+lacks of them.
 
 `shoe-eval` compares, image by image, the sense of every ground-truth label with the senses that every predicted label
 may have. The pairs are collected with the same code (`labels.Likeness`), so none is missing, and spelling decides the
@@ -7,25 +8,43 @@ same cases: if a label has the ground truth's spelling, or can have its sense, n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Container, Iterable, Sequence, Set
 
 import numpy as np
 
+from hoicli.evaluation.run import gathered, no_image_twice
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
+from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.triplets import Name, read_triplets
-from hoicli.shoe.labels import Likeness, classes_of, every, likenesses, named_pairs
-from hoicli.shoe.rating import TableWork
-from hoicli.shoe.reading import read_predictions
+from hoicli.records.parsing import Record
+from hoicli.records.triplets import Name, Triplets, merged, read_triplets
+from hoicli.shoe.labels import Likeness, classes_of, likenesses, named_pairs
+from hoicli.shoe.pairs import Pair
+from hoicli.shoe.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
+from hoicli.wordnet.selection import open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
 
 
-def evaluation_pairs(
-    gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy, *, all_pairs: bool
-) -> TableWork:
-    """What evaluating these predictions needs: within each image, or with `all_pairs` across all images.
+def read_predictions(
+    predictions: Stream, policy: ErrorPolicy, known: Container[str], *, unlabelled: bool = False
+) -> Triplets:
+    """All predictions, about `known` images; a large file is shared out. unlabelled: labels may be null. Raises
+    `DataError` for a bad line."""
+
+    def gather(lines: Stream, own: ErrorPolicy) -> Triplets:
+        with no_garbage_collection():
+            return read_triplets(lines, policy=own, known=known, unlabelled=unlabelled)
+
+    def disjoint(parts: list[Triplets]) -> bool:
+        return no_image_twice(part.image_ids for part in parts)
+
+    return merged(gathered(gather, predictions, policy, disjoint))
+
+
+def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy) -> list[Pair]:
+    """What evaluating these predictions needs.
 
     Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
     """
@@ -33,12 +52,12 @@ def evaluation_pairs(
     truth = read_triplets(gt, policy=policy, truth=True)
     found = read_predictions(predictions, policy, frozenset(truth.image_ids), unlabelled=bool(vocabulary.roles))
     classes = classes_of(truth, senses_of(vocabulary), candidates)
-    verbs, objects = likenesses(truth, found, classes, candidates, everywhere=all_pairs)
+    verbs, objects = likenesses(truth, found, classes, candidates)
     note_senseless(verbs.senseless | objects.senseless)
-    return TableWork([*verbs.asked, *objects.asked])
+    return [*verbs.asked, *objects.asked]
 
 
-def dataset_pairs(dataset: str, *, all_pairs: bool) -> TableWork:
+def dataset_pairs(dataset: str, *, all_pairs: bool) -> set[Pair]:
     """The senses of a dataset's classes among themselves; with `all_pairs` also with every sense that its labels may
     have, which is all that predictions in these labels can need."""
     vocabulary = load(dataset)
@@ -46,18 +65,33 @@ def dataset_pairs(dataset: str, *, all_pairs: bool) -> TableWork:
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
         classes = [(verb, name) for verb in vocabulary.verbs for name in vocabulary.objects]
     called: list[tuple[Name, Name]] = [((verb, None), (name, None)) for verb, name in classes]
-    named, _ = named_pairs(called, senses_of(vocabulary), candidates)
-    pairs, senseless = set(), set()
+    named = named_pairs(called, senses_of(vocabulary), candidates)
+    pairs: set[Pair] = set()
+    senseless: set[str] = set()
     for pos, names in zip("vn", (dict.fromkeys(side) for side in zip(*named, strict=True)), strict=True):
         own = sorted({sense for _, sense in names if sense is not None})
         pairs |= {(pos, a, b) for place, a in enumerate(own) for b in own[place + 1 :]}
         senseless |= {label for label, sense in names if sense is None and label}
         if all_pairs:
             labels: list[Name] = list(dict.fromkeys((label, None) for label, _ in names))
-            met = every(np.arange(len(names)), np.arange(len(labels)))
+            met = np.repeat(np.arange(len(names)), len(labels)), np.tile(np.arange(len(labels)), len(names))
             pairs.update(Likeness(pos, list(names), labels, candidates, met).asked)
     note_senseless(senseless)
-    return TableWork(pairs)
+    return pairs
+
+
+def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> tuple[list[Record], str]:
+    """The pairs that tables lack, as lines {pos, a, b}, and how many those are, "" for none. A note says what the
+    tables have, and where that is from."""
+    table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
+    found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
+    missing = [pair for pair, value in zip(pairs, np.isnan(found).tolist(), strict=True) if value]
+    signed = ", ".join(f"{key} {value}" for key, value in table.signature().items())
+    had = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
+    note(f"{tables.name}: {len(table):,} pairs of senses, {had} ({signed})")
+    rows: list[Record] = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in missing]
+    problem = f"{tables.name}: lacks {len(missing):,} pairs; rate them with hoicli shoe-sim --pairs, and add the lines"
+    return rows, problem if missing else ""
 
 
 def listed(labels: Set[str]) -> str:

@@ -24,7 +24,7 @@ SCALE = 4
 OFFLINE = (*(f"wordnet:{name}" for name in ("path", "wup", "lch", "lin", "res", "jcn")), "lexical")
 """Backends that need neither a network nor a file."""
 
-BACKENDS = (*OFFLINE, "llm", "table:FILE")
+BACKENDS = (*OFFLINE, "llm", "table")
 
 RULES = ("mean", "median", "majority")
 """Rules that combine several ratings; majority: the most frequent, of equally frequent ones that of the model listed
@@ -39,7 +39,7 @@ DATES = re.compile(r"\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?")
 
 @dataclass(frozen=True)
 class Rated:
-    """similarity: in [0, 1], None if the backend has no answer. raw: the measure's own value, if on another scale.
+    """similarity: in [0, 1], None if the backend has no answer.
 
     Where it is from: scores, each model's rating, or measure, the name of an offline backend; prompt, the digest of
     what the models were asked; date, the day or days (DATES) on which they answered; merge, the rule that combined
@@ -47,7 +47,6 @@ class Rated:
 
     similarity: float | None
     scores: Mapping[str, int] | None = None
-    raw: float | None = None
     merge: str | None = None
     measure: str | None = None
     prompt: str | None = None
@@ -74,12 +73,6 @@ def row(pair: Pair, rated: Rated) -> Record:
     """A line of the table."""
     pos, a, b = pair
     return {"pos": pos, "a": a, "b": b, **rated.told}
-
-
-def all_of(names: Iterable[str | None]) -> str | None:
-    """Several raters or prompts as one text: a+b, each once, sorted; None for none."""
-    known = {part for name in names if name is not None for part in name.split("+")}
-    return "+".join(sorted(known)) or None
 
 
 def days_of(dates: Iterable[str | None]) -> str | None:

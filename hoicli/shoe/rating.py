@@ -1,22 +1,17 @@
-"""The work of `shoe-sim`: collect the pairs, rate them, write the results."""
+"""The work of `shoe-sim`: the pairs to rate, and the lines to write from their ratings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
-import numpy as np
-
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError
 from hoicli.io.messages import note
-from hoicli.io.streams import Line, Stream
+from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, parse
 from hoicli.shoe.backends import Backend, Lexical, Measure, synsets_of
 from hoicli.shoe.labels import normalised
-from hoicli.shoe.merge import read_tables
 from hoicli.shoe.pairs import NAMES, Pair, Rated, pair_of, row
-from hoicli.shoe.table import SimilarityTable
 from hoicli.wordnet.selection import open_wordnet
 from hoicli.wordnet.senses import candidates
 
@@ -27,39 +22,25 @@ Words = tuple[str, str, str]
 """(pos, first, second)."""
 
 
-class Work(Protocol):
-    """The pairs to rate, and the lines to write from their ratings. `strict`: every pair must have an answer."""
-
-    pairs: Sequence[Pair]
-    strict: bool
-
-    def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
-        """The lines to write, from the ratings of `pairs`."""
-
-
 class TableWork:
-    """A table: one line for each pair that has a rating."""
-
-    strict = True
+    """A table: one line for each of the pairs that has a rating."""
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
         self.pairs: Sequence[Pair] = sorted(pairs)
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
-        """The table's lines."""
+        """The lines to write, from the ratings of `pairs`."""
         for pair, found in zip(self.pairs, rated, strict=True):
             if found.similarity is not None:
                 yield row(pair, found)
 
 
-class PairLines:
+class PairLines(TableWork):
     """Lines {pos, a, b} of words or senses, written back with a `similarity`. The similarity of two words is that of
     their most similar senses (`lexical` has its own measure of words); equal words, and words that share a sense, have
     1. If a word has no sense, the similarity is null, and a note names the first such word. A WordNet measure compares
-    in the order of the line, as in nltk; its own value is added as `raw` if it may exceed 1.
+    in the order of the line, as in nltk.
     """
-
-    strict = False
 
     def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: Backend | None = None) -> None:
         """`backend`: the backend that will rate the pairs, None for language models."""
@@ -73,9 +54,7 @@ class PairLines:
                 self._lines.append((record, self._needed(record, line.place)))
             except DataError as error:
                 policy.handle(DataError(error.problem, place=line.place, field=error.field))
-        self.pairs: Sequence[Pair] = sorted(
-            {pair for _, want in self._lines if isinstance(want, list) for pair in want}
-        )
+        super().__init__({pair for _, want in self._lines if isinstance(want, list) for pair in want})
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
         """The lines with their answers."""
@@ -89,16 +68,12 @@ class PairLines:
                 # Of two senses it is a line of a table, where models are named.
                 named = best.scores and all(_is_sense(record[key]) for key in ("a", "b"))
                 known = {"scores": dict(best.scores or {}), **best.source()} if named else {}
-                raw = {} if best.raw is None else {"raw": best.raw}
-                yield {**record, "similarity": best.similarity, **known, **raw}
+                yield {**record, "similarity": best.similarity, **known}
             else:
                 yield {**record, "similarity": by_words[want] if isinstance(want, tuple) else want}
         if self._senseless:
             word, place = next(iter(self._senseless.items()))
-            unit = "word" if len(self._senseless) == 1 else "words"
-            note(
-                f"no WordNet sense for {len(self._senseless):,} {unit}: similarity null (the first: {word!r}, {place})"
-            )
+            note(f"words without a WordNet sense: {len(self._senseless):,} (the first: {word!r}, {place})")
 
     def _needed(self, record: Record, place: str) -> float | Words | list[Pair]:
         """What a line needs: 1.0 for equal words, two words, or pairs of senses (empty if a word has no sense)."""
@@ -137,38 +112,3 @@ def senses_of(word: str, pos: str) -> list[str]:
         wordnet = open_wordnet()
         return [wordnet.name(number) for number in synsets_of(wordnet, [(pos, word, word)]).values()]
     return list(candidates(word, pos)) if pos in LABELS else []
-
-
-def merged_rows(tables: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterator[Record]:
-    """The lines of tables joined by a rule of RULES."""
-    table = read_tables(tables, policy).merged(rule)
-    return (row(pair, rated) for pair, rated in table.items())
-
-
-def rated_rows(name: str, backend: Backend, work: Work, policy: ErrorPolicy) -> Iterator[Record]:
-    """The lines of a table, from a backend that needs no network. Raises `DataError` if a table lacks a pair."""
-    rated = backend.rate(work.pairs)
-    missing = [pair for pair, found in zip(work.pairs, rated, strict=True) if found.similarity is None]
-    if missing and work.strict:
-        _, a, b = missing[0]
-        problem = f"{len(missing):,} of {len(work.pairs):,} pairs are not in it, the first {a} and {b}"
-        policy.handle(DataError(f"{problem}; rate them too, or pass {arg('on_error', 'skip')}", place=name))
-    return work.rows(rated)
-
-
-def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> tuple[list[Record], str | None]:
-    """The pairs that tables lack, as lines {pos, a, b}, and how many in a sentence, None for none; a note says what
-    the tables have, and where that is from."""
-    table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
-    found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
-    missing = [pair for pair, value in zip(pairs, np.isnan(found).tolist(), strict=True) if value]
-    signed = ", ".join(f"{key} {value}" for key, value in table.signature().items())
-    had = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
-    note(f"{tables.name}: {len(table):,} pairs of senses, {had} ({signed})")
-    policy.report()
-    verbs = sum(pos == "v" for pos, _, _ in missing)
-    lacking = (
-        f"{tables.name}: {len(missing):,} of {len(pairs):,} pairs of senses are not in it ({verbs:,} of verbs, "
-        f"{len(missing) - verbs:,} of objects); rate them with hoicli shoe-sim --pairs, and add the lines"
-    )
-    return [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in missing], lacking if missing else None

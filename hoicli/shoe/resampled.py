@@ -1,17 +1,19 @@
-"""SHOE's numbers on resampled images: each as a function of the images' weights, and their 95 % intervals.
+"""SHOE's result rows, and its numbers on resampled images: each as a function of the images' weights, with 95 %
+intervals.
 
 Matching is within an image, so a resampled image brings its matches along; only lists and sums change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hoicli.evaluation.grids import GRID_ARANGE
 from hoicli.records.kit import Floats, Ints, rank_by_id
+from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
 from hoicli.resampling.ranked import RankedLists
@@ -21,6 +23,7 @@ from hoicli.resampling.weighted import Weighted
 from hoicli.shoe.matching import UNIT
 from hoicli.shoe.run import Run
 from hoicli.shoe.scores import OF_CLASS, Entries, f1_of, loose_of, outcomes, plain_entries, soft_entries
+from hoicli.shoe.settings import METRICS
 
 Interval = tuple[float, float] | None
 
@@ -117,3 +120,28 @@ def intervals_of(run: Run, resampling: Resampling, *, per_class: bool) -> Interv
                 for number, row in enumerate(scores.classes)
             ]
     return Intervals(of_means, of_classes)
+
+
+def evaluation_rows(
+    run: Run, tags: Mapping[str, str], resampling: Resampling | None = None, *, per_class: bool = False
+) -> Iterator[Row]:
+    """The five numbers of each delta in percent, then with `per_class` soft_ap, f1 and ap of each class; with
+    intervals from `resampling`. tags: on every row, and the delta's where there are several.
+
+    `n` is the count behind a value: classes for a mean, ground truth or predictions for a rate, ground truth for a
+    class. A value is null where there is nothing to average, or no scores to rank by.
+    """
+    drawn = {} if resampling is None else resampling.signature()
+    for delta, done in run.each():
+        intervals = None if resampling is None else intervals_of(done, resampling, per_class=per_class)
+        common = {"unit": "%", **row_ends("shoe", {**tags, **delta}, {**done.signature, **drawn})}
+        for metric in METRICS:
+            number = {"value": percent(getattr(done.scores, metric)), "n": done.scores.count(metric)}
+            ends = {} if intervals is None else interval_keys(intervals.of_means.get(metric))
+            yield {"metric": metric, "subset": done.subset, **number, **ends, **common}
+        for at, row in enumerate(done.scores.classes if per_class else ()):
+            for mean, metric in OF_CLASS.items():
+                place = {"metric": metric, "subset": done.subset, "verb": row.verb, "object": row.object}
+                number = {"value": percent(getattr(row, metric)), "n": row.positives}
+                ends = {} if intervals is None else interval_keys(intervals.of_classes[mean][at])
+                yield {**place, **number, **ends, **common}

@@ -20,15 +20,13 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints
 from hoicli.records.triplets import NOTHING, Triplets, read_triplets
 from hoicli.shoe.backends import offline_backend
-from hoicli.shoe.filters import check_scores, kept_by
 from hoicli.shoe.labels import classes_of, likenesses, normalised
 from hoicli.shoe.matching import Matching, Shoe, places_of
-from hoicli.shoe.needed import listed, note_senseless
+from hoicli.shoe.needed import note_senseless, read_predictions
 from hoicli.shoe.pairs import Pair
-from hoicli.shoe.reading import read_predictions
 from hoicli.shoe.scores import Scores, scores_of
+from hoicli.shoe.selection import ONE_BOX_IOU, READING, check_scores, kept_by, single_pair_images
 from hoicli.shoe.settings import ShoeOptions
-from hoicli.shoe.single_hoi import ONE_BOX_IOU, READING, single_pair_images
 from hoicli.shoe.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.selection import in_use, open_wordnet
@@ -99,7 +97,7 @@ class Evaluation:
                 f"pair (boxes of one label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show "
                 f"{len(classes.classes):,} classes"
             )
-        alike = likenesses(truth, found, classes, candidates, everywhere=options.against == "dataset")
+        alike = likenesses(truth, found, classes, candidates)
         table = self._table_of([pair for likeness in alike for pair in likeness.asked])
         for likeness in alike:
             likeness.rate(table)
@@ -127,11 +125,8 @@ class Evaluation:
         places = places_of(truth), places_of(found)
         if self._options.ignore_no_interaction:
             here, there = self._interacts(truth), self._interacts(found)
-            truth, found, places = (
-                truth.of_triplets(here),
-                found.of_triplets(there),
-                (places[0][here], places[1][there]),
-            )
+            truth, found = truth.of_triplets(here), found.of_triplets(there)
+            places = places[0][here], places[1][there]
             note(
                 f"{arg('ignore_no_interaction')}: {(~here).sum():,} triplets of the ground truth and "
                 f"{(~there).sum():,} of the predictions are left out"
@@ -185,11 +180,6 @@ def _report(shoe: Shoe, unscored: int) -> None:
         )
     if shoe.unlabelled:
         note("predicted objects without a label are compared by their verbs alone; map needs labels and is empty")
-    if shoe.classes.guessed:
-        note(
-            f"no curated sense for {listed(shoe.classes.guessed)} of the ground truth: WordNet's first is taken "
-            "(verb_synset and synsets in the records name others)"
-        )
     note_senseless(shoe.verbs.senseless | shoe.objects.senseless)
     asked = len(shoe.verbs.asked) + len(shoe.objects.asked)
     missing = shoe.verbs.missing + shoe.objects.missing
@@ -197,5 +187,5 @@ def _report(shoe: Shoe, unscored: int) -> None:
         first, second = min((a, b) for _, a, b in missing)
         note(
             f"{len(missing):,} of {asked:,} pairs of senses are not in the similarity table, for example {first} and "
-            f"{second}: they count 0; hoicli shoe-sim makes them from these files (--all-pairs for --against dataset)"
+            f"{second}: they count 0; hoicli shoe-sim makes them from these files"
         )

@@ -1,79 +1,53 @@
-"""Similarities of WordNet senses as `shoe-sim` writes them: read, checked and looked up in arrays.
+"""Similarities of WordNet senses as `shoe-sim` writes them: checked, looked up in arrays, and joined.
 
 A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}`, and may say where that is from:
 `scores` has each model's rating, `measure` names an offline backend, `prompt` is the digest of what models were asked,
 `date` when, `merge` the rule that combined several raters, if not the mean (formats/similarity.schema.json).
-Similarity is symmetric, and 1 of a sense with itself, so each pair
-has one line; two lines that rate a pair differently are an error.
+Similarity is symmetric, and 1 of a sense with itself, so each pair has one line; two lines that rate a pair differently
+are an error, unless tables are joined.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
-from itertools import chain
-from operator import eq, or_
-from statistics import median, multimode
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import eq
+from statistics import fmean, median, mode, multimode
 
 import numpy as np
-import orjson
 
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
-from hoicli.records.columns import numbers, read_columns, require
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools, Floats, Ints, find, joined
-from hoicli.records.parsing import Problem, Record, is_number, short
+from hoicli.records.kit import Floats, Ints, find
+from hoicli.records.parsing import Record, is_number, parse, short
 from hoicli.records.triplets import Numbered
-from hoicli.shoe.pairs import DATES, NAMES, RULES, SCALE, SENSE, Pair, Rated, is_rating
-
-BATCH = 4096
-"""Lines whose fields are checked together."""
+from hoicli.shoe.pairs import DATES, RULES, SCALE, SENSE, Pair, Rated, days_of, is_rating, pair_of, row
 
 ROUNDED = 0.005
 """How far a similarity may be from what its scores give: tables are written with two digits, too."""
-
-RATINGS = {(int, rating) for rating in range(SCALE + 1)}
-"""What a model may rate, with its type: true is no rating."""
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Where the similarities of some lines are from: the rules that combined raters, their names (models and
-    measures), and the digests of prompts."""
-
-    rules: frozenset[str] = frozenset(("mean",))
-    raters: frozenset[str] = frozenset()
-    prompts: frozenset[str] = frozenset()
-
-    def __or__(self, other: Sources) -> Sources:
-        return Sources(self.rules | other.rules, self.raters | other.raters, self.prompts | other.prompts)
-
-    def signature(self) -> dict[str, str]:
-        """What is known of it, for signatures."""
-        signed = {"raters": self.raters, "prompt": self.prompts}
-        signed |= {"merge": self.rules} if self.rules - {"mean"} or len(self.raters) > 1 else {}
-        shown = {key: sorted(re.sub(r"[|\s]+", "_", name) for name in names) for key, names in signed.items()}
-        return {key: "+".join(names) for key, names in shown.items() if names}
+UNNAMED = "unnamed"
+"""The measure of lines that say neither scores nor measure, where they are joined with others that have scores."""
 
 
 class SimilarityTable:
     """Similarities of pairs of senses. `read` and `of` create a table; `values` looks pairs up; `digest` identifies its
-    content, `sources` is where that is from."""
+    content. raters, prompts, rules: who rated (models and measures), what they were asked, and how several were
+    combined."""
 
-    def __init__(
-        self, senses: Sequence[str], first: Ints, second: Ints, similarity: Floats, sources: Sources | None = None
-    ) -> None:
-        """senses [S] names; first, second [P] rows of it; similarity [P] in [0, 1]. A pair occurs once."""
-        self.sources = sources or Sources()
+    def __init__(self, senses: Sequence[str], pairs: Mapping[tuple[int, int], float | None]) -> None:
+        """pairs: similarity in [0, 1] by the numbers of two of the `senses`, each pair once."""
+        self.raters: set[str] = set()
+        self.prompts: set[str] = set()
+        self.rules: set[str] = set()
         self._ids = {sense: number for number, sense in enumerate(senses)}
-        key = _keys(first, second, len(senses))
+        sides = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+        key = _keys(sides[:, 0], sides[:, 1], len(senses))
         order = np.argsort(key, kind="stable")
-        self._key, self._similarity = key[order], similarity[order]
+        self._key, self._similarity = key[order], np.array(list(pairs.values()), dtype=np.float64)[order]
 
     @classmethod
     def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:
@@ -81,38 +55,44 @@ class SimilarityTable:
         Raises `DataError` with file and line for a bad line or a pair with two different ratings; if the policy skips,
         bad lines are dropped, and all lines of such a pair.
         """
-        named = _Named(canonical)
-        parts = list(read_columns(lines, partial(_columns, named), problems, policy, batch=BATCH))
-        first, second = (joined([getattr(part, side) for part in parts], np.int64) for side in ("first", "second"))
-        similarity = joined([part.similarity for part in parts], np.float64)
-        places = list(chain.from_iterable(part.places for part in parts))
-        names = list(named.senses)
-        _, earliest, pair = np.unique(_keys(first, second, len(names)), return_index=True, return_inverse=True)
-        leader = earliest[pair]  # the first line of each line's pair
-        keep: Bools = leader == np.arange(len(leader))
-        disputed = np.flatnonzero(similarity != similarity[leader])
-        for row in disputed.tolist():
-            policy.handle(
-                DataError(
-                    f"{names[first[row]]} and {names[second[row]]} are {similarity[row]:g} here and "
-                    f"{similarity[leader[row]]:g} at {places[leader[row]]}; keep one line a pair "
-                    "(hoicli shoe-sim --merge joins tables)",
-                    place=places[row],
-                    field="similarity",
-                )
-            )
-        keep[leader[disputed]] = False
-        sources = reduce(or_, (part.sources for part in parts), Sources(frozenset()))
-        return cls(names, first[keep], second[keep], similarity[keep], sources)
+        senses, numbers = Numbered[str](), dict[str, int]()
+        pairs: dict[tuple[int, int], float] = {}
+        measures, prompts, raters, rules = set[str | None](), set[str | None](), set[str](), set[str]()
+        for line in lines:
+            try:
+                record = parse(line)
+                check_line(record)
+                names, similarity = (record["a"], record["b"]), record["similarity"]
+                for name in names:
+                    if name not in numbers:
+                        numbers[name] = senses[canonical(name)]
+                first, second = numbers[names[0]], numbers[names[1]]
+                pair = (first, second) if first < second else (second, first)
+                if pairs.setdefault(pair, similarity) != similarity:
+                    known, pairs[pair] = pairs[pair], np.nan
+                    problem = f"{names[0]} and {names[1]} are {similarity:g} here and {known:g} on another line; keep "
+                    problem += "one line a pair (hoicli shoe-sim --merge joins tables)"
+                    raise DataError(problem, field="similarity")
+            except DataError as error:
+                policy.handle(error if error.place else error.at(line.place))
+                continue
+            measures.add(record.get("measure"))
+            prompts.add(record.get("prompt"))
+            raters.update(record.get("scores") or ())
+            rules.add(record.get("merge", "mean"))
+        table = cls(list(senses), {pair: value for pair, value in pairs.items() if value == value})
+        table.raters, table.rules = raters | _parts(measures), rules
+        table.prompts = _parts(prompts)
+        return table
 
     @classmethod
     def of(cls, pairs: Sequence[Pair], rated: Sequence[Rated]) -> SimilarityTable:
         """The table of rated pairs, each once."""
-        numbered = Numbered[str]()
-        first, second = (numbered.of([pair[side] for pair in pairs]) for side in (1, 2))
-        similarity = np.array([found.similarity for found in rated], dtype=np.float64)
-        sources = Sources(raters=frozenset(found.measure for found in rated if found.measure is not None))
-        return cls(list(numbered), first, second, similarity, sources)
+        senses = Numbered[str]()
+        numbers = [(senses[a], senses[b]) for _, a, b in pairs]
+        table = cls(list(senses), dict(zip(numbers, (found.similarity for found in rated), strict=True)))
+        table.raters, table.rules = _parts(found.measure for found in rated), {"mean"}
+        return table
 
     def __len__(self) -> int:
         """The number of pairs."""
@@ -138,7 +118,10 @@ class SimilarityTable:
 
     def signature(self) -> dict[str, str]:
         """Which table it is, for signatures: its digest, and where it is from."""
-        return {"sim": self.digest(), **self.sources.signature()}
+        signed = {"raters": self.raters, "prompt": self.prompts}
+        signed |= {"merge": self.rules} if self.rules - {"mean"} or len(self.raters) > 1 else {}
+        shown = {key: sorted(re.sub(r"[|\s]+", "_", name) for name in names) for key, names in signed.items()}
+        return {"sim": self.digest(), **{key: "+".join(names) for key, names in shown.items() if names}}
 
     def digest(self) -> str:
         """Eight hexadecimal digits that two tables share when they hold the same pairs and similarities."""
@@ -159,116 +142,143 @@ def _keys(first: Ints, second: Ints, count: int) -> Ints:
     return np.minimum(first, second) * count + np.maximum(first, second)
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """M lines: first, second [M] the numbers of their senses; similarity [M]; places [M] as messages name
-    them."""
-
-    first: Ints
-    second: Ints
-    similarity: Floats
-    places: list[str]
-    sources: Sources
+def _parts(names: Iterable[str | None]) -> set[str]:
+    """The names in texts that join several, as a+b."""
+    return {part for name in names if name is not None for part in name.split("+")}
 
 
-class _Named(dict[str, int]):
-    """A dictionary that numbers the names of senses, all names of one sense alike. senses: the canonical ones."""
-
-    def __init__(self, canonical: Callable[[str], str]) -> None:
-        super().__init__()
-        self.senses = Numbered[str]()
-        self._canonical = canonical
-
-    def __missing__(self, name: str) -> int:
-        number = self[name] = self.senses[self._canonical(name)]
-        return number
+@lru_cache(maxsize=1 << 17)
+def _pos_of(sense: str) -> str | None:
+    """The part of speech of a sense's name, None for another text."""
+    found = SENSE.fullmatch(sense)
+    return None if found is None else found[1]
 
 
-def _columns(named: _Named, lines: list[Line]) -> _Columns:
-    """Lines as columns; raises an error that `columns.attempt` expects for a line with `problems`."""
-    records = [orjson.loads(line.data) for line in lines]
-    pos, a, b, similar = ([record[key] for record in records] for key in ("pos", "a", "b", "similarity"))
-    keys = set().union(*records)
-    said = {key: {record.get(key) for record in records} - {None} for key in keys & {"measure", "prompt", "date"}}
-    rules = {record.get("merge", "mean") for record in records} if "merge" in keys else {"mean"}
-    scores = [record["scores"] for record in records if record.get("scores") is not None] if "scores" in keys else []
-    ratings = {(type(rating), rating) for given in scores for rating in given.values()}
-    require(all(map(_is_named, {*zip(pos, a, strict=True), *zip(pos, b, strict=True)})) and rules <= set(RULES))
-    measures, prompts, dates = (said.get(key, set()) for key in ("measure", "prompt", "date"))
-    require(all(type(value) is str and value for value in (*measures, *prompts)))
-    require(all(type(date) is str and DATES.fullmatch(date) for date in dates))
-    require(all(type(given) is dict for given in scores) and ratings <= RATINGS)
-    similarity = numbers(similar)
-    require(bool(((similarity >= 0) & (similarity <= 1)).all()))
-    require(bool((similarity[np.fromiter(map(eq, a, b), dtype=bool, count=len(a))] == 1).all()))
-    require(not scores or all(map(follows, records)))
-    first, second = (np.fromiter(map(named.__getitem__, side), dtype=np.int64, count=len(side)) for side in (a, b))
-    raters, digests = ({name for text in texts for name in text.split("+")} for texts in (measures, prompts))
-    sources = Sources(frozenset(rules), frozenset(raters.union(*scores)), frozenset(digests))
-    return _Columns(first, second, similarity, [line.place for line in lines], sources)
+def check_line(record: Record, *, joined: bool = False) -> None:
+    """Raises `DataError` with the field for what is wrong with a line. joined: with other lines to one, so its
+    similarity may be left out where it has scores."""
+    pos, similarity, scores = record.get("pos"), record.get("similarity"), record.get("scores")
+    if pos not in ("v", "n"):
+        raise _wrong(record, "pos", "is neither v (verbs) nor n (objects)")
+    for key in ("a", "b"):
+        if type(record.get(key)) is not str or _pos_of(record[key]) != pos:
+            raise _wrong(record, key, f"is no sense of pos {pos}; name one as WordNet does, for example pet.v.01")
+    if scores is not None and not (type(scores) is dict and all(map(is_rating, scores.values()))):
+        raise _wrong(record, "scores", "is no object of ratings 0 to 4 by model")
+    if record.get("merge", "mean") not in RULES:
+        raise _wrong(record, "merge", f"is none of {', '.join(RULES)}")
+    for key in ("measure", "prompt"):
+        if record.get(key) is not None and (type(record[key]) is not str or not record[key]):
+            raise _wrong(record, key, "is no name")
+    date = record.get("date")
+    if date is not None and (type(date) is not str or not DATES.fullmatch(date)):
+        raise _wrong(record, "date", "is no date; write 2026-01-31, or 2026-01-31/2026-02-02")
+    if joined and similarity is None and scores:
+        return
+    if not is_number(similarity) or not 0 <= record["similarity"] <= 1:
+        raise _wrong(record, "similarity", "is no similarity; give a number from 0 to 1")
+    if record["a"] == record["b"]:
+        if similarity != 1:
+            raise _wrong(record, "similarity", "of a sense with itself is 1; leave the line out")
+    elif scores and record.get("measure") is None:
+        possible = by_scores(record)
+        if all(abs(value - record["similarity"]) > ROUNDED for value in possible):
+            told = " or ".join(f"{value:g}" for value in possible)
+            raise _wrong(record, "similarity", f"is not what its scores give, {told}; correct one of the two")
+
+
+def _wrong(record: Record, key: str, problem: str) -> DataError:
+    return DataError(f"{short(record[key])} {problem}" if key in record else "missing", field=key)
 
 
 def by_scores(record: Record) -> list[float]:
-    """The similarities that a line's scores give by its rule, of equally frequent ratings each; none where it has no
-    scores, or another rater beside them (`measure`)."""
-    if not record.get("scores") or record.get("measure") is not None:
-        return []
+    """The similarities that a line's scores give by its rule, of equally frequent ratings each."""
     ratings, rule = list(record["scores"].values()), record.get("merge", "mean")
     if rule == "mean":
         return [sum(ratings) / (SCALE * len(ratings))]
     return [value / SCALE for value in ([median(ratings)] if rule == "median" else multimode(ratings))]
 
 
-def follows(record: Record) -> bool:
-    """Whether a line's similarity is what its scores give; a sense is 1 with itself, whatever anyone says."""
-    possible = by_scores(record)
-    near = any(abs(value - record["similarity"]) <= ROUNDED for value in possible)
-    return near or not possible or record.get("a") == record.get("b")
+@dataclass
+class _Entry:
+    """The lines about a pair: ratings by model with their places, similarities of lines without ratings, and what lines
+    say of where they are from."""
+
+    scores: dict[str, tuple[int, str]] = field(default_factory=dict)
+    others: list[float] = field(default_factory=list)
+    measures: set[str] = field(default_factory=set)
+    prompts: set[str] = field(default_factory=set)
+    dates: set[str] = field(default_factory=set)
+
+    def rated(self, rule: str) -> Rated:
+        """All ratings of the pair as one similarity."""
+        scores = {model: rating for model, (rating, _) in sorted(self.scores.items())}
+        # Whole ratings are averaged before the division, so that the digits equal those of a table of one run.
+        if not self.others:
+            similarity = combined(list(scores.values()), rule) / SCALE
+        else:
+            similarity = combined([rating / SCALE for rating in scores.values()] + sorted(self.others), rule)
+        measures = self.measures or ({UNNAMED} if scores and self.others else set())
+        return Rated(
+            similarity,
+            scores or None,
+            merge=None if rule == "mean" else rule,
+            measure="+".join(sorted(measures)) or None,
+            prompt="+".join(sorted(self.prompts)) or None,
+            date=days_of(self.dates),
+        )
 
 
-def _is_named(named: tuple[Any, Any]) -> bool:
-    """Whether (pos, sense) are what they must be; `problems` says why not."""
-    pos, sense = named
-    found = SENSE.fullmatch(sense) if type(sense) is str else None
-    return found is not None and found[1] == pos
+class JoinedTables:
+    """Lines of one or several tables by pair: `add` takes a line, `merged` gives one similarity a pair.
+
+    Lines with `scores` are joined by model; a line without counts as one more rater with its similarity. Equal ratings
+    are counted once (overlapping shards). Raters are ordered by model name, as in the supplement's Table 1, then those
+    without a name by value; a vote breaks ties in this order. Senses stay under the names they have."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Pair, _Entry] = {}
+
+    def add(self, record: Record, place: str) -> None:
+        """Add a line. Raises `DataError` for a bad line, or two ratings of a pair by one model."""
+        check_line(record, joined=True)
+        if record["a"] == record["b"]:  # always 1
+            return
+        pair = pair_of(record["pos"], record["a"], record["b"])
+        entry = self._entries.setdefault(pair, _Entry())
+        scores = record.get("scores") or {}
+        for model, rating in scores.items():
+            first, where = entry.scores.get(model, (rating, place))
+            if first != rating:
+                problem = f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first} at {where}; keep one"
+                raise DataError(problem, field="scores")
+        entry.scores = {model: (rating, place) for model, rating in scores.items()} | entry.scores
+        if not scores:
+            entry.others.append(float(record["similarity"]))
+        entry.measures |= _parts([record.get("measure")])
+        entry.prompts |= _parts([record.get("prompt")])
+        entry.dates |= {record["date"]} if record.get("date") is not None else set()
+
+    def merged(self, rule: str) -> dict[Pair, Rated]:
+        """The table, sorted by pair, with one similarity by the rule of RULES."""
+        return {pair: self._entries[pair].rated(rule) for pair in sorted(self._entries)}
 
 
-def problems(record: Record, *, joined: bool = False) -> Iterator[Problem]:
-    """What is wrong with a line and what to do, in reading order. joined: with other lines to one, so its similarity is
-    left out where it has scores."""
-    pos, similarity, rule = record.get("pos"), record.get("similarity"), record.get("merge", "mean")
-    if pos not in ("v", "n"):
-        yield Problem("pos", f"{_shown(record, 'pos')}; it is v (verbs) or n (objects); hoicli shoe-sim writes it")
-        return
-    for key in ("a", "b"):
-        sense = record.get(key)
-        found = SENSE.fullmatch(sense) if type(sense) is str else None
-        if found is None:
-            yield Problem(key, f"{_shown(record, key)} is no sense; name one as WordNet does, for example pet.v.01")
-        elif found[1] != pos:
-            kinds = f"{sense} is a {NAMES[found[1]]}, but pos says {NAMES[pos]}"
-            yield Problem(key, f"{kinds}; compare senses of one part of speech")
-    left_out = joined and similarity is None and bool(record.get("scores"))
-    sound = is_number(similarity) and 0 <= float(similarity or 0) <= 1
-    if not sound and not left_out:
-        yield Problem("similarity", f"{_shown(record, 'similarity')} is no similarity; give a number from 0 to 1")
-    elif sound and record.get("a") == record.get("b") and similarity != 1:
-        yield Problem("similarity", f"{similarity} of a sense with itself; that is 1, leave the line out")
-    if rule not in RULES:
-        yield Problem("merge", f"{_shown(record, 'merge')} is none of {', '.join(RULES)}; hoicli shoe-sim writes it")
-        return
-    scores, date = record.get("scores"), record.get("date")
-    if scores is not None and not (type(scores) is dict and all(map(is_rating, scores.values()))):
-        yield Problem("scores", f"{_shown(record, 'scores')}; it is an object of ratings 0 to 4 by model, or left out")
-    elif sound and not follows(record):
-        told = " or ".join(f"{value:g}" for value in by_scores(record))
-        yield Problem("similarity", f"{similarity:g}, but its scores give {told} by {rule}; correct one of the two")
-    for key in ("measure", "prompt"):
-        if record.get(key) is not None and (type(record[key]) is not str or not record[key]):
-            yield Problem(key, f"{_shown(record, key)} is no name; hoicli shoe-sim writes it, or leave it out")
-    if date is not None and (type(date) is not str or not DATES.fullmatch(date)):
-        yield Problem("date", f"{_shown(record, 'date')} is no date; write 2026-01-31, or 2026-01-31/2026-02-02")
+def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterator[Record]:
+    """The lines of tables joined by a rule of RULES. Errors of a line go to the policy."""
+    tables = JoinedTables()
+    for line in lines:
+        try:
+            tables.add(parse(line), line.place)
+        except DataError as error:
+            policy.handle(error if error.place else error.at(line.place))
+    return (row(pair, rated) for pair, rated in tables.merged(rule).items())
 
 
-def _shown(record: Record, key: str) -> str:
-    return short(record[key]) if key in record else "missing"
+def combined(values: Sequence[float], rule: str) -> float:
+    """Several values as one, by the rule of RULES; of equally frequent ones the majority is the first listed."""
+    if rule == "median":
+        return float(median(values))
+    if rule == "majority":
+        return float(mode(values))  # the first of equally frequent values
+    return fmean(values)

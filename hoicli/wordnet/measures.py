@@ -37,9 +37,6 @@ MEASURES = {
 }
 """The measures with a line about each."""
 
-RESCALED = ("lch", "res", "jcn")
-"""Those whose numbers go beyond 1."""
-
 INFINITE = 1e300
 """What nltk's jcn gives where the distance is 0."""
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.records.kit import Ints
-from hoicli.shoe.assignment import greedy, optimal
 from hoicli.shoe.explanation import explain
+from hoicli.shoe.matching import greedy, optimal
 from tests.support.shoe import image, pairs, scored, shoe_of
 
 TRUTH = [image(("sit_on", "bike"), ("ride", "bike"))]

@@ -15,14 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.shoe import client
-from hoicli.shoe.endpoint import IN_ITS_PLACE, WITHHELD, Endpoint
-from hoicli.shoe.questions import Question
+from hoicli.shoe.client import IN_ITS_PLACE, WITHHELD, Endpoint
 from tests.support.llm_stub import Response, said, serving
 from tests.support.project import Hoicli
 
 KEY = "sk-Proj/4f9a+Zq2=LmX7c0"
 URL = "http://127.0.0.1:9/v1"
-QUESTION = Question("v", "clean.v.01", "wash.v.03", "one thing", "another")
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +110,7 @@ def test_what_is_shown_instead(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> N
     assert Endpoint(URL).shown(KEY) == KEY
     with serving(lambda *_: Response(401, json.dumps({"error": {"message": f"bad key {KEY}"}}))) as stub:
         result = hoicli(*ask(stub.url, pairs))
-    assert "HTTP 401 (bad key [key]): put a valid key into OPENAI_API_KEY, or name its variable" in result.err
+    assert "HTTP 401 (bad key [key]): put a valid key into OPENAI_API_KEY" in result.err
 
 
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=5), st.text(max_size=30))
@@ -143,54 +141,35 @@ def test_a_redirect_gets_nothing(hoicli: Hoicli, pairs: Path) -> None:
 def test_a_key_that_is_none_is_not_quoted(
     hoicli: Hoicli, tmp_path: Path, pairs: Path, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    monkeypatch.setattr(os, "environ", {**os.environ, "MY_KEY": key})  # NUL: the system itself would refuse it
+    monkeypatch.setattr(os, "environ", {**os.environ, "OPENAI_API_KEY": key})  # NUL: the system itself would refuse it
     cache = tmp_path / "answers.jsonl"
     with serving() as stub:
-        result = hoicli(*ask(stub.url, pairs, "--key-env", "MY_KEY", "--cache", cache))
+        result = hoicli(*ask(stub.url, pairs, "--cache", cache))
         assert stub.requests == []
     assert (result.code, result.out, cache.exists()) == (2, "", False)
     assert result.err == (
-        "hoicli: MY_KEY: its key holds a line break, a space, a control character or one beyond ASCII (not shown "
+        "hoicli: OPENAI_API_KEY: its key holds a space, a line break or another character that no key has (not shown "
         "here); put the key alone into the variable\n"
     )
 
 
-@pytest.mark.parametrize(
-    ("url", "what"),
-    [
-        ("http://user:hunter2@127.0.0.1:{port}/v1", "a user or password (@)"),
-        ("http://hunter2@127.0.0.1:{port}/v1", "a user or password (@)"),
-        ("http://127.0.0.1:{port}/v1?api-key=hunter2", "a query (?)"),
-        ("http://127.0.0.1:{port}/v1#hunter2", "a fragment (#)"),
-    ],
-)
-def test_secrets_in_the_url_are_refused_and_not_quoted(
-    hoicli: Hoicli, tmp_path: Path, pairs: Path, url: str, what: str
-) -> None:
+@pytest.mark.parametrize("secret", ["user:hunter2@{host}/v1", "{host}/v1?api-key=hunter2", "{host}/v1#hunter2"])
+def test_secrets_in_the_url_are_refused_and_not_quoted(hoicli: Hoicli, pairs: Path, secret: str) -> None:
     with serving() as stub:
-        url = url.format(port=stub.url.split(":")[-1].removesuffix("/v1"))
+        url = "http://" + secret.format(host=stub.url.removeprefix("http://").removesuffix("/v1"))
         for more in ((), ("--dry-run",)):
             result = hoicli(*ask(url, pairs, *more))
             assert (result.code, result.out) == (2, "")
-            assert result.err == (
-                f"hoicli: --base-url: holds {what}, which is not shown here; give http://HOST[:PORT]/v1 and put the "
-                "key into a variable (--key-env)\n"
-            )
+            assert "hoicli: --base-url: holds a user, a query or a fragment, which is not shown here" in result.err
+            assert "hunter2" not in result.err
         assert stub.requests == []
 
 
 def test_the_key_in_the_wrong_option_is_not_quoted(hoicli: Hoicli, pairs: Path) -> None:
-    result = hoicli(*ask(URL, pairs, "--key-env", "sk-4f9aZq2LmX7c0"))
+    result = hoicli(*ask(f"{URL}/{KEY} ", pairs))
     assert result.code == 2
-    assert result.err == (
-        "hoicli: --key-env: there is no such environment variable, or it is empty; give the name of the variable, not "
-        "the key\n"
-    )
-    for arguments in (ask(f"{URL}/{KEY} ", pairs), ask(URL, pairs, "--body", f'{{"key": "{KEY}"')):
-        result = hoicli(*arguments)
-        assert result.code == 2
-        assert KEY not in result.err
-        assert IN_ITS_PLACE in result.err
+    assert KEY not in result.err
+    assert IN_ITS_PLACE in result.err
 
 
 def test_no_traceback_has_the_key(pairs: Path) -> None:
@@ -259,20 +238,16 @@ def test_a_server_that_is_down(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> N
     first, second = result.err.splitlines()
     assert first == "hoicli: without --cache FILE a run that ends early loses its answers"
     assert second.startswith(f"{url}/chat/completions: no connection (")
-    assert second.endswith(", 2 times; nothing was answered")
+    assert second.endswith(", 2 times; run again to go on")
     cached = hoicli(*ask(url, pairs, "--cache", tmp_path / "answers.jsonl"))
     assert cached.err.count("\n") == 1
-    assert cached.err.endswith(", 2 times; nothing was answered\n")
-    assert "kept" not in result.err + cached.err
+    assert cached.err.endswith(", 2 times; run again to go on\n")
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        *(("--timeout", value) for value in ("inf", "nan", "0", "-1", "1e300")),
         *(("--jobs", value) for value in ("100000", "0", "-1")),
-        *(("--body", value) for value in ('{"a":' * 100_000, '{"a": NaN}', '{"a": 1e999}', "[]", "{", "9" * 5000)),
-        ("--body", "[" * 900 + "]" * 900),
         *(("--model", value) for value in ("a\x1b[2J", "\udcff", "")),
     ],
     ids=lambda options: " ".join(options)[:20],

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import UsageError
-from hoicli.shoe.filters import check_scores, kept_by, share_not_above
 from hoicli.shoe.scores import scores_of
+from hoicli.shoe.selection import check_scores, kept_by, share_not_above
 from hoicli.shoe.settings import RANKS, ShoeOptions
 from tests.support.shoe import image, read, shoe_of
 
@@ -36,7 +36,7 @@ def test_what_each_reading_keeps(rank_of: str, kept: list[bool], capsys: pytest.
     asked = ShoeOptions(min_rank=0.6, rank_of=rank_of)
     assert kept_by(asked, read(FOUND)).tolist() == kept
     assert asked.filter_signature() == {"minrank": f"0.6-{RANKS[rank_of]}(a-reading)"}
-    assert f"here {RANKS[rank_of].replace('-', ' ')}, which leaves mf1 and the miss rates" in capsys.readouterr().err
+    assert f"here {RANKS[rank_of].replace('-', ' ')}: {sum(kept)} predictions of 6" in capsys.readouterr().err
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.1, 0.5, 0.7])), max_size=12))

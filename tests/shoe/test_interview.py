@@ -19,9 +19,8 @@ import pytest
 from hoicli.errors import DataError, UsageError
 from hoicli.shoe import client
 from hoicli.shoe.answers import Answer, AnswerCache
-from hoicli.shoe.endpoint import Endpoint
-from hoicli.shoe.interview import Interview
-from hoicli.shoe.questions import Question, parse_rating
+from hoicli.shoe.client import Endpoint
+from hoicli.shoe.interview import Interview, Question, parse_rating
 from tests.support.llm_stub import Asked, Fault, Response, Stub, rate, said, serving
 
 QUESTIONS = [Question("v", f"a{number:03}.v.01", f"b{number:03}.v.01", "one thing", "another") for number in range(40)]
@@ -40,8 +39,10 @@ def cache(tmp_path: Path) -> Iterator[AnswerCache]:
     found.close()
 
 
-def interview(stub: Stub, cache: AnswerCache, *, skip: bool = False, timeout: float = 300, jobs: int = 8) -> Interview:
-    return Interview(Endpoint(stub.url, timeout=timeout), cache, jobs=jobs, skip=skip)
+def interview(
+    stub: Stub, cache: AnswerCache, *models: str, screen: str | None = None, skip: bool = False, jobs: int = 8
+) -> Interview:
+    return Interview(Endpoint(stub.url), cache, models or ["m"], screen, jobs=jobs, skip=skip)
 
 
 def expected(*models: str) -> list[dict[str, int]]:
@@ -79,31 +80,19 @@ def test_what_counts_as_a_rating(text: str, rating: int | None) -> None:
 
 def test_every_question_is_asked_once_of_every_model(cache: AnswerCache) -> None:
     with serving() as stub:
-        asked = interview(stub, cache, jobs=4)
-        assert asked.ratings(QUESTIONS, ["m1", "m2"]) == expected("m1", "m2")
+        asked = interview(stub, cache, "m1", "m2", jobs=4)
+        assert asked.ratings(QUESTIONS) == expected("m1", "m2")
         assert asked.failures == []
         assert set(stub.asked.values()) == {1}
         assert len(stub.asked) == 80
-        assert asked.answers == 80
         assert 1 < stub.most_at_once <= 4
         body = stub.requests[0]
         assert body["temperature"] == 0
         assert body.keys() == {"model", "messages", "temperature"}
         assert stub.headers[0]["path"] == "/v1/chat/completions"
         assert "Authorization" not in stub.headers[0]
-        again = interview(stub, cache)
-        assert again.ratings(QUESTIONS, ["m1", "m2"]) == expected("m1", "m2")
-        assert again.answers == 0
+        assert interview(stub, cache, "m1", "m2").ratings(QUESTIONS) == expected("m1", "m2")
         assert sum(stub.asked.values()) == 80
-
-
-def test_a_new_wording_or_other_fields_are_new_questions(cache: AnswerCache) -> None:
-    with serving() as stub:
-        interview(stub, cache).ratings(QUESTIONS[:2], ["m"])
-        other = Interview(Endpoint(f"{stub.url}/chat/completions", body={"max_tokens": 9}), cache)
-        other.ratings(QUESTIONS[:2], ["m"])
-        assert set(stub.asked.values()) == {2}
-        assert stub.requests[-1]["max_tokens"] == 9
 
 
 FAULTS = {
@@ -127,18 +116,22 @@ def test_what_goes_wrong_once_is_asked_again(cache: AnswerCache, fault: Response
 
     with serving(first_time) as stub:
         asked = interview(stub, cache)
-        assert asked.ratings(QUESTIONS, ["m"]) == expected("m")
+        assert asked.ratings(QUESTIONS) == expected("m")
         assert asked.failures == []
         assert set(stub.answered.values()) == {1}
         assert set(stub.asked.values()) == {2}
 
 
-def test_a_server_that_does_not_answer_in_time_is_asked_again(cache: AnswerCache) -> None:
+def test_a_server_that_does_not_answer_in_time_is_asked_again(
+    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "TIMEOUT", 1.0)
+
     def slow(_: Stub, __: Asked, times: int) -> Response | None:
         return Response(200, "late", wait=600) if times == 1 else None
 
     with serving(slow) as stub:
-        assert interview(stub, cache, timeout=1).ratings(QUESTIONS[:4], ["m"]) == expected("m")[:4]
+        assert interview(stub, cache).ratings(QUESTIONS[:4]) == expected("m")[:4]
         assert min(stub.asked.values()) >= 2
 
 
@@ -179,46 +172,29 @@ def test_a_timeout_covers_a_body_that_does_not_end(
 ) -> None:
     """Of a part of it alone this would never end."""
     monkeypatch.setattr(client, "RETRIES", 2)
+    monkeypatch.setattr(client, "TIMEOUT", 0.4)
     words = r"(no answer within 0.4 s|HTTP 500.*), 2 times"
     with dripping(*sent) as url, pytest.raises(DataError, match=words):
-        Interview(Endpoint(url, timeout=0.4), cache, jobs=1).ratings(QUESTIONS[:1], ["m"])
-
-
-def test_waiting_is_told_once(
-    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(client, "TOLD", 0.02)
-    monkeypatch.setattr(client, "LONGEST_RETRY_AFTER", 0.03)
-    asks, refuses = Response(429, Retry_After="3600"), Response(429)
-    for busy, words in ((asks, "waiting for 0 s, as it asks (Retry-After)"), (refuses, "trying again")):
-        monkeypatch.setattr(client, "FIRST_WAIT", 0.001 if busy is asks else 0.03)
-
-        def once(_: Stub, __: Asked, times: int, busy: Response = busy) -> Response | None:
-            return busy if times == 1 else None
-
-        with serving(once) as stub:
-            interview(stub, cache, jobs=1).ratings(QUESTIONS[:3], [words])
-            (line,) = capsys.readouterr().err.splitlines()
-            assert line.startswith(f"hoicli: {stub.url}/chat/completions: HTTP 429; {words}")
+        Interview(Endpoint(url), cache, ["m"], jobs=1).ratings(QUESTIONS[:1])
 
 
 def test_half_a_character_hides_no_rating(cache: AnswerCache) -> None:
     content = '{"choices": [{"message": {"content": "{\\"rating\\": 3} \\ud800"}}]}'
     with serving(lambda *_: Response(200, content)) as stub:
-        assert interview(stub, cache).ratings(QUESTIONS[:3], ["m"]) == [{"m": 3}] * 3
+        assert interview(stub, cache).ratings(QUESTIONS[:3]) == [{"m": 3}] * 3
 
 
 def test_screening_saves_the_other_models_what_is_unrelated(cache: AnswerCache) -> None:
     with serving() as stub:
-        found = interview(stub, cache).ratings(QUESTIONS, ["m1", "s", "m2"], "s")
+        found = interview(stub, cache, "m1", "s", "m2", screen="s").ratings(QUESTIONS)
         for question, scores in zip(QUESTIONS, found, strict=True):
             screened = rate("s", question.a, question.b)
             assert scores["s"] == screened
             assert scores.keys() == ({"s"} if screened == 0 else {"s", "m1", "m2"})
             assert stub.asked["m1", question.a, question.b] == (0 if screened == 0 else 1)
         # what a run without screening has asked before does not change the screened table
-        interview(stub, cache).ratings(QUESTIONS, ["m1", "m2"])
-        assert interview(stub, cache).ratings(QUESTIONS, ["m1", "m2"], "s") == found
+        interview(stub, cache, "m1", "m2").ratings(QUESTIONS)
+        assert interview(stub, cache, "m1", "m2", screen="s").ratings(QUESTIONS) == found
 
 
 # Failing
@@ -233,8 +209,8 @@ def test_a_bad_answer_is_asked_again_then_told_and_the_others_are_kept(cache: An
     stubborn = ("m", QUESTIONS[7].a, QUESTIONS[7].b)
     with serving(never(stubborn)) as stub:
         asked = interview(stub, cache)
-        found = asked.ratings(QUESTIONS, ["m"])
-        assert [str(failure) for failure in asked.failures] == ['m on a007.v.01 and b007.v.01 (said "I\'d rather not")']
+        found = asked.ratings(QUESTIONS)
+        assert [reason for _, reason in asked.failures] == ['m on a007.v.01 and b007.v.01 (said "I\'d rather not")']
         assert found == [*expected("m")[:7], {}, *expected("m")[8:]]
         assert stub.asked[stubborn] == 3
         reminded = next(body for body in stub.requests if len(body["messages"]) == 4)["messages"]
@@ -244,7 +220,7 @@ def test_a_bad_answer_is_asked_again_then_told_and_the_others_are_kept(cache: An
     assert len(lines) == 39 + 3
     assert [line["answer"] for line in lines if line["rating"] is None] == ["I'd rather not"] * 3
     with serving() as stub:  # it has thought better of it
-        assert interview(stub, cache).ratings(QUESTIONS, ["m"]) == expected("m")
+        assert interview(stub, cache).ratings(QUESTIONS) == expected("m")
         assert stub.asked == {stubborn: 1}
 
 
@@ -257,33 +233,36 @@ def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(
         return Response(503, "gone") if sum(stub.answered.values()) >= 10 else None
 
     with serving(closes) as stub:
-        with pytest.raises(DataError, match=r"HTTP 503 \(gone\), 3 times; what was answered is kept, run again"):
-            interview(stub, cache, jobs=2).ratings(QUESTIONS, ["m"])
+        with pytest.raises(DataError, match=r"HTTP 503 \(gone\), 3 times; run again to go on"):
+            interview(stub, cache, jobs=2).ratings(QUESTIONS)
         answered = dict(stub.answered)
         assert len(answered) == 10
         stub.fault = None
-        assert interview(stub, cache).ratings(QUESTIONS, ["m"]) == expected("m")
+        assert interview(stub, cache).ratings(QUESTIONS) == expected("m")
         assert set(stub.answered.values()) == {1}
         stub.fault = lambda *_: Response(503, "gone")
-        skipping = interview(stub, cache, skip=True)
-        assert skipping.ratings(QUESTIONS[:2], ["other"]) == [{}, {}]
-        assert [failure.reason for failure in skipping.failures] == ["HTTP 503 (gone), 3 times"] * 2
+        skipping = interview(stub, cache, "other", skip=True)
+        assert skipping.ratings(QUESTIONS[:2]) == [{}, {}]
+        assert all(reason.endswith("(HTTP 503 (gone), 3 times)") for _, reason in skipping.failures)
 
 
 @pytest.mark.parametrize(
     ("response", "words"),
     [
-        (Response(401, '{"error": {"message": "no such key"}}'), "HTTP 401 (no such key): put a valid key into MY_KEY"),
+        (
+            Response(401, '{"error": {"message": "no such key"}}'),
+            "HTTP 401 (no such key): put a valid key into OPENAI_API_KEY",
+        ),
         (Response(404, '{"error": "what?"}'), "HTTP 404 (what?): check --base-url (usually it ends in /v1)"),
-        (Response(400, "{}"), "HTTP 400 ({}): the server does not take the request; check --model m and --body"),
+        (Response(400, "{}"), "HTTP 400 ({}): check --base-url (usually it ends in /v1) and --model m"),
         (Response(302, Location="http://127.0.0.1:9/"), "it redirects to http://127.0.0.1:9/; give the final address"),
     ],
 )
 def test_a_refusal_ends_the_run_at_once(cache: AnswerCache, response: Response, words: str) -> None:
     with serving(lambda *_: response) as stub:
-        asked = Interview(Endpoint(stub.url, "secret", "MY_KEY"), cache, jobs=1)
+        asked = Interview(Endpoint(stub.url, "secret"), cache, ["m"], jobs=1)
         with pytest.raises(DataError) as caught:
-            asked.ratings(QUESTIONS, ["m"])
+            asked.ratings(QUESTIONS)
         assert words in str(caught.value)
         assert str(caught.value).startswith(f"{stub.url}/chat/completions: ")
         assert "secret" not in str(caught.value)
@@ -296,7 +275,7 @@ def test_answers_without_measure_are_refused(cache: AnswerCache, monkeypatch: py
     monkeypatch.setattr(client, "RETRIES", 2)
     with serving(lambda *_: Response(200, b"x" * (client.LONGEST_ANSWER + 1))) as stub:
         with pytest.raises(DataError, match="more than 1,048,576 bytes"):
-            interview(stub, cache, jobs=1).ratings(QUESTIONS[:1], ["m"])
+            interview(stub, cache, jobs=1).ratings(QUESTIONS[:1])
         assert sum(stub.asked.values()) == 2
 
 
@@ -318,9 +297,6 @@ def test_answers_without_measure_are_refused(cache: AnswerCache, monkeypatch: py
 def test_only_http(url: str) -> None:
     with pytest.raises(UsageError, match="--base-url"):
         Endpoint(url)
-
-
-# Counting
 
 
 # The cache
@@ -350,14 +326,12 @@ def test_a_last_line_that_is_cut_anywhere_is_passed_over(tmp_path: Path) -> None
             complete = end >= len(whole) - 1
             assert cache.rating(answer(1).key) == 2
             assert cache.rating(answer(2).key) == (last.rating if complete else None)
-            assert cache.cut == (not complete and end > first)
             assert path.read_bytes() == whole[:end]
             cache.add(answer(3))
             cache.close()
             assert path.read_bytes() == whole[:end] + b"\n" * (first < end < len(whole)) + answer(3).line()
             again = AnswerCache(str(path))
             assert [again.rating(answer(number).key) for number in (1, 3)] == [2, 2]
-            assert again.cut == cache.cut
             again.close()
 
 

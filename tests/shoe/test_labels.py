@@ -52,4 +52,3 @@ def test_where_ground_truth_has_its_senses_from() -> None:
         ("odd", "odd.v.01"),
     ]
     assert [classes.objects[row][1] for row in classes.object_row] == ["kit.n.02", "train.n.07", "train.n.07"]
-    assert classes.guessed == {"odd"}

@@ -99,35 +99,6 @@ def test_the_most_similar_class_is_the_first_of_equals() -> None:
     ]
 
 
-def test_against_the_dataset() -> None:
-    """Figure 6: `feed giraffe` beside `pet giraffe` goes to the class of its own name."""
-    truth = [image(("pet", "giraffe")), image(("feed", "giraffe"), image_id="b"), image(image_id="c")]
-    found = [
-        image(("pet", "giraffe", 0.5), ("feed", "giraffe", 0.9, AWAY)),
-        image(("feed", "giraffe", 0.4), image_id="b"),
-        image(("feed", "giraffe", 0.8), image_id="c"),
-    ]
-    own, other = shoe_of(truth, found), shoe_of(truth, found, against="dataset")
-    assert own.nearest_similarity.tolist() == [UNIT, 6 * UNIT // 10, UNIT, -1]
-    assert other.nearest_similarity.tolist() == [UNIT] * 4
-    by_class = {row.verb: row.soft_ap for row in scores_of(own, own.match()).classes}
-    assert by_class == {"pet": 0.5, "feed": 1.0}
-    by_class = {row.verb: row.soft_ap for row in scores_of(other, other.match()).classes}
-    assert by_class == {"pet": 1.0, "feed": 1 / 3}
-    rows = list(explain(other, other.match()))
-    assert [(row["outcome"], row["verb"], row["gt"]) for row in rows if row["image_id"] == "c"] == [
-        ("false_positive", "feed", None)
-    ]
-
-
-def test_of_equally_similar_classes_of_the_dataset_the_one_of_the_same_name() -> None:
-    similar = {("pet.v.01", "touch.v.01"): 1.0}
-    truth = [image(("pet", "giraffe")), image(("touch", "giraffe"), image_id="b")]
-    found = [image(("touch", "giraffe", 0.5, AWAY)), image(("pet", "giraffe", 0.5, AWAY), image_id="b")]
-    shoe = shoe_of(truth, found, similar, against="dataset")
-    assert [shoe.classes.classes[shoe.classes.class_of[row]][0] for row in shoe.nearest] == ["touch", "pet"]
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -152,15 +123,10 @@ def test_how_verb_and_object_combine(options: dict[str, Any], expected: float) -
     ("options", "message"),
     [
         ({"delta": "1.5"}, "--delta 1.5: '1.5' is no similarity; give a number from 0 to 1"),
-        ({"min_rank": 1.5}, "--min-rank 1.5: give a share from 0 to 1"),
-        ({"min_rank": 0.5, "rank_of": "x"}, "--rank-of x: choose from all, image, class, best"),
-        ({"rank_of": "image"}, "--rank-of image: says what --min-rank is of; give that, too"),
-        ({"filter_map": True}, "--filter-map: filters by --min-score or --min-rank; give one of them"),
+        ({"min_rank": 1.5}, "--min-rank 1.5: give a number from 0 to 1"),
+        ({"rank_of": "image"}, "--rank-of and --filter-map say more of --min-score and --min-rank; give one"),
+        ({"filter_map": True}, "--rank-of and --filter-map say more of"),
         ({"verb_weight": -1}, "--verb-weight -1: give a number from 0 to 1"),
-        ({"combine": "sum"}, "--combine sum: choose from mean, geometric, min"),
-        ({"ap": "all"}, "--ap all: choose from envelope, 11-point, step, trapezoid"),
-        ({"against": "all"}, "--against all: choose from image, dataset"),
-        ({"combine": "min", "verb_weight": 0.4}, "--verb-weight: the minimum of two similarities has no weights"),
     ],
 )
 def test_settings_that_cannot_be(options: dict[str, Any], message: str) -> None:
@@ -181,10 +147,9 @@ def crowd(verbs: list[str], count: int, *, scored: bool) -> Record:
     return image(*hois)
 
 
-@pytest.mark.parametrize("against", ["image", "dataset"])
-def test_few_pairs_of_an_image_are_compared_at_a_time(monkeypatch: pytest.MonkeyPatch, against: str) -> None:
+def test_few_pairs_of_an_image_are_compared_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = crowd(["pet", "ride"], 40, scored=False), crowd(["touch", "feed", "ride"], 60, scored=True)
-    whole = shoe_of([truth], [found], against=against)
+    whole = shoe_of([truth], [found])
     compared: list[int] = []
     similarities = Shoe.similarities
 
@@ -195,7 +160,7 @@ def test_few_pairs_of_an_image_are_compared_at_a_time(monkeypatch: pytest.Monkey
     for module in ("evaluation.pairing", "shoe.matching"):
         monkeypatch.setattr(f"hoicli.{module}.PAIRS_AT_ONCE", 100)
     monkeypatch.setattr(Shoe, "similarities", counted)
-    parts = shoe_of([truth], [found], against=against)
+    parts = shoe_of([truth], [found])
     assert max(compared) <= 100
     assert pairs(parts) == pairs(whole)
     assert [column.tolist() for column in parts.meetings] == [column.tolist() for column in whole.meetings]

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.grids import GRID_ARANGE
 from hoicli.shoe.explanation import explain
-from hoicli.shoe.filters import kept_by
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.matching import UNIT
 from hoicli.shoe.scores import average_precision, scores_of
-from hoicli.shoe.settings import AGAINST, AREAS, COMBINE, ShoeOptions
+from hoicli.shoe.selection import kept_by
+from hoicli.shoe.settings import AREAS, COMBINE, ShoeOptions
 from tests.support import shoe_reference
 from tests.support.shoe import AWAY, Record, candidates, curated, image, scored, shoe_of
 from tests.support.shoe_data import RANDOM_SIMILAR, datasets
@@ -48,8 +48,7 @@ def test_nothing_at_all() -> None:
     scores = scored([image()], [image(("pet", "giraffe", 0.9))])
     assert (scores.soft_map, scores.mf1, scores.map, scores.gt_miss_rate) == (None, None, None, None)
     assert (scores.prediction_miss_rate, scores.classes) == (1.0, [])
-    for against in AGAINST:
-        assert scored([image()], [], against=against).soft_map is None
+    assert scored([image()], []).soft_map is None
 
 
 def test_without_scores() -> None:
@@ -188,24 +187,24 @@ def plain_datasets(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
     return truth, found
 
 
-@given(plain_datasets(), st.sampled_from(sorted(AREAS)), st.sampled_from(AGAINST), st.sampled_from(COMBINE))
+@given(plain_datasets(), st.sampled_from(sorted(AREAS)), st.sampled_from(COMBINE))
 def test_with_identity_for_similarity_it_is_plain_matching(
-    data: tuple[list[Record], list[Record]], area: str, against: str, combine: str
+    data: tuple[list[Record], list[Record]], area: str, combine: str
 ) -> None:
-    scores = scored(*data, similar={}, ap=area, against=against, combine=combine, delta="1")
+    scores = scored(*data, similar={}, ap=area, combine=combine, delta="1")
     assert scores.soft_map == scores.map
     assert scores.map == (
         None if scores.map is None else pytest.approx(shoe_reference.plain_map(*data, area), abs=2e-7)
     )
 
 
-@given(datasets(), st.randoms(use_true_random=False), st.sampled_from(AGAINST))
-def test_order_changes_nothing(data: tuple[list[Record], list[Record]], rng: random.Random, against: str) -> None:
+@given(datasets(), st.randoms(use_true_random=False))
+def test_order_changes_nothing(data: tuple[list[Record], list[Record]], rng: random.Random) -> None:
     truth, found = data
-    first = shoe_of(truth, found, against=against)
+    first = shoe_of(truth, found)
     expected = scores_of(first, first.match()), list(explain(first, first.match()))
     one, other = [*truth], [*found]
     rng.shuffle(one)
     rng.shuffle(other)
-    again = shoe_of(one, other, against=against)
+    again = shoe_of(one, other)
     assert (scores_of(again, again.match()), list(explain(again, again.match()))) == expected

@@ -99,7 +99,7 @@ def shoe_of(
     truths, found = read(truth), read(predictions)
     asked = ShoeOptions(**options)
     classes = classes_of(truths, curated, senses)
-    alike = likenesses(truths, found, classes, senses, everywhere=asked.against == "dataset")
+    alike = likenesses(truths, found, classes, senses)
     for likeness in alike:
         likeness.rate(table_of(similar))
     return Shoe(truths, found, classes, alike, asked)
