@@ -142,6 +142,10 @@ def shoe_sim(
         problem = f"give the endpoint with {arg('base_url')}, for example http://localhost:8000/v1"
         raise UsageError(f"{arg('backend', 'llm')}: {problem}")
     prices = _prices(price)
+    if backend == "llm":
+        from hoicli.shoe.client import KEY_NAME, Endpoint  # it brings an HTTP client along
+
+        endpoint = Endpoint(base_url or "http://localhost/v1", os.environ.get(KEY_NAME, "").strip() or None)
     choose(text_of(wordnet))
     from hoicli.shoe.backends import offline_backend
     from hoicli.shoe.needed import dataset_pairs, evaluation_pairs, missing_rows
@@ -158,15 +162,11 @@ def shoe_sim(
         work = TableWork(dataset_pairs(own or "hico", all_pairs=all_pairs))
     if check is not None:
         rows, lacking = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
-        policy.report()
-        return instead(Result(rows, failed=lacking or None))
+        return Records(rows, policy.report, failed=lacking or None)
     if offline is not None:
         return Records(work.rows(offline.rate(work.pairs)), policy.report)
     from hoicli.shoe.answers import AnswerCache
-    from hoicli.shoe.client import KEY_NAME, Endpoint  # it brings an HTTP client along
     from hoicli.shoe.interview import Interview
-
-    endpoint = Endpoint(base_url or "http://localhost/v1", os.environ.get(KEY_NAME, "").strip() or None)
 
     def told() -> Iterator[Row]:
         with closing(AnswerCache(cache)) as answers:

@@ -102,7 +102,7 @@ vlm-eval $CHOICE/grounded.json
 vlm-eval --sim wordnet:wup $CHOICE/referred.json
 vlm-eval --needed $CHOICE/referred.json
 agree --permutations 10 $FIXTURES/ratings.jsonl
-slow | agree --permutations 9 --group differs --models sim --model-scale 0,1 $FIXTURES/ratings.csv
+slow | agree --permutations 9 --group differs --models sim $FIXTURES/ratings.csv
 slow | agree --permutations 10 $FIXTURES/ratings.jsonl --plot OUT.svg
 validate $PAIR
 shoe-sim --backend wordnet:path $SHOE_PAIR

@@ -341,9 +341,9 @@ agree:ratings | $FIXTURES/ratings.jsonl | jsonl
 agree:csv | $CORPUS/ratings.csv | text
     agree --permutations 50 IN
 agree:wide | $FIXTURES/ratings.csv | text
-    agree --permutations 50 --group differs --models sim --model-scale 0,1 --votes --bootstrap 5 IN
+    agree --permutations 50 --group differs --models sim --votes --bootstrap 5 IN
 agree:again | $FIXTURES/ratings_again.csv | text
-    agree --permutations 9 --group differs --model-scale sim=0,1 --again IN $FIXTURES/ratings.csv
+    agree --permutations 9 --group differs --again IN $FIXTURES/ratings.csv
 table:results | $FIXTURES/robust/rows.jsonl | jsonl
     table --format csv IN
     table --format csv --lines tag.model,tag.corruption --columns tag.severity --metric mAP IN
@@ -410,7 +410,7 @@ mask:JPEG | $CORPUS/b.jpg | jpeg | file=images/b.jpg | beside=records
 # meaning
 shoe-sim:predictions | $SHOE/predictions.jsonl | jsonl
     shoe-sim --backend wordnet:path --gt $SHOE/gt.jsonl IN
-    shoe-sim --backend lexical --all-pairs --gt $SHOE/gt.jsonl IN
+    shoe-sim --backend lexical --gt $SHOE/gt.jsonl IN
 shoe-sim:ground truth | $SHOE/gt.jsonl | jsonl
     shoe-sim --backend wordnet:path --gt IN $SHOE/predictions.jsonl
 shoe-sim:pairs | $CORPUS/pairs.jsonl | jsonl
@@ -418,14 +418,13 @@ shoe-sim:pairs | $CORPUS/pairs.jsonl | jsonl
 shoe-sim:tables | $SHOE/sim.jsonl | jsonl
     shoe-sim --merge mean IN
     shoe-sim --merge majority IN $SHOE/sim.jsonl
-    shoe-sim --backend table:IN --pairs $CORPUS/pairs.jsonl
 shoe-sim:--check | $SHOE/sim.jsonl | jsonl
     shoe-sim --check IN $SHOE_PAIR
 shoe-sim:cache | $CORPUS/llm_cache.jsonl | jsonl
     shoe-sim --backend llm --model m --cache IN --dry-run --pairs $CORPUS/pairs.jsonl
 shoe-eval:predictions | $SHOE/predictions.jsonl | jsonl
     shoe-eval --gt $SHOE/gt.jsonl --sim $SHOE/sim.jsonl IN
-    shoe-eval --gt $SHOE/gt.jsonl --sim $SHOE/sim.jsonl --per-class --against dataset --reasons DIR/why.jsonl IN
+    shoe-eval --gt $SHOE/gt.jsonl --sim $SHOE/sim.jsonl --per-class --reasons DIR/why.jsonl IN
 shoe-eval:ground truth | $SHOE/gt.jsonl | jsonl
     shoe-eval --gt IN --sim $SHOE/sim.jsonl $SHOE/predictions.jsonl
     shoe-eval --gt IN --sim $SHOE/sim.jsonl --single-hoi $SHOE/predictions.jsonl
