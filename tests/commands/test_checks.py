@@ -26,7 +26,7 @@ GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
-PREFIXED = {("shoe-sim", "--backend"), ("vlm-eval", "--sim")}
+PREFIXED = {("vlm-eval", "--sim")}
 """Names that may be a file, as table:FILE."""
 AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed", "--first", "--points", "--severity"}
 """Numbers that nothing grows with: of a list that is shorter all are taken, and a seed is only mixed in."""
