@@ -103,7 +103,7 @@ def _check_page(path: str, option: str) -> None:
 
 
 def _check_shown(path: str, option: str) -> None:
-    from hoicli.figures.shown_files import check_shown
+    from hoicli.figures.showing import check_shown
 
     check_shown(path, option)
 

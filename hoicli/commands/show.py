@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,12 +15,10 @@ from hoicli.commands.results import Notes
 from hoicli.commands.values import count_of, names_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
-from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from hoicli.figures.overlays import Overlay
     from hoicli.figures.showing import Shown
     from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
@@ -37,9 +34,8 @@ TILE = 480
         ("hoicli show --images images -o drawn preds.jsonl", "what a model predicts, without ground truth"),
         ("hoicli show --gt gt.jsonl --images images --first 12 -o sheet.png preds.jsonl", "both on one sheet"),
         (
-            "hoicli show --gt gt.jsonl --images images --verb ride,sit_on --score 0.3 --top 3 -o look preds.jsonl "
-            "other.jsonl",
-            "two models, of two verbs",
+            "hoicli show --gt gt.jsonl --images images --top 3 -o look preds.jsonl other.jsonl",
+            "two models",
         ),
         (
             "hoicli show --gt gt.jsonl --images images --single-hoi --first 8 -o single.png preds.jsonl",
@@ -59,14 +55,8 @@ def show(
     image_id: Annotated[Names, Option("NAME", several=True)] = None,
     first: Annotated[int | str, Option("N")] = 24,
     top: Annotated[int | str, Option("N")] = 5,
-    score: Annotated[float | None, Option("T")] = None,
-    verb: Annotated[Names, Option("NAME", several=True)] = None,
-    object_: Annotated[Names, Option("NAME", several=True)] = None,
     single_hoi: bool = False,
     size: Annotated[int | None, Option("PX", mark=Count(64, 8192))] = None,
-    dataset: Annotated[
-        options.Path | None, options.dataset("Labels must be of it; without it any label will do.")
-    ] = None,
     name: options.ModelNames = None,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -84,16 +74,14 @@ def show(
         image_id: Draw this image; repeatable, or several with commas.
         first: Without --image-id: the first N images by their ids; or all.
         top: Of each model, the N best triplets of an image; or all.
-        score: Of predictions, only those with at least this score.
-        verb: Only triplets of these verbs; several with commas.
-        object_: Only triplets with these objects; several with commas.
         single_hoi: Only images with one human-object pair in --gt, as shoe-eval has them (its supplement's Figure 6).
         size: The longer side of a picture at most: 1280 in a folder, 480 in a sheet.
         output: FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).
     """
     from hoicli.commands.inputs import Inputs, policy_of
-    from hoicli.figures.showing import Choice, Source, chosen
-    from hoicli.figures.shown_files import SHEET, kind_of
+    from hoicli.figures.overlays import encoded, sheet
+    from hoicli.figures.showing import Choice, Source, chosen, is_sheet, write_pictures
+    from hoicli.io.outputs import open_output
 
     target = text_of(output)
     if target is None:
@@ -103,35 +91,31 @@ def show(
     if single_hoi and gt in (None, "-"):
         how = f"as a file with {arg('gt')}"
         raise UsageError(f"{arg('single_hoi')}: give the ground truth, whose pairs are counted, {how}")
-    choice = Choice(
-        names_of(image_id),
-        count_of("first", first),
-        count_of("top", top),
-        score,
-        frozenset(text.replace(" ", "_") for text in names_of(verb)),
-        frozenset(text.replace(" ", "_") for text in names_of(object_)),
-    )
+    choice = Choice(names_of(image_id), count_of("first", first), count_of("top", top))
     if choice.count == 0:
         raise UsageError(f"{arg('first', 0)}: draws nothing; give a number from 1, or all")
-    if score is not None and not isfinite(score):
-        raise UsageError(f"{arg('score', score)}: give a finite number")
-    kind = kind_of(target)
-    if kind == SHEET and choice.count is None and not image_id:
+    one_sheet = is_sheet(target)
+    if one_sheet and choice.count is None and not image_id:
         raise UsageError(f"{arg('first', 'all')}: too much for one sheet; give a number, or a folder")
-    own, policy = text_of(dataset), policy_of(on_error)
-    vocabulary, inputs = load(own) if own else None, Inputs(own, policy, None, from_, image_list)
+    policy = policy_of(on_error)
+    inputs = Inputs(None, policy, None, from_, image_list)
     models = inputs.models(predictions, name) if predictions is not None else []
     if single_hoi and gt is not None:
         choice = replace(choice, among=_single(inputs.truth(gt), policy_of(on_error)))
     sources = [] if gt is None else [Source("ground truth", inputs.truth(gt), scored=False)]
     sources += [Source(model.model, model.unmatched("show"), scored=True) for model in models]
     for source in sources:
-        source.read(choice, vocabulary, policy)
+        source.read(choice, policy)
     policy.report()
     folder = None if images is None else Path(images)
     found = list(chosen(sources, choice, folder))
-    drawing = _drawn(found, folder, size or (TILE if kind == SHEET else 1280))
-    _write(target, kind, [item.overlay for item in found], drawing)
+    drawing = _drawn(found, folder, size or (TILE if one_sheet else 1280))
+    if one_sheet:
+        data = encoded(sheet(list(drawing)))
+        with open_output(target) as write:
+            write(data)
+    else:
+        write_pictures(target, [item.overlay for item in found], map(encoded, drawing))
     return Notes()
 
 
@@ -165,16 +149,3 @@ def _drawn(found: list[Shown], folder: Path | None, size: int) -> Iterator[Image
             f"{arg('images', str(folder))}: no picture of {len(missing):,} of {len(found):,} images (the first: "
             f"{missing[0]}); their boxes stand on blank sheets"
         )
-
-
-def _write(output: str, kind: str, overlays: list[Overlay], pictures: Iterator[Image]) -> None:
-    from hoicli.figures.overlays import encoded, sheet
-    from hoicli.figures.shown_files import FOLDER, write_pictures
-    from hoicli.io.outputs import open_output
-
-    if kind == FOLDER:
-        write_pictures(output, overlays, map(encoded, pictures))
-        return
-    data = encoded(sheet(list(pictures)))
-    with open_output(output) as write:
-        write(data)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import READ, Count
+from hoicli.commands.checks import READ
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
 from hoicli.commands.results import Result
 from hoicli.commands.values import names_of, texts_of
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
 
 
@@ -54,8 +54,6 @@ def table(
     where: Annotated[Names, Option("KEY=VALUE", repeated=True)] = None,
     over: Annotated[str | None, Option("KEY")] = None,
     intervals: bool = False,
-    decimals: Annotated[int | None, Option("N", mark=Count(0, 9))] = None,
-    sort: Annotated[str | None, Option("TEXT")] = None,
     on_error: options.OnError = "stop",
 ) -> Result:
     """Result rows of any commands and any number of models as one table, to be pasted or read.
@@ -75,8 +73,6 @@ def table(
         where: Only rows with this value of a key or of tag.NAME; repeatable, several values with commas.
         over: The mean and the sample standard deviation over the values of this tag, such as seed.
         intervals: Values with their 95 % intervals, where rows have them.
-        decimals: Digits behind the point, where not the metric's own (2, of CRI 3).
-        sort: The head of the column that orders the lines, the best first.
     """
     from hoicli.commands.inputs import lines as lines_of
     from hoicli.commands.inputs import policy_of
@@ -94,15 +90,12 @@ def table(
         raise UsageError(f"{keys}: a layout has its own lines and columns; leave out one or the other")
     wanted = _where(texts_of(where))
     over = None if over is None else over.removeprefix("tag.")
-    showing = Showing(intervals, over or "", decimals, sort or "")
+    showing = Showing(intervals, over or "")
     policy = policy_of(on_error)
     stream = Stream([], "rows") if published and rows is None else lines_of(rows, "rows", "rows", "ROWS")
     before = published_lines(published) if published else []
     found = read_rows(stream, policy, metrics=names_of(metric), where=wanted, before=before)
     policy.report()
-    if not found:
-        chosen = f" of {arg('metric')} and {arg('where')}" if metric or where else ""
-        raise DataError(f"no rows{chosen} in it", place=stream.name)
     if over is not None and all(over not in row["tags"] for row in found):
         raise UsageError(f"{arg('over', over)}: no row has this tag; hoicli eval --tag {over}=1 puts it there")
     chosen_layout = LAYOUTS[layout] if layout else None if lines or columns else layout_of(found)

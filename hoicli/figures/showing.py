@@ -1,22 +1,28 @@
-"""Which images and triplets of some streams are drawn: records of any labels, with or without ground truth."""
+"""`hoicli show`: which images and triplets of some streams are drawn, and where to: a folder of pictures, or one sheet.
+
+Records of any labels, with or without ground truth."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair
+from hoicli.io.outputs import atomic_folder, check_file, check_made_folder
 from hoicli.io.streams import Line, Stream
 from hoicli.records.image import problems, truth_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.names import image_id_of, image_number
-from hoicli.records.parsing import Problem, Record, is_number, parse
+from hoicli.records.parsing import Record, dump, is_number, parse
 from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import Vocabulary
 
+LIST = "shown.jsonl"
+"""The file of a folder that says which picture is of which image, with what is drawn on it."""
 ENDINGS = (".jpg", ".jpeg", ".png")
 """Of images that are looked up by their id."""
 
@@ -24,41 +30,16 @@ ENDINGS = (".jpg", ".jpeg", ".png")
 @dataclass(frozen=True)
 class Choice:
     """What is drawn. image_ids: these images; else the first `count` by id, None for all. among: of these images only,
-    None for any. top: so many best triplets of an image and stream, None for all; score: those of at least this score.
-    verbs, objects: only these, empty for all."""
+    None for any. top: so many best triplets of an image and stream, None for all."""
 
     image_ids: Sequence[str] = ()
     count: int | None = None
     top: int | None = None
-    score: float | None = None
-    verbs: Collection[str] = ()
-    objects: Collection[str] = ()
     among: Collection[str] | None = None
 
-    @property
-    def filters(self) -> bool:
-        """Whether images without a triplet that is drawn are left out."""
-        return bool(self.verbs or self.objects or self.score is not None or self.among is not None)
-
-    def draws(self, record: Record, *, scored: bool) -> bool:
-        """Whether an image is among those asked for, with a triplet that is drawn."""
-        among = self.among is None or str(record["image_id"]) in self.among
-        return among and bool(self.triplets(record, scored=scored))
-
-    def triplets(self, record: Record, *, scored: bool) -> list[Record]:
-        """The triplets of a record that are drawn: predictions best first, ground truth as annotated."""
-        hois = [hoi for hoi in record["hois"] if self._drawn(hoi, record["labels"], scored=scored)]
-        if not scored:
-            return hois
-        hois.sort(key=lambda hoi: -hoi["score"])  # stable: equal scores in the record's order
-        return hois[: self.top]
-
-    def _drawn(self, hoi: Record, labels: Sequence[str | None], *, scored: bool) -> bool:
-        if scored and self.score is not None and hoi["score"] < self.score:
-            return False
-        if self.verbs and hoi["verb"] not in self.verbs:
-            return False
-        return not self.objects or (hoi["object"] is not None and labels[hoi["object"]] in self.objects)
+    def takes(self, image_id: str) -> bool:
+        """Whether an image may be drawn."""
+        return (self.among is None or image_id in self.among) and (not self.image_ids or image_id in self.image_ids)
 
 
 @dataclass
@@ -70,42 +51,40 @@ class Source:
     scored: bool
     kept: dict[str, Record] = field(default_factory=dict)
 
-    def read(self, choice: Choice, vocabulary: Vocabulary | None, policy: ErrorPolicy) -> None:
+    def read(self, choice: Choice, policy: ErrorPolicy) -> None:
         """Read all lines, and keep the records of the images that may be drawn.
 
         Raises `DataError` for a bad line, which `policy` may drop, and for an empty stream."""
-        register, wanted = ImageRegister(), set(choice.image_ids)
+        register = ImageRegister()
+        most = None if choice.image_ids else choice.count
         self.stream.first  # noqa: B018 (raises if the stream is empty)
         for line in self.stream:
             try:
-                record = self._checked(line, vocabulary)
+                record = self._checked(line)
                 image_id = str(record["image_id"])
                 register.add(image_id, line)
             except DataError as error:
                 policy.handle(error)
                 continue
-            asked = image_id in wanted if wanted else True
-            if asked and (not choice.filters or choice.draws(record, scored=self.scored)):
+            if choice.takes(image_id):
                 self.kept[image_id] = record
-            if choice.count is not None and not wanted and len(self.kept) > 2 * choice.count:
-                self._forget(choice.count)
-        if choice.count is not None and not wanted:
-            self._forget(choice.count)
+            if most is not None and len(self.kept) > 2 * most:
+                self._forget(most)
+        if most is not None:
+            self._forget(most)
 
     def _forget(self, count: int) -> None:
         """Keep the first `count` images by id."""
         self.kept = {image_id: self.kept[image_id] for image_id in sorted(self.kept)[:count]}
 
-    def _checked(self, line: Line, vocabulary: Vocabulary | None) -> Record:
-        """The record of a line. Without a vocabulary any label will do, and V-COCO's nulls, too."""
+    def _checked(self, line: Line) -> Record:
+        """The record of a line. Any label will do, and V-COCO's nulls, too."""
         record = parse(line)
-
-        def problem(of: Vocabulary | None) -> Problem | None:
-            found = problems(record, of, scored=True, besides=()) if self.scored else truth_problems(record, of)
-            return next(iter(found), None)
-
-        wrong = problem(vocabulary)
-        if wrong is not None and (vocabulary is not None or problem(load("vcoco")) is not None):
+        wrong, of_vcoco = (
+            next(iter(problems(record, of, scored=True) if self.scored else truth_problems(record, of)), None)
+            for of in (None, load("vcoco"))
+        )
+        if wrong is not None and of_vcoco is not None:
             raise wrong.error(line.place)
         return record
 
@@ -126,16 +105,11 @@ def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> It
     there = sorted({image_id for source in sources for image_id in source.kept})
     if choice.image_ids:
         missing = [image_id for image_id in choice.image_ids if image_id not in there]
-        if missing and not choice.filters:
+        if missing and choice.among is None:
             raise DataError(f"no stream has image {missing[0]!r}; name images as the records do (image_id)")
         there = [image_id for image_id in dict.fromkeys(choice.image_ids) if image_id in there]
     if not there:
-        asked = (
-            f"; ask for less ({arg('score')}, {arg('verb')}, {arg('object_')}, {arg('single_hoi')})"
-            if choice.filters
-            else ""
-        )
-        raise DataError(f"nothing to draw{asked}")
+        raise DataError("nothing to draw")
     files = Files(folder)
     for image_id in there[: None if choice.image_ids else choice.count]:
         records = [source.kept.get(image_id) for source in sources]
@@ -157,7 +131,10 @@ def _layers(sources: Sequence[Source], records: Sequence[Record | None], choice:
     for source, record in zip(sources, records, strict=True):
         pairs: dict[tuple[int, int | None], list[str]] = {}
         boxes = [] if record is None else record["boxes"]
-        for hoi in [] if record is None else choice.triplets(record, scored=source.scored):
+        hois = [] if record is None else record["hois"]
+        if source.scored:
+            hois = sorted(hois, key=lambda hoi: -hoi["score"])[: choice.top]  # equal scores in the record's order
+        for hoi in hois:
             pairs.setdefault((hoi["subject"], hoi["object"]), []).append(_label(hoi, record, scored=source.scored))
         made = [
             Pair(boxes[subject], None if object_ is None or not any(boxes[object_]) else boxes[object_], labels)
@@ -199,3 +176,48 @@ class Files:
                 if (number := image_number(image_id_of(name))) is not None:
                     found.setdefault(number, name)
         return found
+
+
+def is_sheet(path: str) -> bool:
+    """Whether a name asks for one sheet (.png), and not a folder. Raises `UsageError` for what neither can be."""
+    ending = Path(path).suffix.lower()
+    if path == "-" or ending in (".html", ".htm", ".jpg", ".jpeg", ".svg", ".pdf", ".jsonl", ".gz"):
+        raise UsageError(f"-o {path}: give a name in .png for one sheet, or a folder for pictures")
+    return ending == ".png"
+
+
+def check_shown(path: str, option: str) -> None:
+    """Raises `UsageError` where writing would: for a folder with anything in it but earlier pictures, and without
+    Pillow."""
+    (check_file if is_sheet(path) else check_made_folder)(path, option)
+    if find_spec("PIL") is None:
+        raise UsageError("show needs Pillow: pip install 'hoicli[images]'")
+
+
+def names_of(image_ids: Sequence[str]) -> list[str]:
+    """A file name for each image, made of its id, which is not trusted: letters, digits and ._- only, and all
+    different, also where case does not count."""
+    taken: set[str] = set()
+    names = []
+    for image_id in image_ids:
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "_", image_id)[:100].lstrip(".") or "image"
+        name, number = stem, 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{stem}-{number}"
+        taken.add(name.casefold())
+        names.append(f"{name}.png")
+    return names
+
+
+def write_pictures(path: str, overlays: Sequence[Overlay], pictures: Iterable[bytes]) -> None:
+    """Write a PNG file for each image, and LIST; whole or not at all. Raises as `check_shown`."""
+    check_made_folder(path, "-o")
+    names = names_of([overlay.image_id for overlay in overlays])
+    with atomic_folder(path, replace=True) as folder:
+        lines = []
+        for name, overlay, data in zip(names, overlays, pictures, strict=True):
+            (folder / name).write_bytes(data)
+            drawn = {layer.name: [label for pair in layer.pairs for label in pair.labels] for layer in overlay.layers}
+            lines.append(dump({"image_id": overlay.image_id, "file": name, "drawn": drawn}))
+        (folder / LIST).write_bytes(b"".join(lines))

@@ -14,7 +14,7 @@ from hoicli.records.results import Row, signature
 from hoicli.robustness.gathering import CLEAN
 from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
-from hoicli.tables.kinds import PARTS
+from hoicli.tables.layouts import PARTS
 
 RANKED_BY = ("mri", "cri", "clean", "relative_drop")
 """What models can be ranked by: the metrics of a whole grid. Of the last, less is better."""

@@ -8,20 +8,22 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, UsageError
 from hoicli.records.results import CHANCES, Row, settings_of, tag_column
-from hoicli.tables.kinds import kind_of
-from hoicli.tables.layouts import LOWER, Layout, Slot, better, is_mean
+from hoicli.tables.layouts import Layout, Slot, better, is_mean, kind_of
 from hoicli.tables.notes import annotated
-from hoicli.tables.texts import Place, TextTable, cell_text, number_text
 from hoicli.tables.values import (
     NO_KEYS,
     Head,
     Line,
+    Place,
     Showing,
+    TextTable,
     Value,
+    cell_text,
     compared_value,
     made_otherwise,
+    number_text,
     of_one_unit,
     plain_value,
     single_value,
@@ -76,7 +78,7 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     views = _VIEWS & set(tags)
     table = _assembled(
         placed, heads, partial(compared_value, showing=showing), columns=[*columns.values()], ranked=not views,
-        compared=True, shown=views, sort=showing.sort, n=showing.n,
+        compared=True, shown=views, n=showing.n,
     )  # fmt: skip
     return table, [*left, *(row for row, _ in fitting if id(row) in others)]
 
@@ -127,7 +129,7 @@ def by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], s
     keys = {key.removeprefix("tag.") for key in (*lines, *columns)}
     return _assembled(
         placed, names, partial(compared_value, showing=showing), ranked=ranked, compared=ranked or keys <= _VIEWS,
-        shown=keys, sort=showing.sort, n=showing.n,
+        shown=keys, n=showing.n,
     )  # fmt: skip
 
 
@@ -233,7 +235,6 @@ def _assembled(
     ranked: bool = False,
     compared: bool = False,
     shown: Collection[str] = (),
-    sort: str = "",
     n: bool = False,
     mark_at: int = 0,
 ) -> TextTable:
@@ -242,7 +243,7 @@ def _assembled(
 
     value: what makes one value of a place's rows. columns: their order, where it is another. ranked: whether the best
     values of a column are set apart; compared: whether those that were made otherwise are noted; shown, mark_at: as
-    `annotated` has them; sort: the head of the column that orders the lines; n: with lines of what values are over.
+    `annotated` has them; n: with lines of what values are over.
     """
     metrics: dict[Head, set[str]] = {}
     for _, column, row in placed:
@@ -258,12 +259,6 @@ def _assembled(
     dense(len(names), len(heads) + len(columns), len(rows))
     cells = {place: value(of_place) for place, of_place in rows.items()}
     senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
-    if sort:
-        best_first = _sorted(names, cells, columns, senses, sort)
-        line_of = {names[name]: at for at, name in enumerate(best_first)}
-        rows = {(line_of[line], column): of_place for (line, column), of_place in rows.items()}
-        cells = {(line_of[line], column): cell for (line, column), cell in cells.items()}
-        names = {name: at for at, name in enumerate(best_first)}
     apart = made_otherwise(rows, columns, shown) if compared else {}
     blank = Value("-")
     lines = []
@@ -319,31 +314,6 @@ def _counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
     marks = {(line if line < 0 else at[line], column): mark for (line, column), mark in table.marks.items()}
     best, second = ([(at[line], column) for line, column in places] for places in (table.best, table.second))
     return replace(table, lines=lines, marks=marks, best=best, second=second)
-
-
-def _sorted(
-    names: Mapping[Line, int],
-    cells: Mapping[Place, Value],
-    columns: Sequence[Head],
-    senses: Sequence[int | None],
-    sort: str,
-) -> list[Line]:
-    """The lines, the best of a column first, those without a value last. Raises `UsageError` for an unknown column."""
-    called = [f"{group} {head}".strip() for group, head in columns]
-    matching = [at for at, name in enumerate(called) if name.casefold() == sort.casefold()]
-    matching = matching or [at for at, column in enumerate(columns) if column[1].casefold() == sort.casefold()]
-    if len(matching) != 1:
-        problem = "several columns are called so" if matching else "no column is called so"
-        raise UsageError(f"{arg('sort', sort)}: {problem}; choose from {', '.join(called)}")
-    (at,) = matching
-    sense = -1 if senses[at] == LOWER else 1
-
-    def merit(name: Line) -> tuple[bool, float]:
-        cell = cells.get((names[name], at))
-        text = cell.text if cell else "-"
-        return text == "-", 0.0 if text == "-" else -sense * float(text.replace(",", ""))
-
-    return sorted(names, key=merit)
 
 
 def described(rows: Sequence[Row]) -> str:

@@ -11,7 +11,6 @@ from hoicli.errors import UsageError, arg, visible
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
-from hoicli.tables.escaping import ESCAPES, csv_cell
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
 """What `--format` takes."""
@@ -53,8 +52,7 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
 def _tables(rows: list[Row], output_format: str) -> str:
     # Programs that read JSONL or CSV wait for none of this.
     from hoicli.tables.arrangement import by_layout, described, tables_of
-    from hoicli.tables.kinds import kind_of
-    from hoicli.tables.layouts import layout_of
+    from hoicli.tables.layouts import kind_of, layout_of
     from hoicli.tables.values import Showing
     from hoicli.tables.writers import written
 
@@ -73,6 +71,8 @@ def sentences(texts: Sequence[str], output_format: str) -> list[bytes]:
     """Sentences to stand above the rows, a paragraph each; none in a notation that programs read."""
     if not texts or output_format not in ("table", "md", "html"):
         return []
+    from hoicli.tables.writers import ESCAPES
+
     escaped = [ESCAPES[output_format](text) for text in texts]
     if output_format == "html":
         escaped = [f"<p>{text}</p>" for text in escaped]
@@ -82,6 +82,8 @@ def sentences(texts: Sequence[str], output_format: str) -> list[bytes]:
 def _csv(rows: Sequence[Row]) -> str:
     """Tidy: a value a line, tags as columns of their own, the union of all keys as the header; and the caveats of the
     rows that have some in `note`. A tag called like a key of some row is the column `tags.KEY`."""
+    from hoicli.tables.writers import csv_cell
+
     keys = {key for row in rows for key in row if key != "tags"}
     flat = []
     for row in rows:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hoicli.records.caveats import words_of
 from hoicli.records.results import Row, joined_settings, signed
-from hoicli.tables.texts import ABOVE, HEAD, Place, TextTable
+from hoicli.tables.values import ABOVE, HEAD, Place, TextTable
 
 _NAMED = 3
 """Lines or columns that a part of the line names before it only counts."""

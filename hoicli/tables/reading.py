@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -15,8 +15,6 @@ from hoicli.records.parsing import is_number, parse
 from hoicli.records.results import CHANCES, Row
 from hoicli.tables.values import PlacedRow
 
-_SHOWN = 12
-"""Values of a key that a message lists."""
 _NUMBERS = ("ci_low", "ci_high", "from", "to", *CHANCES)
 
 
@@ -51,13 +49,12 @@ def read_rows(
     `where` one of its values (`tag.model` is a tag). before: lines that come before those of the files.
 
     Where there are several files, a row without tags has the name of its file for its model. Raises `DataError` for a
-    line that is no result row, or leaves it to the policy; and where no row is left, which says what the rows have.
+    line that is no result row, or leaves it to the policy; and where no row is left.
     """
     named = models(stream.paths)
     rows: list[Row] = []
     asked = [("metric", metrics)] if metrics else []
     asked += where.items()
-    met: list[dict[str, None]] = [{} for _ in asked]
     for line in chain(before, stream):
         try:
             row = sound_row(line)
@@ -66,29 +63,13 @@ def read_rows(
             continue
         if not row["tags"] and line.file in named:
             row["tags"] = {"model": named[line.file]}
-        says = [_says(row, key) for key, _ in asked]
-        for values, value in zip(met, says, strict=True):
-            values[value] = None
-        if all(value in wanted for value, (_, wanted) in zip(says, asked, strict=True)):
+        if all(_says(row, key) in wanted for key, wanted in asked):
             rows.append(row)
     policy.report()
     if not rows:
-        why = [_why_none(key, wanted, list(values)) for (key, wanted), values in zip(asked, met, strict=True) if values]
-        told = "; ".join(filter(None, why)) or "each has rows, all together none"
-        raise DataError(
-            f"no rows of {arg('metric')} and {arg('where')} in it: {told}" if any(met) else "no rows in it",
-            place=stream.name,
-        )
+        chosen = f" of {arg('metric')} and {arg('where')}" if asked else ""
+        raise DataError(f"no rows{chosen} in it", place=stream.name)
     return rows
-
-
-def _why_none(key: str, wanted: Collection[str], values: Sequence[str]) -> str:
-    """What the rows have for a key, where that is none of the values that are wanted; else ""."""
-    if not set(wanted).isdisjoint(values):
-        return ""
-    some = sorted(filter(None, values))
-    more = f" and {len(some) - _SHOWN:,} more" if len(some) > _SHOWN else ""
-    return f"{key} is {', '.join(some[:_SHOWN])}{more}" if some else f"no row has {key}"
 
 
 def _says(row: Row, key: str) -> str:

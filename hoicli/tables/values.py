@@ -1,17 +1,76 @@
-"""What a place of a table holds: a value as printed, and whether it compares with its neighbours."""
+"""A table as text: what a place of it holds, as printed, and whether that compares with its neighbours."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from hoicli.errors import DataError, arg
 from hoicli.records.results import Row, joined_settings, settings_of
-from hoicli.tables.texts import Place, cell_text, digits_of, interval_text, number_text
+
+Place = tuple[int, int]
+"""A line and a column of a table, from 0, without the columns of names."""
+_DIGITS = {"probability": 4, "ratio": 3}
+"""Digits behind the point by unit, where not 2: a ratio, CRI, is below 1 and differs between models in the third."""
+HEAD, ABOVE = -1, -2
+"""The numbers of the two lines over a table's own, as places of marks have them."""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table as text. above: the groups over the heads, "" continues the one before. The first `names` columns
+    identify a line, the others are values.
+
+    notes: (mark, what it means), to stand below; marks: where these marks stand, behind the texts of (line, column).
+    settings: what made the values, in a line. best, second: the (line, column) of the best values of their columns.
+    """
+
+    above: Sequence[str]
+    heads: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    names: int
+    notes: Sequence[tuple[str, str]] = ()
+    marks: Mapping[Place, str] = field(default_factory=dict)
+    settings: str = ""
+    best: Collection[Place] = ()
+    second: Collection[Place] = ()
+
+
+def cell_text(value: object) -> str:
+    """A value of a row as text: lists with commas, nothing for None."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def digits_of(row: Row) -> int:
+    """Digits behind the point of a row's value; a number out of another table has the two that are printed there."""
+    return 2 if row.get("comparable") is False else _DIGITS.get(row.get("unit", ""), 2)
+
+
+def interval_text(row: Row, digits: int) -> str:
+    """A row's 95 % interval, behind a space; "" if it has none. That of a count is in whole numbers, rounded."""
+    low, high = row.get("ci_low"), row.get("ci_high")
+    if low is None or high is None:
+        return ""
+    if isinstance(row["value"], int):
+        low, high = round(low), round(high)
+    return f" [{number_text(low, digits)}, {number_text(high, digits)}]"
+
+
+def number_text(value: float | None, digits: int) -> str:
+    """A number as tables show it; a count is whole, with its thousands apart, and what rounds to 0 has no sign."""
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = f"{value:.{digits}f}"
+    return text if text.strip("-0.") else text.removeprefix("-")
+
 
 _DRAWN = frozenset({"boot", "swaps", "permutations", "seed"})
 """Settings of intervals and chances alone."""
@@ -38,14 +97,11 @@ Head = tuple[str, str]
 
 @dataclass(frozen=True)
 class Showing:
-    """How values are shown. intervals: with their 95 % intervals. over: the tag whose values are averaged. decimals:
-    digits behind the point, None for the metric's own. sort: the column that orders the lines, the best first. n: with
+    """How values are shown. intervals: with their 95 % intervals. over: the tag whose values are averaged. n: with
     lines of what values are over."""
 
     intervals: bool = False
     over: str = ""
-    decimals: int | None = None
-    sort: str = ""
     n: bool = False
 
 
@@ -93,7 +149,7 @@ def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
         if of in seen or (seen and (of is None or None in seen)):
             raise clash(next(iter(seen.values())) if of not in seen else seen[of], row)
         seen[of] = row
-    digits = digits_of(first) if showing.decimals is None else showing.decimals
+    digits = digits_of(first)
     counted = first.get("unit") not in _SHARES
     values = [row["value"] if counted else float(row["value"]) for row in rows if row["value"] is not None]
     if len(rows) == 1 or not values:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from hoicli.errors import visible
-from hoicli.tables.escaping import csv_cell
 from hoicli.tables.notations import render
+from hoicli.tables.writers import csv_cell
 
 ATTACKS = [
     "\x1b[2J\x1b]0;title\x07",

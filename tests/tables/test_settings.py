@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hoicli.records.results import Row, signature, signed
 from hoicli.tables.notes import settings_line
-from hoicli.tables.texts import Place
+from hoicli.tables.values import Place
 from hoicli.version import __version__
 
 LINES = ["a", "b", "c"]

@@ -12,8 +12,7 @@ import pytest
 from hoicli.tables.arrangement import by_layout, tables_of
 from hoicli.tables.layouts import LAYOUTS, layout_of
 from hoicli.tables.published import SETS, published_rows
-from hoicli.tables.texts import ABOVE, HEAD, TextTable
-from hoicli.tables.values import Showing
+from hoicli.tables.values import ABOVE, HEAD, Showing, TextTable
 from hoicli.tables.writers import WRITERS, written
 from tests.support.project import PATIENCE
 
