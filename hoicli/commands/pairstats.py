@@ -124,7 +124,7 @@ def pairstats(
     policy.report()
 
     def drawn(path: str, look: Look) -> None:
-        from hoicli.figures.pairs import plot_pairs
+        from hoicli.figures.sweeps import plot_pairs
 
         plot_pairs(rows, path, look)
 

@@ -151,7 +151,7 @@ def shoe_eval(
         Records(explain(done.shoe, done.matching)).write(text_of(reasons) or "")
 
     def drawn(path: str, look: Look) -> None:
-        from hoicli.figures.deltas import plot_deltas
+        from hoicli.figures.sweeps import plot_deltas
 
         _over_deltas({"delta": delta})
         plot_deltas(rows, path, look)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hoicli.figures.canvas import add_legend, draw_cells, fill, hide_frame, printed, saved
 from hoicli.figures.shown import first_of, labels
-from hoicli.figures.styles import COLUMN_WIDTH, LINES, NORMAL, PAGE_WIDTH, PAPER, SERIES, TINY, Look
+from hoicli.figures.styles import COLUMN_WIDTH, LINES, NORMAL, PAGE_WIDTH, PAPER, SERIES, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,10 +22,8 @@ MOST_RATERS = len(LINES)
 """Raters that bars can tell apart."""
 MOST_IN_KAPPA = 60
 """Raters whose every two have a cell: 300 would be a picture of 14,400 pixels a side."""
-_ROOM, _DIGIT, _HIGH = 0.2, 0.055, 0.075
-"""Inches: what a number in a cell needs, how wide a digit is over a bar, and how high."""
-_MARGIN, _PANEL, _NARROWEST = 0.65, 1.35, 2.5
-"""Inches: left and right of a panel's bars, a panel's height, and what its title needs of two beside each other."""
+_ROOM, _PANEL, _NARROWEST = 0.2, 1.35, 2.5
+"""Inches: what a number in a cell needs, a panel's height, and what its title needs of two beside each other."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,7 @@ class Counts:
 
 
 def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look: Look = PAPER) -> None:
-    """Bars of how often each of the first MOST_RATERS raters gave each level, a panel for each of `panels`, with the
-    counts on top where there is room."""
+    """Bars of how often each of the first MOST_RATERS raters gave each level, a panel for each of `panels`."""
     names = labels(raters[:MOST_RATERS])
     width = look.room(PAGE_WIDTH)
     across = min(len(panels), 2 if width >= 2 * _NARROWEST else 1)
@@ -50,9 +47,8 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
 
         figure.set_size_inches(width, down * _PANEL * (1.4 if down == 1 else 1.0) + 0.4)
         axes = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
-        room = (width / across - _MARGIN) / (len(panels[0].votes[0]) * (len(names) + 1))
         for at, (ax, panel) in enumerate(zip(axes, panels, strict=False)):
-            _draw_votes(ax, panel, len(names), room)
+            _draw_votes(ax, panel, len(names))
             if at % across == 0:
                 ax.set_ylabel("ratings")
             if at + across >= len(panels):
@@ -64,24 +60,18 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
         add_legend(figure, legend, columns=len(names))
 
 
-def _draw_votes(ax: Axes, panel: Counts, raters: int, room: float) -> None:
-    """One panel; a bar is `room` inches wide."""
+def _draw_votes(ax: Axes, panel: Counts, raters: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
     most = max((max(votes) for votes in panel.votes[:raters]), default=0) or 1
-    digits = len(f"{most:,}")
-    standing = room < digits * _DIGIT
     for at, (style, votes) in enumerate(zip(SERIES, panel.votes[:raters], strict=False)):
         places = [level + (at + 1) / (raters + 1) - 0.5 for level in range(len(votes))]
-        bars = ax.bar(places, votes, width=1 / (raters + 1), **fill(style))
-        if room >= min(_HIGH, digits * _DIGIT):
-            numbers = [f"{number:,}" if number else "" for number in votes]
-            ax.bar_label(bars, numbers, padding=1.5, fontsize=TINY, rotation=90 if standing else 0)
+        ax.bar(places, votes, width=1 / (raters + 1), **fill(style))
     hide_frame(ax)
     levels = len(panel.votes[0])
     ax.set_xlim(-0.5, levels - 0.5)
     ax.set_xticks(range(levels))
-    ax.set_ylim(0, most * (1 + (0.1 * digits + 0.05 if standing else 0.14)))
+    ax.set_ylim(0, 1.05 * most)
     ax.tick_params(axis="x", length=0)
     ax.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     if panel.title:

@@ -12,8 +12,8 @@ import pytest
 
 from hoicli.errors import UsageError
 from hoicli.figures.diagnosis import NO_SUM, plot_diagnosis
-from hoicli.figures.pairs import plot_pairs
 from hoicli.figures.styles import ORACLES, STYLES
+from hoicli.figures.sweeps import plot_pairs
 from tests.support.figures import Rows, deltas, sweep
 
 COMPOSITION = {

@@ -16,12 +16,11 @@ import pytest
 from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
 from hoicli.figures.confusion import Panel, most_confused, ordered, plot_confusion
 from hoicli.figures.curves import plot_curves, wilson
-from hoicli.figures.deltas import plot_deltas
 from hoicli.figures.diagnosis import plot_diagnosis
-from hoicli.figures.pairs import plot_pairs
 from hoicli.figures.ratings import Counts, plot_counts, plot_kappa
 from hoicli.figures.robustness import HeatMap, plot_heat_maps, plot_robustness
 from hoicli.figures.styles import NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
+from hoicli.figures.sweeps import plot_deltas, plot_pairs
 from hoicli.vocabulary.datasets import load
 from tests.support.figures import deltas, sweep
 

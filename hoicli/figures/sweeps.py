@@ -1,13 +1,11 @@
-"""Pair recall against pair precision over a sweep."""
+"""Sweeps as lines: pair recall against pair precision over thresholds, and SHOE's numbers over delta, which the paper
+does not print."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from hoicli.errors import UsageError, arg
 from hoicli.figures.canvas import add_legend, draw_lines, saved, titled
@@ -17,13 +15,13 @@ from hoicli.records.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.text import Annotation
-    from matplotlib.transforms import Bbox
 
+DELTA_METRICS = {"soft_map": "soft mAP", "mf1": "mF1"}
+"""The metrics that depend on delta."""
 SWEPT = {"nms": "pair NMS", "det_threshold": "detection"}
 """What a sweep may vary, in words."""
-_PLACES = ((1, 1), (-1, 1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
-"""Where a label may stand around its point, as directions; the first are the best."""
+_PLACES = ((1, 1), (-1, 1), (1, -1), (-1, -1))
+"""Where a label may stand around its point, as directions."""
 
 
 class SweepPoint(NamedTuple):
@@ -80,38 +78,46 @@ def _sweeps(rows: Iterable[Row]) -> dict[str, list[SweepPoint]]:
 
 
 def _label_points(ax: Axes, lines: Iterable[Sequence[SweepPoint]], swept: Sequence[int]) -> None:
-    """Each label goes to the first of the places around its point that is free, or nearly so, of points and lines; one
-    that has no room anywhere, for other labels or the edge, is left out."""
-    drawn = [ax.transData.transform_path(line.get_path()) for line in ax.lines]
-    dots = np.concatenate([path.vertices for path in drawn])
-    taken: list[Bbox] = []
-
-    def placed(text: Annotation, place: tuple[int, int]) -> Bbox:
-        across, up = place
-        text.set(position=(4 * across, 5 * up))
-        text.set(ha=("right", "center", "left")[across + 1], va=("top", "center", "bottom")[up + 1])
-        return text.get_window_extent()
-
-    def clashes(text: Annotation, place: tuple[int, int]) -> tuple[bool, int]:
-        box = placed(text, place)
-        inside = ax.bbox.count_contains(box.corners()) == 4
-        on_lines = sum(path.intersects_bbox(box, filled=False) for path in drawn)
-        blocked = not inside or any(box.overlaps(other) for other in taken)
-        return blocked, on_lines + box.count_contains(dots)
-
+    """Each label goes to the first of the places around its point that is free of other labels and inside the axes;
+    one that has no room anywhere is left out."""
+    taken = []
     for line, points in zip(ax.lines, lines, strict=True):
         for point in points:
             text = ax.annotate(
                 _words(point, swept), point[:2], (0, 0), textcoords="offset points", color=line.get_color()
             )
-            best = min(_PLACES, key=partial(clashes, text))
-            if clashes(text, best)[0]:
-                text.remove()
+            for across, up in _PLACES:
+                text.set(position=(4 * across, 5 * up))
+                text.set(ha="left" if across > 0 else "right", va="bottom" if up > 0 else "top")
+                box = text.get_window_extent()
+                if ax.bbox.count_contains(box.corners()) == 4 and not any(box.overlaps(other) for other in taken):
+                    taken.append(box)
+                    break
             else:
-                taken.append(placed(text, best))
+                text.remove()
 
 
 def _words(point: SweepPoint, swept: Sequence[int]) -> str:
     """The point's place in the sweep: a number when one threshold is swept, both apart when two are."""
     values = (point.thresholds[at] for at in swept)
     return " / ".join("none" if value is None else f"{value:g}" for value in values)
+
+
+def plot_deltas(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
+    """soft_map and mf1 (y) over delta (x), a line each, from rows that have the tag `delta`; a column wide. Raises
+    `UsageError` as `plot_diagnosis` does."""
+    rows = list(rows)
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for metric, words in DELTA_METRICS.items():
+        points = [row for row in rows if row["metric"] == metric and row["value"] is not None]
+        if points:
+            lines[words] = sorted((float(row["tags"]["delta"]), row["value"]) for row in points)
+    with saved(path, look, caveats=caveats_of(rows)) as figure:
+        width = look.room(COLUMN_WIDTH)
+        figure.set_size_inches(width, min(2.4, 0.7 * width))
+        ax = figure.add_subplot()
+        draw_lines(ax, lines.items())
+        ax.set_ylim(bottom=0)
+        ax.set_xlabel("delta")
+        ax.set_ylabel("%")
+        add_legend(figure, ax.get_legend_handles_labels()[0])
