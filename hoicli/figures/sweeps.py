@@ -15,6 +15,7 @@ from hoicli.records.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.transforms import Bbox
 
 DELTA_METRICS = {"soft_map": "soft mAP", "mf1": "mF1"}
 """The metrics that depend on delta."""
@@ -80,7 +81,7 @@ def _sweeps(rows: Iterable[Row]) -> dict[str, list[SweepPoint]]:
 def _label_points(ax: Axes, lines: Iterable[Sequence[SweepPoint]], swept: Sequence[int]) -> None:
     """Each label goes to the first of the places around its point that is free of other labels and inside the axes;
     one that has no room anywhere is left out."""
-    taken = []
+    taken: list[Bbox] = []
     for line, points in zip(ax.lines, lines, strict=True):
         for point in points:
             text = ax.annotate(

@@ -12,6 +12,8 @@ from hoicli.tables.values import ABOVE, HEAD, Place, TextTable
 
 _NAMED = 3
 """Lines or columns that a part of the line names before it only counts."""
+_Axis = tuple[Sequence[str], int, Mapping[str, int]]
+"""The names of groups, columns or lines, which number of a place is theirs, and how many values each has."""
 
 
 def annotated(
@@ -116,37 +118,25 @@ def settings_line(
         if key not in shown and key != "published":
             of_places = parts.setdefault(frozenset(places), {})
             of_places[key] = f"{of_places[key]} or {value}" if key in of_places else value  # of a mean over seeds
-    everywhere = frozenset(rows)
-    texts = [joined_settings(parts[everywhere])] if everywhere in parts else []
+    everywhere = parts.pop(frozenset(rows), None)
+    texts = [joined_settings(everywhere)] if everywhere else []
     by_group, by_column = [group for group, _ in columns], [f"{group} {head}".strip() for group, head in columns]
-    axes = [_Axis(names, at, rows) for names, at in ((by_group, 1), (by_column, 1), (lines, 0))]
-    for some, settings in parts.items():
-        if some != everywhere:
-            texts.append(f"{_called(some, axes)}: {joined_settings(settings)}")
+    axes = [
+        (names, at, Counter(names[place[at]] for place in rows))
+        for names, at in ((by_group, 1), (by_column, 1), (lines, 0))
+    ]
+    texts += [f"{_called(some, axes)}: {joined_settings(settings)}" for some, settings in parts.items()]
     return f"settings: {'; '.join(texts)}" if texts else ""
-
-
-class _Axis:
-    """The groups, the columns or the lines of a table, as values are told by them."""
-
-    def __init__(self, names: Sequence[str], at: int, everywhere: Collection[Place]) -> None:
-        """names: of each line or column; at: which of the two a place's number is."""
-        self.names, self.at = names, at
-        self.order = {name: number for number, name in reversed(list(enumerate(names)))}
-        self.values = Counter(names[place[at]] for place in everywhere)
-
-    def inside(self, places: Collection[Place]) -> list[str]:
-        """The names that values are under, in the table's order."""
-        return sorted({self.names[place[self.at]] for place in places}, key=self.order.__getitem__)
 
 
 def _called(places: Collection[Place], axes: Sequence[_Axis]) -> str:
     """Some values of a table by the groups, the columns or the lines that they fill; else by the lines they are in."""
-    for axis in axes:
-        inside = axis.inside(places)
-        if len(axis.order) > 1 and "" not in inside and sum(axis.values[name] for name in inside) == len(places):
+    inside: list[str] = []
+    for names, at, values in axes:
+        inside = list(dict.fromkeys(names[number] for number in sorted({place[at] for place in places})))
+        if len(values) > 1 and "" not in inside and sum(values[name] for name in inside) == len(places):
             return _listed(inside)
-    return "some of " + (_listed(axes[-1].inside(places)) or "the values")
+    return "some of " + (_listed(inside) or "the values")
 
 
 def _listed(names: Collection[str]) -> str:
