@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
-from hoicli.commands.checks import FOLDER, READ, READ_FOLDER, Count
+from hoicli.commands.checks import FOLDER, READ, READ_FOLDER
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Option, Piped
 from hoicli.commands.results import Records
@@ -46,10 +46,7 @@ def mask(
     save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDER)] = None,
     rectangles: bool = False,
     all_boxes: bool = False,
-    dilate: Annotated[float, Option("PX")] = 5.0,
-    expand: Annotated[float, Option("F")] = 0.1,
     pixelate: Annotated[float | None, Option("F")] = None,
-    block: Annotated[int | None, Option("PX", mark=Count(2, 10_000))] = None,
     from_: options.From = None,
     image_list: options.ImageList = None,
     on_error: options.OnError = "stop",
@@ -59,7 +56,7 @@ def mask(
     Of each instance (its mask in COCO's form in `segmentations`, else its box) the dilated bounding rectangle is shrunk
     to the cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last black
     pixel) and with the `visibility` of every box. No image is needed unless --images and --save-images ask for masked
-    ones. With --pixelate whole images are pixelated instead, and `pixelated` is the side of their blocks, or 0.
+    ones. With --pixelate whole images are pixelated instead, and `pixelated` is the side of their blocks, 8, or 0.
 
     Arguments:
         ratio: Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an
@@ -69,10 +66,7 @@ def mask(
         save_images: Write the masked images to this folder, under their names.
         rectangles: Write only image_id and masks (or pixelated), for a data loader that paints the rectangles itself.
         all_boxes: Mask every box, not only the subjects and objects of interactions.
-        dilate: How many pixels an instance is dilated first.
-        expand: Each edge moves outwards by a random share of its side, up to F.
         pixelate: No masks: pixelate whole images, each with probability F, as SAMPL's baseline RPP does with 0.5.
-        block: The side of a block with --pixelate: 8 pixels unless given.
     """
     from hoicli.commands.inputs import Inputs, policy_of
     from hoicli.records.intake import ImageRegister
@@ -85,23 +79,19 @@ def mask(
         write_changed,
     )
     from hoicli.robustness.masks import Masking, read_record
-    from hoicli.robustness.pixelation import BLOCK, Pixelation
+    from hoicli.robustness.pixelation import Pixelation
 
     source, target = text_of(images), text_of(save_images)
     if (source is None) != (target is None):
         both = f"{arg('images')} and {arg('save_images')}"
         raise UsageError(f"{both} go together: the folder of the images, and that of the masked ones")
-    masking = Masking.checked(ratio=str(ratio), seed=seed, dilate=dilate, expand=expand, all_boxes=all_boxes)
-    change: Perturbation = masking
+    change: Perturbation = Masking.checked(ratio=str(ratio), seed=seed, all_boxes=all_boxes)
     if pixelate is not None:
-        if masking != Masking.checked(ratio="middle", seed=seed, dilate=5.0, expand=0.1, all_boxes=False):
-            others = ", ".join(map(arg, ("ratio", "dilate", "expand", "all_boxes")))
-            raise UsageError(f"{arg('pixelate')} takes the place of masks: leave out {others}")
-        change = Pixelation.checked(probability=pixelate, block=BLOCK if block is None else block, seed=seed)
-    elif block is not None:
-        raise UsageError(
-            f"{arg('block', block)}: is the side of a pixelated block; give {arg('pixelate', like='F')}, too"
-        )
+        if ratio != "middle" or all_boxes:
+            raise UsageError(
+                f"{arg('pixelate')} takes the place of masks: leave out {arg('ratio')}, {arg('all_boxes')}"
+            )
+        change = Pixelation.checked(probability=pixelate, seed=seed)
     if source is not None and target is not None:
         check_folders(source, target)
     policy = policy_of(on_error)

@@ -67,7 +67,7 @@ class Masking:
     key: ClassVar[str] = "masks"
 
     @classmethod
-    def checked(cls, *, ratio: str, seed: int, dilate: float, expand: float, all_boxes: bool) -> Masking:
+    def checked(cls, *, ratio: str, seed: int, all_boxes: bool) -> Masking:
         """From options: `ratio` is a level's name or a number; raises `UsageError` for what is out of range."""
         try:
             number = RATIOS[ratio] if ratio in RATIOS else float(ratio)
@@ -75,10 +75,7 @@ class Masking:
             number = math.nan
         if not 0 <= number <= 1:
             raise UsageError(f"{arg('ratio', ratio)}: choose {', '.join(RATIOS)}, or a number from 0 to 1")
-        for option, value in (("dilate", dilate), ("expand", expand)):
-            if not 0 <= value < math.inf:
-                raise UsageError(f"{arg(option, value)}: give a finite number of at least 0")
-        return cls(number, seed, dilate, expand, all_boxes)
+        return cls(number, seed, all_boxes=all_boxes)
 
     def record(self, record: Record) -> Record:
         """`masked_record`."""

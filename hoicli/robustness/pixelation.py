@@ -40,15 +40,13 @@ class Pixelation:
     key: ClassVar[str] = "pixelated"
 
     @classmethod
-    def checked(cls, *, probability: float, block: int, seed: int) -> Pixelation:
+    def checked(cls, *, probability: float, seed: int) -> Pixelation:
         """From options; raises `UsageError` for what is out of range."""
         if not 0 <= probability <= 1:
             raise UsageError(
                 f"{arg('pixelate', probability)}: give a probability from 0 to 1; SAMPL's baseline has 0.5"
             )
-        if block < 2:
-            raise UsageError(f"{arg('block', block)}: give a whole number of pixels of at least 2")
-        return cls(probability, block, seed)
+        return cls(probability, seed=seed)
 
     def record(self, record: Record) -> Record:
         """The image record with the side of its blocks as `pixelated`, 0 where the image stays as it is."""

@@ -63,11 +63,14 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     def line(row: Row) -> Line:
         return (*_values_of_tags(row, tags), *(cell_text(row.get(key)) or "-" for key in keys))
 
-    chosen = _chosen(fitting, places, line)
+    named = [(line(row), number, row) for row, number in fitting]
+    there: dict[tuple[Line, str], set[str]] = {}
+    for name, number, row in named:
+        there.setdefault((name, places[number].group), set()).add(row.get("protocol", ""))
     taken: list[tuple[Line, int, Row]] = []
-    for row, number in fitting:
-        name, protocol = line(row), row.get("protocol", "")
-        if len(places[number].protocols) == 1 or chosen[name, places[number].group] == protocol:
+    for name, number, row in named:  # another protocol stands in where a line has none that comes before it
+        found_there = there[name, places[number].group]
+        if row.get("protocol", "") == next(filter(found_there.__contains__, places[number].protocols)):
             taken.append((name, number, row))
     others = {id(row) for row, _ in fitting} - {id(row) for _, _, row in taken}
     filled = sorted({at for _, at, row in taken if row["value"] is not None} or {at for _, at, _ in taken})
@@ -87,27 +90,6 @@ def _fits(row: Row, place: Slot) -> bool:
     if row.get("protocol", "") not in place.protocols:
         return False
     return not place.split or settings_of(row).get("split") == place.split
-
-
-def _chosen(
-    fitting: Sequence[tuple[Row, int]], places: Sequence[Slot], line: Callable[[Row], Line]
-) -> dict[tuple[Line, str], str]:
-    """(line, group) -> the protocol whose rows stand there: that of most lines, where the line has it. Of as many the
-    one that papers use."""
-    there: dict[str, dict[Line, dict[str, None]]] = {}
-    order: dict[str, tuple[str, ...]] = {}
-    for row, number in fitting:
-        place = places[number]
-        order[place.group] = tuple(dict.fromkeys((*order.get(place.group, ()), *place.protocols)))
-        if len(place.protocols) > 1:
-            there.setdefault(place.group, {}).setdefault(line(row), {})[row.get("protocol", "")] = None
-    chosen: dict[tuple[Line, str], str] = {}
-    for group, lines in there.items():
-        counts = Counter(protocol for found in lines.values() for protocol in found)
-        ranked = sorted(counts, key=lambda name: (-counts[name], order[group].index(name)))
-        for name, found in lines.items():
-            chosen[name, group] = next(protocol for protocol in ranked if protocol in found)
-    return chosen
 
 
 def by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], showing: Showing) -> TextTable:

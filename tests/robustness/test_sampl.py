@@ -355,8 +355,8 @@ def test_what_vcoco_leaves_open(hoicli: Hoicli, tmp_path: Path) -> None:
     record = {**RECORD, "labels": ["person", None, "dog"], "hois": [{"subject": 0, "object": None, "verb": "walk"}]}
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps(record))
-    (masked,) = run(hoicli, "--expand", "0", "--dilate", "0", path)
-    assert masked["masks"] == [[15, 30, 24, 49]]
+    (masked,) = run(hoicli, path)
+    assert len(masked["masks"]) == 1
     path.write_text(json.dumps({**record, "hois": [{"subject": None, "object": None, "verb": "walk"}]}))
     assert f"{path}:1: hois[0].subject: null is no index" in hoicli("mask", path).err
 
@@ -393,8 +393,6 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
         (("--ratio", "heavy"), "--ratio heavy: choose clean, low, middle, high, or a number from 0 to 1\n"),
         (("--ratio", "1.5"), "--ratio 1.5: choose"),
         (("--ratio", "nan"), "--ratio nan: choose"),
-        (("--dilate", "-1"), "--dilate -1: give a finite number of at least 0\n"),
-        (("--expand", "inf"), "--expand inf: give a finite number"),
         (("--images", "fixtures"), "--images and --save-images go together: "),
         (("--save-images", "fixtures"), "--images and --save-images go together: "),
         (("--images", "/nowhere", "--save-images", "."), "--images /nowhere: there is no such folder\n"),
@@ -402,8 +400,6 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
         (("--on-error", "x"), "--on-error x: choose stop or skip\n"),
         (("--pixelate", "1.5"), "--pixelate 1.5: give a probability from 0 to 1; SAMPL's baseline has 0.5\n"),
         (("--pixelate", "nan"), "--pixelate nan: give a probability"),
-        (("--pixelate", "1", "--block", "1"), "--block 1: give a whole number from 2 to 10,000\n"),
-        (("--block", "4"), "--block 4: is the side of a pixelated block; give --pixelate F, too\n"),
         (("--pixelate", "1", "--ratio", "low"), "--pixelate takes the place of masks: leave out --ratio, "),
         (("--pixelate", "1", "--all-boxes"), "--pixelate takes the place of masks: leave out --ratio, "),
     ],
@@ -466,22 +462,21 @@ def test_pixelated_images(hoicli: Hoicli, tmp_path: Path) -> None:
     cv2 = pytest.importorskip("cv2")
     out = tmp_path / "out"
     out.mkdir()
-    options = ("--pixelate", "0.5", "--seed", "3", "--block", "5")
+    options = ("--pixelate", "0.5", "--seed", "3")
     records = run(hoicli, *options, "--images", IMAGES, "--save-images", out, SCENES)
     given = [json.loads(line) for line in SCENES.read_text().splitlines()]
     assert [{key: value for key, value in record.items() if key != "pixelated"} for record in records] == given
-    assert {record["pixelated"] for record in records} == {0, 5}
+    assert {record["pixelated"] for record in records} == {0, 8}
     for record in records:
         before, after = (cv2.imread(str(folder / record["file_name"])) for folder in (IMAGES, out))
         if record["pixelated"]:
-            assert np.array_equal(after, pixelate(before, 5))
+            assert np.array_equal(after, pixelate(before, 8))
             assert not np.array_equal(after, before)
         else:
             assert (out / record["file_name"]).read_bytes() == (IMAGES / record["file_name"]).read_bytes()
     assert run(hoicli, *options, SCENES) == records  # no image is needed, and none changes what is chosen
     small = run(hoicli, *options, "--rectangles", SCENES)
     assert small == [{"image_id": record["image_id"], "pixelated": record["pixelated"]} for record in records]
-    assert {record["pixelated"] for record in run(hoicli, "--pixelate", "1", SCENES)} == {8}
 
 
 # The curriculum
