@@ -57,6 +57,9 @@ def show(
     top: Annotated[int | str, Option("N")] = 5,
     single_hoi: bool = False,
     size: Annotated[int | None, Option("PX", mark=Count(64, 8192))] = None,
+    dataset: Annotated[
+        options.Path | None, options.dataset(f"Of dumps that are not JSONL: {options.A_DATASET}.")
+    ] = None,
     name: options.ModelNames = None,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -98,7 +101,7 @@ def show(
     if one_sheet and choice.count is None and not image_id:
         raise UsageError(f"{arg('first', 'all')}: too much for one sheet; give a number, or a folder")
     policy = policy_of(on_error)
-    inputs = Inputs(None, policy, None, from_, image_list)
+    inputs = Inputs(text_of(dataset), policy, None, from_, image_list)
     models = inputs.models(predictions, name) if predictions is not None else []
     if single_hoi and gt is not None:
         choice = replace(choice, among=_single(inputs.truth(gt), policy_of(on_error)))

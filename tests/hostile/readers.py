@@ -149,7 +149,7 @@ READERS: list[Reader] = [
     *pair("confusion", "", "--top all --plot DIR/plot.svg"),
     *pair("audit", "", "--same 0.3 --confident 0 --known 0"),
     *pair("audit", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
-    *pair("show", "-o DIR/sheet.png", "--score 0.5 --top all --size 64 -o DIR/drawn"),
+    *pair("show", "-o DIR/sheet.png", "--top all --size 64 -o DIR/drawn"),
     *pair("explore", "--slice people,objects -o DIR/explorer"),
     *pair("recall", "", "--split rf-uc --per-class --bootstrap 5", "--as-released openpsg"),
     *pair("diagnose", "", "--as-released --per-class --top 2", "--emit predictions", "--plot DIR/plot.svg"),
@@ -295,7 +295,7 @@ eval:protocol | $CORPUS/protocol.json | json | file=protocol.json
     match --protocol IN $PAIR
 show:predictions alone | $PREDICTIONS | jsonl
     show IN -o DIR/sheet.png
-    show IN --score 0.5 --top all --size 64 -o DIR/drawn
+    show IN --top all --size 64 -o DIR/drawn
 show:JPEG | $FIXTURES/$IMAGE | jpeg | file=$IMAGE | beside=images
     show $PAIR --images DIR/images -o DIR/drawn
 explore:JPEG | $FIXTURES/$IMAGE | jpeg | file=$IMAGE | beside=images
