@@ -17,10 +17,6 @@ from numpy.typing import NDArray
 Image = NDArray[np.uint8]
 Shape = tuple[int, ...]
 
-DIRECT_TAPS = 49
-"""The largest kernel that OpenCV sums as it is, on any processor."""
-MOST_TAPS = 200
-"""The most values of a kernel that are summed faster than transformed."""
 STRIP = 32
 """Rows at a time, where a pixel takes many steps in floating point: what they need stays in the processor's cache."""
 LARGEST_SIGMA = 12.0
@@ -99,47 +95,14 @@ def _blur_exactly(image: Image, sigma: float) -> Image:
 def filtered(image: Image, kernel: NDArray[np.float64], *, anchor: tuple[int, int], border: int) -> Image:
     """Correlation with a kernel of sum 1, whose weights are taken as whole numbers of 65536ths; anchor (x, y).
 
-    A sum of 65536ths of bytes is below 2^24: float32 holds it exactly. OpenCV sums small kernels as they are and sends
-    large ones through a Fourier transform, which is not exact; so a kernel is cut into small ones. For one of many
-    values the transform is faster: then it runs in float64, whose result is so near the whole number that it is known.
+    OpenCV sends large kernels through a Fourier transform, which is not exact; in float64 its result is so near the
+    whole number that it is known.
     """
     weights = np.rint(kernel * 65536)
     weights.flat[np.argmax(weights)] += 65536 - weights.sum()
-    height, width = image.shape[:2]
-    tall, wide = weights.shape
-    left, above = anchor
-    pieces = list(_pieces(weights)) if np.count_nonzero(weights) <= MOST_TAPS else []
-    if pieces:
-        room = (above, tall - 1 - above, left, wide - 1 - left)
-        padded = np.asarray(cv2.copyMakeBorder(image, *room, borderType=border), dtype=np.float32)
-        sums = np.zeros(image.shape, dtype=np.float32)
-        for row, column, piece in pieces:
-            part = padded[row : row + height + len(piece) - 1]
-            summed = cv2.filter2D(part, cv2.CV_32F, piece, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE)
-            sums += summed[:height, column : column + width].reshape(image.shape)
-        whole = sums.astype(np.int32)
-    else:
-        summed = cv2.filter2D(image, cv2.CV_64F, weights, anchor=anchor, borderType=border)
-        whole = np.rint(summed).astype(np.int32).reshape(image.shape)
+    summed = cv2.filter2D(image, cv2.CV_64F, weights, anchor=anchor, borderType=border)
+    whole = np.rint(summed).astype(np.int32).reshape(image.shape)
     return ((whole + 32768) >> 16).astype(np.uint8)
-
-
-def _pieces(weights: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-    """(row, column, part): parts of at most DIRECT_TAPS values that hold all of a kernel; nothing if a row is wider."""
-    used = [np.flatnonzero(row) for row in weights]
-    if max(columns[-1] - columns[0] + 1 for columns in used if len(columns)) > DIRECT_TAPS:
-        return
-    start = 0
-    while start < len(weights):
-        end, first, last = start, weights.shape[1], -1
-        while end < len(weights):
-            left, right = (used[end][0], used[end][-1]) if len(used[end]) else (first, last)
-            if (max(last, right) - min(first, left) + 1) * (end + 1 - start) > DIRECT_TAPS:
-                break
-            first, last, end = min(first, int(left)), max(last, int(right)), end + 1
-        if last >= 0:
-            yield start, first, weights[start:end, first : last + 1]
-        start = end
 
 
 def remapped(image: Image, x: NDArray[np.float64], y: NDArray[np.float64], *, border: int) -> Image:
