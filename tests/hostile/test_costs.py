@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
-from html import unescape
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +17,6 @@ import pytest
 from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import literal
 from hoicli.converters.vlm import text as answers
-from hoicli.figures.ratings import plot_kappa
-from hoicli.io.inputs import Pieces
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS
 from tests.support.costs import LARGER, require_linear
 from tests.support.project import ROOT, Hoicli, Result
@@ -275,15 +269,6 @@ def test_what_nobody_reads_is_not_looked_up(hoicli: Hoicli, tmp_path: Path) -> N
     require_linear(work, 50_000 // LARGER, 50_000)
 
 
-@pytest.mark.parametrize("packed", [True, False])
-def test_a_pipe_that_begins_with_one_byte(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch, packed: bool) -> None:
-    data = PREDICTIONS.read_text().encode("utf-8-sig")
-    data = gzip.compress(data) if packed else data
-    pipe = io.BufferedReader(Pieces(iter([data[:1], data[1:]]), None))
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(pipe))
-    assert "checked 7 lines: no kinds of fault" in hoicli("validate", "-").err
-
-
 # Tables
 
 
@@ -317,11 +302,6 @@ def test_a_table_costs_its_rows(hoicli: Hoicli, tmp_path: Path, name: str) -> No
     require_linear(work, _rows(size // LARGER, **keys), _rows(size, **keys))
 
 
-def test_a_label_of_a_megabyte_widens_no_other_line(hoicli: Hoicli, tmp_path: Path) -> None:
-    (tmp_path / "rows.jsonl").write_text(_rows(100) + _rows(1, tags={"model": "x" * 1_000_000}))
-    assert len(hoicli("table", tmp_path / "rows.jsonl").out) < 1_100_000
-
-
 @pytest.mark.parametrize("arguments", [("--lines", "tag.model", "--columns", "subset"), ()])
 def test_a_table_of_empty_cells_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """3,000 rows once made 78 MB of dashes."""
@@ -331,16 +311,3 @@ def test_a_table_of_empty_cells_is_refused(hoicli: Hoicli, tmp_path: Path, argum
 
 
 # Figures
-
-
-def test_a_figure_of_very_many_raters_shows_the_first(tmp_path: Path) -> None:
-    """300 raters were once a picture of 14,400 pixels a side, from 50 kB of ratings."""
-    path = tmp_path / "kappa.svg"
-    raters = [f"r{number}" for number in range(300)]
-    kappas = dict.fromkeys(combinations(range(300), 2), 0.5)
-    plot_kappa(raters, {**kappas, (298, 299): -0.5}, str(path))
-    drawn = path.read_text()
-    found = re.search(r'width="([0-9.]+)pt"', drawn)
-    assert found is not None
-    assert float(found[1]) < 12 * 72
-    assert "The first 60 of 300 raters; the mean is of all" in unescape(drawn)

@@ -51,12 +51,6 @@ def test_ids_that_are_refused(hoicli: Hoicli, tmp_path: Path, image_id: str) -> 
     assert "gt.jsonl:1: image_id: " in result.err
 
 
-def test_an_id_cannot_be_half_a_character(hoicli: Hoicli, tmp_path: Path) -> None:
-    result = evaluated(hoicli, tmp_path, [TRUTH % '"\\ud83d"'], [SCORED % '"\\ud83d"'])
-    assert result.code == 1
-    assert "gt.jsonl:1: not JSON (" in result.err
-
-
 def test_a_number_and_its_text_are_one_image(hoicli: Hoicli, tmp_path: Path) -> None:
     assert full(evaluated(hoicli, tmp_path, [TRUTH % "7"], [SCORED % '"7"'])) == 100
     twice = evaluated(hoicli, tmp_path, [TRUTH % "7"], [SCORED % '"7"', SCORED % "7"])

@@ -130,13 +130,6 @@ def test_files_of_others_in_a_replaced_folder_stay(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 
-def test_a_new_folder_does_not_replace_that_of_another_process(tmp_path: Path) -> None:
-    target = tmp_path / "made"
-    with pytest.raises(DataError, match=r"cannot be written \(Directory not empty\)"), atomic_folder(str(target)):
-        (target / "theirs").mkdir(parents=True)
-    assert sorted(tmp_path.rglob("*")) == [target, target / "theirs"]
-
-
 @pytest.mark.parametrize("name", ["a.png", "train/a.png", "a..b/.png", "..."])
 def test_names_that_stay_inside(name: str) -> None:
     assert stays_inside(name)

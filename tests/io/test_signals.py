@@ -253,27 +253,6 @@ def test_at_every_line_of_writing(tmp_path: Path, well: bool) -> None:
     assert codes[:-1] == [7] * (len(codes) - 1)
 
 
-def test_it_is_kept_waiting_and_its_echo_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process._State, "heard", float("-inf"))
-    monkeypatch.setattr(process, "ECHO", PATIENCE)
-    reached = 0
-
-    def work() -> None:
-        nonlocal reached
-        with process.held():
-            process._came(signal.SIGTERM, None)
-            reached += 1
-        reached += 1
-
-    with pytest.raises(process.EndedError, match="SIGTERM"):
-        work()
-    assert reached == 1
-    process._came(signal.SIGTERM, None)
-    monkeypatch.setattr(process._State, "heard", time.monotonic() - 2 * process.ECHO)
-    with pytest.raises(process.EndedError, match="SIGHUP"):
-        process._came(signal.SIGHUP, None)
-
-
 def test_what_was_made_before_is_there(hoicli: Hoicli) -> None:
     """Lines that were printed to stdout are, as after Ctrl-C: as many as it has come to, each whole."""
     process = started("mask", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -51,15 +51,6 @@ def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:
     assert len(list(stream)) == len(list(stream)) == 2
 
 
-def test_a_stream_without_a_line_has_no_first(tmp_path: Path) -> None:
-    path = tmp_path / "p"
-    path.write_bytes(b"\n \n")
-    stream = Stream([str(path)], "predictions")
-    with pytest.raises(DataError, match=rf"^{path}: no predictions in it$"):
-        assert stream.first
-    assert places(stream) == []
-
-
 def test_stdin_and_pipes_can_be_reread_for_a_while(
     spool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
@@ -62,7 +62,6 @@ class Bench:
         self._seconds, self._killers = seconds, Counter[str]()
         self.root, self._scratch = scratch / "hoicli", scratch
         shutil.copytree(ROOT, self.root, ignore=_NOT_COPIED)
-        self._server: tuple[Sequence[str], subprocess.Popen[bytes], IO[str], IO[str]] | None = None
         self._touched_file = folder / "touched.json"
         self._touched: dict[str, dict[str, Any]] = {}
         self._time = time.time()
@@ -75,27 +74,17 @@ class Bench:
         found = [file for place in places for file in ([place] if place.is_file() else place.rglob("test_*.py"))]
         return sorted(file.relative_to(self.root).as_posix() for file in found)
 
-    def _pytest(self, files: Sequence[str], output: IO[bytes] | int, **variables: object) -> subprocess.Popen[bytes]:
-        """Start pytest on test modules of the copy."""
+    def run_tests(self, files: Sequence[str], **variables: Path) -> tuple[int, str]:
+        """(exit code, output) of pytest on test modules of the copy; the code is negative if it was killed."""
         environment = {**os.environ, "PYTHONPATH": str(self.root), "HOICLI_SHARED": str(SHARED)}
         environment |= {name: str(value) for name, value in variables.items()}
         plugins = ["-p", "tests.mutants.plugin", "--hypothesis-profile", "mutants", "-p", "no:cacheprovider"]
         stop = [] if "MUTANTS_RECORD" in variables else ["-x", "--tb", "no"]
-        basetemp = self._scratch / ("served" if "MUTANTS_PIPES" in variables else "tests")
-        return subprocess.Popen(
-            [sys.executable, "-m", "pytest", "--basetemp", str(basetemp), *plugins, *stop, *files],
-            cwd=self.root,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            pass_fds=[int(fd) for fd in str(variables.get("MUTANTS_PIPES", "")).split(",") if fd],
-        )
-
-    def run_tests(self, files: Sequence[str], **variables: Path) -> tuple[int, str]:
-        """(exit code, output) of pytest on test modules of the copy; the code is negative if it was killed."""
+        words = [sys.executable, "-m", "pytest", "--basetemp", str(self._scratch / "tests"), *plugins, *stop, *files]
         with tempfile.TemporaryFile() as output:
-            process = self._pytest(files, output, **variables)
+            process = subprocess.Popen(
+                words, cwd=self.root, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
             try:
                 code = process.wait(_LONGEST if "MUTANTS_TESTS" in variables else None)
             except subprocess.TimeoutExpired:
@@ -106,28 +95,6 @@ class Bench:
                 process.wait()
             output.seek(0)
             return code, output.read().decode("utf-8", "replace")
-
-    def serve(self, files: Sequence[str]) -> tuple[IO[str], IO[str]]:
-        """Pipes to a process that has collected the tests of some modules (`plugin.Server`): requests, answers."""
-        if self._server is None or self._server[0] != files:
-            self.close()
-            (reading, requests), (answers, writing) = os.pipe(), os.pipe()
-            process = self._pytest(files, subprocess.DEVNULL, MUTANTS_PIPES=f"{reading},{writing}")
-            os.close(reading)
-            os.close(writing)
-            self._server = files, process, os.fdopen(requests, "w"), os.fdopen(answers)
-            if not self._server[3].readline():  # all modules are imported, before one of them is changed
-                raise SystemExit("pytest could not collect the tests")
-        return self._server[2:]
-
-    def close(self) -> None:
-        """End that process."""
-        if self._server is not None:
-            _, process, requests, answers = self._server
-            requests.close()
-            process.wait()
-            answers.close()
-            self._server = None
 
     def touching(self, files: Sequence[str], module: str, lines: set[int] | None) -> dict[str, float]:
         """{test: seconds} of the tests that run some lines of a module (None: any of its lines), in their order."""
@@ -168,17 +135,13 @@ class Bench:
         some modules."""
         path = self.root / module
         source = path.read_text("utf-8")
-        inside = statement_lines(source, mutant.line)
-        tests = self.touching(files, module, inside)
+        tests = self.touching(files, module, statement_lines(source, mutant.line))
         if not tests:
             return "survived", "no test runs it"
-        pipes = self.serve(files) if inside else None
         try:
             path.write_text(mutant.code, encoding="utf-8")
             self._stamp(path)
-            code, by = self._served(*pipes, str(path), source, mutant.code, tests) if pipes else (1, "")
-            if code > 0:
-                code, by = self._by_itself(tests)
+            code, by = self._by_itself(tests)
         finally:
             path.write_text(source, encoding="utf-8")
             self._stamp(path)
@@ -186,12 +149,6 @@ class Bench:
             return "survived", f"{len(tests)} tests"
         self._killers[by] += 1
         return "timeout" if code < 0 else "killed", by
-
-    def _served(self, requests: IO[str], answers: IO[str], *request: object) -> tuple[int, str]:
-        """(exit code, test that failed) in a fork of the process that has the tests; 1 if it cannot be done there."""
-        print(json.dumps(request), file=requests, flush=True)
-        code, by = json.loads(answers.readline())
-        return code, by
 
     def _by_itself(self, tests: dict[str, float]) -> tuple[int, str]:
         """(exit code, test that failed) in a process that imports the changed module."""
@@ -265,7 +222,6 @@ def main() -> None:
         bench = Bench(options.folder, Path(scratch), options.seconds)
         for module in options.modules:
             run(module, options.sample, options.seed, own=options.own, folder=options.folder, bench=bench)
-        bench.close()
 
 
 if __name__ == "__main__":

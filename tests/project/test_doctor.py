@@ -97,13 +97,6 @@ def test_damaged_data_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     )
 
 
-def test_a_missing_extra_is_no_fault(tmp_path: Path) -> None:
-    code, rows, _, err = run(tmp_path, code=QUICK)
-    assert (code, err) == (0, "")
-    assert rows["extra plot"]["status"] == rows["extra images"]["status"] == MISSING
-    assert rows["extra plot"]["advice"].endswith("pip install 'hoicli[plot]'")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("module", ["scipy", "orjson"])
 def test_a_missing_dependency_is_named_in_one_line(tmp_path: Path, module: str) -> None:
