@@ -15,7 +15,6 @@ from hoicli.converters.containers.source import Source
 from hoicli.errors import UsageError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.schemas import schema_text
-from hoicli.resampling.draws import Resampling
 from hoicli.vlm.answers import read_answers
 from hoicli.vlm.bank import SETTINGS, Question, read_bank
 from hoicli.vlm.choice import METRICS, Tallied, tallied
@@ -216,15 +215,6 @@ def test_order_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
         paths = written(tmp_path / "q.json", one), written(tmp_path / "a.json", other)
         printed.append(hoicli("vlm-eval", "--setting", "person", "--bootstrap", 40, "--questions", *paths).out)
     assert printed[0] == printed[1] != ""
-
-
-def test_intervals_hold_the_value_and_resample_images(tmp_path: Path) -> None:
-    bank = made.questions("hico", "scene")
-    found = measured(written(tmp_path / "q.json", bank), written(tmp_path / "a.json", made.answers(bank, "good")))
-    ends = found.intervals(Resampling(200, 0))
-    for name, score in found.scores().items():
-        low, high = ends[name] or (1, 0)
-        assert 0 <= low < (score.value or 0) < high <= 1
 
 
 @pytest.mark.parametrize(
