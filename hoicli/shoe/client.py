@@ -14,9 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from http.client import HTTPException, InvalidURL
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -252,8 +250,8 @@ def _message(data: bytes) -> str:
 
 
 def _retry_after(value: str | None) -> float:
-    """Seconds of a Retry-After header, which gives a number or a date; 0 without one that can be read."""
-    for seconds_of in (float, lambda date: parsedate_to_datetime(date).timestamp() - time.time()):
-        with suppress(TypeError, ValueError, OverflowError, OSError):
-            return min(max(0.0, seconds_of(value or "")), LONGEST_RETRY_AFTER)  # nan becomes 0
-    return 0.0
+    """Seconds of a Retry-After header; 0 without one that is a number."""
+    try:
+        return min(max(0.0, float(value or 0)), LONGEST_RETRY_AFTER)  # nan becomes 0
+    except ValueError:
+        return 0.0

@@ -94,13 +94,9 @@ def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> 
     return rows, problem if missing else ""
 
 
-def listed(labels: Set[str]) -> str:
-    """`3 labels (a, b, c)`, the first five by name."""
-    shown = ", ".join(sorted(labels)[:5]) + (", ..." if len(labels) > 5 else "")
-    return f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({shown})"
-
-
 def note_senseless(labels: Set[str]) -> None:
     """Say which labels have no sense, if any."""
     if labels:
-        note(f"no WordNet sense for {listed(labels)}: similarity 1 to the same spelling, else 0")
+        shown = ", ".join(sorted(labels)[:5]) + (", ..." if len(labels) > 5 else "")
+        which = f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({shown})"
+        note(f"no WordNet sense for {which}: similarity 1 to the same spelling, else 0")

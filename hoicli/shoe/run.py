@@ -174,10 +174,8 @@ def _report(shoe: Shoe, unscored: int) -> None:
     if found < total:
         note(f"{total - found:,} of {total:,} ground-truth images have no predictions: their triplets are missed")
     if unscored:
-        note(
-            f"{unscored:,} of {len(shoe.predictions.score):,} predictions have no score: soft_map and map need one for "
-            "each and are empty; mf1 and the miss rates need none"
-        )
+        many = f"{unscored:,} of {len(shoe.predictions.score):,} predictions have no score"
+        note(f"{many}: soft_map and map need one for each and are empty; mf1 and the miss rates need none")
     if shoe.unlabelled:
         note("predicted objects without a label are compared by their verbs alone; map needs labels and is empty")
     note_senseless(shoe.verbs.senseless | shoe.objects.senseless)
@@ -185,7 +183,5 @@ def _report(shoe: Shoe, unscored: int) -> None:
     missing = shoe.verbs.missing + shoe.objects.missing
     if missing:
         first, second = min((a, b) for _, a, b in missing)
-        note(
-            f"{len(missing):,} of {asked:,} pairs of senses are not in the similarity table, for example {first} and "
-            f"{second}: they count 0; hoicli shoe-sim makes them from these files"
-        )
+        which = f"{len(missing):,} of {asked:,} pairs of senses are not in the similarity table"
+        note(f"{which}, for example {first} and {second}: they count 0; hoicli shoe-sim makes them from these files")
