@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
@@ -14,9 +14,6 @@ from hoicli.commands.scoring import Sim, similarities
 from hoicli.commands.values import count_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
-
-if TYPE_CHECKING:
-    pass
 
 
 @command(
@@ -29,10 +26,6 @@ if TYPE_CHECKING:
             "another protocol, no error types, names of your own",
         ),
         ("hoicli compare --gt gt.jsonl --slice objects --no-errors preds.jsonl other.jsonl", "for small objects, too?"),
-        (
-            "hoicli compare --gt gt.jsonl --name base,base,ours,ours base1.jsonl base2.jsonl ours1.jsonl ours2.jsonl",
-            "two models of two seeds each",
-        ),
         (
             "hoicli compare --gt gt.jsonl --metric soft_map,mf1 --sim lexical preds.jsonl other.jsonl",
             "SHOE's metrics",
@@ -48,7 +41,7 @@ def compare(
     gt: options.Truth = None,
     predictions: Annotated[
         Streams | None,
-        Piped("PREDS...", "Streams of predictions, one for each model or run: the baseline first.", mark=READ),
+        Piped("PREDS...", "Streams of predictions, one for each model: the baseline first.", mark=READ),
     ] = None,
     *,
     protocol: Annotated[Names, Option("NAME", offer=choices.protocols, several=True)] = None,
@@ -84,8 +77,7 @@ def compare(
 
     Arguments:
         protocol: As in eval. Without one: hico, vcoco-s1 or swig, by --dataset.
-        name: The models' names, in the order of PREDS; repeatable, or several with commas. Streams of one name are
-            runs of one model (seeds): their mean is compared.
+        name: The models' names, in the order of PREDS; repeatable, or several with commas.
         bootstrap: How many resamples of the images, and how many swaps; 0: neither intervals nor p.
         errors: Compare the types of errors, too.
         per_class: Show every class, not only the --top N.
@@ -107,7 +99,7 @@ def compare(
     filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
     chosen = [] if metric else chosen_protocols(names or [main_protocol(load(own or "hico")).name], own)
     inputs = Inputs(own, policy, own or (chosen[0].dataset if chosen else "hico"), from_, image_list)
-    models = inputs.models(predictions, name, what="two or more PREDS", runs=not metric)
+    models = inputs.models(predictions, name, what="two or more PREDS")
     if len(models) < 2:
         raise UsageError("compare needs two or more streams of predictions: the baseline first")
     truth = inputs.truth(gt)

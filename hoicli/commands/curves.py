@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import Count
 from hoicli.commands.command import command
 from hoicli.commands.options import Names, Numbers, Option
 from hoicli.commands.results import Result
-from hoicli.commands.values import count_of, names_of, numbers_of, tags_of, text_of
+from hoicli.commands.values import names_of, numbers_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
 
@@ -49,8 +48,6 @@ def curves(
     object_: Annotated[Names, Option("NAME", several=True)] = None,
     interaction: Annotated[Names, Option("NAME", several=True)] = None,
     threshold: Annotated[Numbers, Option("T,T,...")] = None,
-    points: Annotated[int | str, Option("N")] = 100,
-    bins: Annotated[int, Option("N", mark=Count(1, 1000))] = 15,
     iou: options.Iou = None,
     slice: options.Slice = None,
     top_k: options.TopK = None,
@@ -78,13 +75,9 @@ def curves(
         interaction: Add the curve of one class: 'ride bicycle', in V-COCO 'ride instr'; repeatable, or several with
             commas.
         threshold: Add precision, recall and F1 at these scores, whatever the curve's own points.
-        points: Write the points that decide precision at N + 1 evenly spaced recalls, those of as many thresholds, or
-            all.
-        bins: Bins of the calibration, of equal width from 0 to 1.
     """
     from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
-    from hoicli.diagnosis.curve_rows import Asked
-    from hoicli.diagnosis.curve_run import curve_rows
+    from hoicli.diagnosis.curve_rows import Asked, curve_rows
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import read_truth
@@ -96,8 +89,6 @@ def curves(
     if len(rows_named) > 1:
         raise UsageError(f"{arg('protocol', protocol)}: curves are of one protocol; name one")
     asked = Asked(
-        points=count_of("points", points, least=1, most=10_000),
-        bins=bins,
         thresholds=tuple(dict.fromkeys(numbers_of("threshold", threshold))),
         per_class=per_class,
         verbs=tuple(dict.fromkeys(names_of(verb))),

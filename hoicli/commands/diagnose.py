@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
             "two models side by side, drawn",
         ),
         ("hoicli diagnose --gt gt.jsonl --slice people preds.jsonl", "the errors in crowds, and where one is alone"),
-        ("hoicli diagnose --gt gt.jsonl --top 5 preds.jsonl", "the worst classes and images"),
         ("hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose", "from the lines of match"),
         (
             "hoicli diagnose --gt gt.jsonl --emit predictions preds.jsonl "
@@ -51,7 +49,6 @@ def diagnose(
     independent: bool = False,
     progressive: Annotated[Names, Option("ORDER", offer=choices.oracles, several=True)] = None,
     per_class: bool = False,
-    top: Annotated[int | str, Option("N")] = 0,
     emit: Annotated[str | None, Option("predictions", one_of=("predictions",))] = None,
     explain: bool = False,
     iou: options.Iou = None,
@@ -78,12 +75,10 @@ def diagnose(
         independent: Apply each oracle on its own, as if there were no others.
         progressive: Add the mAP with one oracle after another applied: names with commas between, or all.
         per_class: Add counts and oracles of every class.
-        top: Add the N classes and images that fixing would help most, or all.
         emit: Instead of rows, write each prediction with its type and its repair.
         explain: Say what each oracle fixes, and stop.
     """
     from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
-    from hoicli.commands.values import count_of
     from hoicli.diagnosis.applied import explanation, progressive_order
     from hoicli.diagnosis.repairs import Reading
     from hoicli.diagnosis.run import check_reading, diagnose_models, diagnosing, emitted_predictions
@@ -111,7 +106,6 @@ def diagnose(
     if independent and emit:
         problem = f"shows the one repair of a ground truth; leave out {arg('independent')}"
         raise UsageError(f"{arg('emit', emit)}: {problem}")
-    most = count_of("top", top)
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     row = diagnosing(names_of(protocol), text_of(dataset), reading)
     own = text_of(dataset) or (row.dataset if row is not None else None)
@@ -130,11 +124,7 @@ def diagnose(
         emitted = emitted_predictions(truth, models[0], vocabulary, filters, policy, reading, asked, row)
         return instead(Records(emitted, policy.report))
     diagnosed = diagnose_models(models, truth, own, filters, policy, reading=reading, asked=asked, protocol=row)
-    rows = [
-        made
-        for model in diagnosed
-        for made in model.rows(per_class=per_class, top=sys.maxsize if most is None else most, order=order, tags=tags)
-    ]
+    rows = [made for model in diagnosed for made in model.rows(per_class=per_class, order=order, tags=tags)]
     policy.report()
 
     def drawn(path: str, look: Look) -> None:

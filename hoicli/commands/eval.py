@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
 from hoicli.commands.command import command
-from hoicli.commands.options import Option
 from hoicli.commands.results import Result
 from hoicli.commands.values import names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
@@ -53,8 +52,6 @@ def evaluate(
     mpd: bool = False,
     bootstrap: Annotated[int | None, options.bootstrap("every mAP")] = None,
     seed: options.Seed = 0,
-    count_images: options.CountImages = None,
-    grid: Annotated[str | None, Option("NAME", one_of="evaluation.grids:GRIDS")] = None,
     explain: bool = False,
     iou: options.Iou = None,
     slice: options.Slice = None,
@@ -78,23 +75,20 @@ def evaluate(
         per_class: Add AP and max_recall of every interaction.
         mpd: Add mPD (mean performance degradation, OC-Immunity): how far the AP of a verb's objects stays below that
             of the best, on average; 0 is no bias towards objects.
-        grid: The recall values of 11-point AP, where not the protocol's own: arange, linspace or tenths.
         explain: Say in a few lines what each protocol does, and stop.
     """
     from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import tallies
-    from hoicli.evaluation.selection import adjusted
     from hoicli.resampling.draws import Resampling
 
     names, own = names_of(protocol), text_of(dataset)
     if explain:
         if predictions is not None or gt is not None:
             raise UsageError(f"{arg('explain')} reads nothing: leave out PREDS and {arg('gt')}, or {arg('explain')}")
-        named = (chosen_protocols([name], own) for name in names or ["all"])
-        return _explained([row for rows in named for row in adjusted(rows, images=count_images, grid=grid)])
-    chosen = adjusted(chosen_protocols(names, own), images=count_images, grid=grid)
+        return _explained([row for name in names or ["all"] for row in chosen_protocols([name], own)])
+    chosen = chosen_protocols(names, own)
     known = load(own or chosen[0].dataset)
     views = views_of(iou, slice, known)
     if split:

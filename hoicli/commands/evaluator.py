@@ -27,7 +27,6 @@ from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import read_truth
-from hoicli.evaluation.selection import adjusted
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import kept_notes, note
@@ -81,8 +80,6 @@ class Evaluator:
         protocol: Names = None,
         *,
         dataset: Path | None = None,
-        count_images: str | None = None,
-        grid: str | None = None,
         iou: Numbers = None,
         slice: Names = None,
         top_k: int | None = None,
@@ -121,7 +118,6 @@ class Evaluator:
                 self._truth = read_truth(lines, known, policy, allow_uncounted=allow_uncounted)
                 policy.report()
             self._truth_notes: list[str] = list(notes)
-            chosen = adjusted(chosen, images=count_images, grid=grid)
             self._chosen = served(self._truth, chosen, explicit(names))
             self._views = views_of(iou, slice, self._vocabulary)
             if shared is not None and self._views == ALONE:

@@ -95,15 +95,15 @@ class Inputs:
         return _HeldPredictions(held(given, name, self._vocabulary, scored=True), name, "predictions")
 
     def models(
-        self, given: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions", runs: bool = False
+        self, given: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions"
     ) -> list[Predictions]:
-        """The streams of several models, one for each path, called as `names` says or after their files. runs: streams
-        of one name are runs of one model. Raises `UsageError` if names and streams do not fit."""
+        """The streams of several models, one for each path, called as `names` says or after their files. Raises
+        `UsageError` if names and streams do not fit."""
         streams: list[Any] = streams_of(given, what, name)
         paths = [text_of(one) if isinstance(one, str | os.PathLike) else None for one in streams]
         called = names_of(names)
         letters = [path or chr(ord("a") + at) for at, path in enumerate(paths)]
-        found = Predictions.named(letters, called, self.opening.predictions, runs=runs)
+        found = Predictions.named(letters, called, self.opening.predictions)
         for at, (model, path) in enumerate(zip(found, paths, strict=True)):
             if path is None:
                 place = name if len(found) == 1 else f"{name}[{at}]"

@@ -34,7 +34,6 @@ def match(
     *,
     protocol: options.Protocols = None,
     dataset: options.DatasetOfProtocols = None,
-    count_images: options.CountImages = None,
     only_predicted: bool = False,
     iou: options.Iou = None,
     slice: options.Slice = None,
@@ -63,11 +62,10 @@ def match(
     from hoicli.evaluation.match_records import missed_records
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import matched_lines, read_truth
-    from hoicli.evaluation.selection import adjusted
     from hoicli.records.parsing import dump
 
     gt, names, own = required(gt, "match"), names_of(protocol), text_of(dataset)
-    chosen = adjusted(chosen_protocols(names, own), images=count_images)
+    chosen = chosen_protocols(names, own)
     named = explicit(names)
     if whole := [row.name for row in chosen if row.whole_image]:
         problem = "of whole images, which have no boxes to match; hoicli eval"

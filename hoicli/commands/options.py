@@ -172,15 +172,6 @@ Split = Annotated[
     ),
 ]
 IgnoreNoInteraction = Annotated[bool, Option("", "Leave the no_interaction classes out of every mean (520 of 600).")]
-CountImages = Annotated[
-    str | None,
-    Option(
-        "NAME",
-        "The images in which predictions count, where not the protocol's own: all, those annotated with boxes, or "
-        "those annotated with interactions (as UPT's loader has it).",
-        one_of="evaluation.protocols:COUNTED_IMAGES",
-    ),
-]
 Iou = Annotated[
     Numbers,
     Option(

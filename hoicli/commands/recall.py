@@ -7,9 +7,9 @@ from typing import Annotated
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.command import command
-from hoicli.commands.options import Given, Names, Numbers, Option
+from hoicli.commands.options import Given, Numbers, Option
 from hoicli.commands.results import Result
-from hoicli.commands.values import names_of, tags_of, text_of, texts_of
+from hoicli.commands.values import tags_of, text_of, texts_of
 from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
 
@@ -19,7 +19,7 @@ from hoicli.vocabulary.datasets import load
     writes="result rows: R@K, mR@K, F1@K, and zR@K of unseen triplets",
     examples=[
         ("hoicli recall --gt gt.jsonl preds.jsonl", "with and without graph constraint"),
-        ("hoicli recall --gt gt.jsonl --k 20 --graph-constraint --per-class preds.jsonl", "the recall of each verb"),
+        ("hoicli recall --gt gt.jsonl --k 20 --per-class preds.jsonl", "the recall of each verb"),
         ("hoicli recall --gt gt.jsonl --split rf-uc preds.jsonl", "zR@K of a zero-shot split"),
         (
             "hoicli recall --gt gt.jsonl --as-released sgg-benchmark --bootstrap 1000 preds.jsonl",
@@ -36,8 +36,6 @@ def recall(
         options.Path | None, options.dataset("hico (default), swig or FILE.json.", offer=("hico", "swig"))
     ] = None,
     k: Annotated[Numbers, Option("K,K,...")] = "20,50,100",
-    metric: Annotated[Names, Option("NAME", offer="evaluation.recall_measured:METRICS", several=True)] = None,
-    graph_constraint: bool | None = None,
     split: Annotated[str | None, Option("NAME", offer=choices.splits)] = None,
     train: Annotated[Given | None, Option("FILE", mark=READ)] = None,
     per_class: bool = False,
@@ -58,9 +56,6 @@ def recall(
 
     Arguments:
         k: How many predictions of an image count, the best first.
-        metric: R, mR, zR or F1 alone; several with commas (default: these four).
-        graph_constraint: Only the rows with it (of each pair of boxes the best prediction counts), or only those
-            without.
         split: Adds zR@K: the recall of triplets whose interaction a zero-shot split withholds from training.
         train: Adds zR@K: the recall of triplets (subject, verb, object) that this ground truth of the training set
             lacks.
@@ -70,8 +65,8 @@ def recall(
     """
     from hoicli.commands.inputs import Inputs, policy_of, required
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
-    from hoicli.evaluation.recall_found import CONSTRAINTS, not_in_training, of_split
-    from hoicli.evaluation.recall_measured import evaluable, measured, named_metrics, recall_rows
+    from hoicli.evaluation.recall_found import not_in_training, of_split
+    from hoicli.evaluation.recall_measured import evaluable, measured, recall_rows
     from hoicli.evaluation.run import read_truth
     from hoicli.resampling.draws import Resampling
 
@@ -79,14 +74,11 @@ def recall(
     if split and train:
         raise UsageError(f"{arg('split')}, {arg('train')}: both say which triplets are unseen; keep one")
     vocabulary = evaluable(load(own or "hico"))
-    metrics = named_metrics(names_of(metric), unseen=bool(split or train))
     unseen_classes = vocabulary.split(split) if split else None
-    constraints = CONSTRAINTS if graph_constraint is None else CONSTRAINTS[:1] if graph_constraint else CONSTRAINTS[1:]
     convention = RELEASED[as_released] if as_released else PUBLISHED
-    if convention.most is not None and max(ks) > convention.most and CONSTRAINTS[1] in constraints:
+    if convention.most is not None and max(ks) > convention.most:
         problem = f"{as_released} ranks {convention.most} predictions without graph constraint"
-        fix = f"give {arg('k')} up to {convention.most}, or {arg('graph_constraint')}"
-        raise UsageError(f"{arg('k', max(ks))}: {problem}; {fix}")
+        raise UsageError(f"{arg('k', max(ks))}: {problem}; give {arg('k')} up to {convention.most}")
     tags, policy = tags_of(tag), policy_of(on_error)
     resampling = Resampling.asked(bootstrap, seed)
     inputs = Inputs(own, policy, own or "hico", from_, image_list)
@@ -101,12 +93,7 @@ def recall(
     settings = {"data": vocabulary.signed, **truth.signed}
     if not vocabulary.own:  # no paper evaluates the shipped datasets so
         settings["extension"] = "recall"
-    rows = list(
-        recall_rows(
-            found, ks, constraints, settings=settings, tags=tags, metrics=metrics, per_class=per_class,
-            resampling=resampling,
-        )
-    )  # fmt: skip
+    rows = list(recall_rows(found, ks, settings=settings, tags=tags, per_class=per_class, resampling=resampling))
     policy.report()
     return Result(rows)
 

@@ -32,8 +32,8 @@ false_positive, which are nothing but true positives, are hardly any."""
 
 
 class UnderOracle(NamedTuple):
-    """Under one oracle: estimates, each run's means of S subsets; resamples [runs, S, R] those on R rounds; swaps
-    [rivals, 2, S, R] those of the two systems that the first run and a rival make."""
+    """Under one oracle: estimates, each model's means of S subsets; resamples [models, S, R] those on R rounds; swaps
+    [models - 1, 2, S, R] those of the two systems that the first model and each other one make."""
 
     estimates: Sequence[Sequence[Mean]]
     resamples: Floats
@@ -41,8 +41,8 @@ class UnderOracle(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """The oracles of one piece of work: estimates [oracles] of `UnderOracle`; the lists of each run, and those mixed
-    with each rival's, by ranking."""
+    """The oracles of one piece of work: estimates [oracles] of `UnderOracle`; the lists of each model, and those of the
+    first mixed with each other's, by ranking."""
 
     estimates: list[list[list[Mean]]]
     alone: list[list[Prepared]]
@@ -51,11 +51,10 @@ class _Work(NamedTuple):
 
 @dataclass(frozen=True)
 class OracleRounds:
-    """Runs, some of which are `rivals` (places in `runs`) that swap their output with the first. Means are over
-    `subsets`; `drawn` has the classes of each that are averaged in rounds."""
+    """Models, each of which swaps its output with the first. Means are over `subsets`; `drawn` has the classes of each
+    that are averaged in rounds."""
 
-    runs: Sequence[Diagnosis]
-    rivals: Sequence[int]
+    models: Sequence[Diagnosis]
     subsets: Mapping[str, Ints]
     drawn: Sequence[Ints]
     vocabulary: Vocabulary
@@ -63,7 +62,8 @@ class OracleRounds:
 
     def means(self, resampling: Resampling) -> dict[str, UnderOracle]:
         """By oracle, "none" first."""
-        corrections = [run.corrections() for run in self.runs]
+        corrections = [model.corrections() for model in self.models]
+        rivals = len(self.models) - 1
 
         def work(share: Sequence[tuple[int, Block]]) -> dict[int, tuple[list[list[list[Mean]]], list[Floats]]]:
             prepared = {number: self._prepared(TOGETHER[number], corrections) for number in dict(share)}
@@ -78,7 +78,7 @@ class OracleRounds:
             return done
 
         every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
-        hits = sum(int(run.counts()["true_positive"].sum()) for run in self.runs)
+        hits = sum(int(model.counts()["true_positive"].sum()) for model in self.models)
         shares = shared_among(
             work, list(product(range(len(TOGETHER)), every)), hits * len(TOGETHER) * resampling.rounds
         )
@@ -87,22 +87,20 @@ class OracleRounds:
             parts = [share[number] for share in shares if number in share]
             rounds = np.concatenate(list(chain.from_iterable(arrays for _, arrays in parts)), axis=-1)
             for place, oracle in enumerate(oracles):
-                alone, mixed = np.split(rounds[place], [len(self.runs)])
-                swaps = mixed.reshape(len(self.rivals), 2, *mixed.shape[1:])
+                alone, mixed = np.split(rounds[place], [len(self.models)])
+                swaps = mixed.reshape(rivals, 2, *mixed.shape[1:])
                 found[oracle] = UnderOracle(parts[0][0][place], alone, swaps)
         return {oracle: found[oracle] for oracle in ("none", *ORACLES)}
 
     def _prepared(self, oracles: Sequence[str], corrections: Sequence[Corrections]) -> _Work:
-        runs = [
-            list(run.ranked(self.vocabulary, self.image_ids, oracles, corrected))
-            for run, corrected in zip(self.runs, corrections, strict=True)
+        models = [
+            list(model.ranked(self.vocabulary, self.image_ids, oracles, corrected))
+            for model, corrected in zip(self.models, corrections, strict=True)
         ]
-        estimates = [[run[place][0].means(self.subsets) for run in runs] for place in range(len(oracles))]
-        alone = [_by_ranking([lists for _, lists in run]) for run in runs]
-        mixed = [
-            [Prepared(_mixed(*pair)) for pair in zip(alone[0], alone[rival], strict=True)] for rival in self.rivals
-        ]
-        return _Work(estimates, [list(map(Prepared, run)) for run in alone], mixed)
+        estimates = [[model[place][0].means(self.subsets) for model in models] for place in range(len(oracles))]
+        alone = [_by_ranking([lists for _, lists in model]) for model in models]
+        mixed = [[Prepared(_mixed(*pair)) for pair in zip(alone[0], rival, strict=True)] for rival in alone[1:]]
+        return _Work(estimates, [list(map(Prepared, model)) for model in alone], mixed)
 
     def _drawn(self, block: Block) -> tuple[Times, Times]:
         """The resamples and the swaps of a block."""
@@ -110,8 +108,8 @@ class OracleRounds:
         return Times(block.resamples(len(self.image_ids))), Times(np.concatenate((1 - coins, coins)))
 
     def _round(self, prepared: _Work, times: Times, coins: Times) -> Floats:
-        """[oracles, runs + 2 * rivals, S, R] the means on a block's resamples, then with its swaps."""
-        systems = [[self._means(Rounds(*one)) for lists in run for one in lists.ap(times)] for run in prepared.alone]
+        """[oracles, models + 2 * rivals, S, R] the means on a block's resamples, then with its swaps."""
+        systems = [[self._means(Rounds(*one)) for lists in own for one in lists.ap(times)] for own in prepared.alone]
         for rival in prepared.mixed:
             sides = [side for lists in rival for side in lists.ap_of_sides(coins)]
             systems += [[self._means(Rounds(*side[at])) for side in sides] for at in (0, 1)]

@@ -1,8 +1,5 @@
 """A comparison as result rows: each model's mAP, then what changed from the baseline to it; classes by p, images by
 size. A row's `value` is `to` less `from`; `p` is from swaps, `p_bootstrap` from resamples.
-
-A model may be several runs (of a training with several seeds): its numbers are means over them, and its resamples draw
-runs as well as images. It has no `p`: which run would swap its output with which of the other model's is arbitrary.
 """
 
 from __future__ import annotations
@@ -20,56 +17,36 @@ from hoicli.comparison.oracles import OracleRounds
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.rows import Evaluated, class_subsets
-from hoicli.evaluation.tally import Mean
 from hoicli.io.messages import note
-from hoicli.records.kit import Floats, Ints, starts_of
+from hoicli.records.kit import Floats, Ints
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference, image_differences
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, false_discovery
 from hoicli.resampling.ranked import MOST_LEFT_OUT, RankedLists
-from hoicli.resampling.rounds import Rounds, resampled, run_shares, sum_of_runs, swapped
+from hoicli.resampling.rounds import Rounds, resampled, swapped
 from hoicli.vocabulary.labels import Vocabulary
 
 
 class Compared(NamedTuple):
-    """One model under one protocol: its name, the ranked lists of each run, and its numbers: of all classes, then of
-    the parts of slices of classes; of several runs the mean, and in `each` those of each run."""
+    """One model under one protocol: its name, its ranked lists, and its numbers: of all classes, then of the parts of
+    slices of classes."""
 
     name: str
-    runs: Sequence[RankedLists]
+    lists: RankedLists
     parts: Sequence[Evaluated]
-    each: Sequence[Sequence[Evaluated]] = ()
 
     @property
     def evaluated(self) -> Evaluated:
         """Its numbers of all classes."""
         return self.parts[0]
 
-    @property
-    def lists(self) -> RankedLists:
-        """Of its first run; ground truth and images are those of all."""
-        return self.runs[0]
-
 
 class Diagnosed(NamedTuple):
-    """One model's name and the errors of each run."""
+    """One model's name and its errors."""
 
     name: str
-    runs: Sequence[Diagnosis]
-
-    @property
-    def diagnosis(self) -> Diagnosis:
-        """Of its first run."""
-        return self.runs[0]
-
-
-Side = Compared | Diagnosed
-
-
-def runs_setting(*models: int) -> dict[str, str]:
-    """What signatures say of models of so many runs; nothing where each is one."""
-    return {"runs": ",".join(map(str, models))} if max(models) > 1 else {}
+    diagnosis: Diagnosis
 
 
 @dataclass(frozen=True)
@@ -87,26 +64,6 @@ class Comparison:
         """Whether there are rounds to test differences with."""
         return self.resampling.rounds > 0
 
-    def resampled(self, models: Sequence[Side], lists: Sequence[Sequence[RankedLists]], label: str) -> list[Rounds]:
-        """Each model on the same resamples, given the lists of its runs."""
-        every = zip(self.resampled_runs(lists, label), self.run_shares(models), strict=True)
-        return [Rounds.of_runs(runs, share) for runs, share in every]
-
-    def resampled_runs(self, lists: Sequence[Sequence[RankedLists]], label: str) -> list[list[Rounds]]:
-        """Each run of each model on the same resamples."""
-        every = iter(resampled([run for runs in lists for run in runs], self.resampling, label))
-        return [[next(every) for _ in runs] for runs in lists]
-
-    def run_shares(self, models: Sequence[Side]) -> list[Floats]:
-        """The shares of each model's runs in each resample."""
-        return run_shares([len(model.runs) for model in models], self.resampling)
-
-    def swapped(self, models: tuple[Side, Side], lists: tuple[RankedLists, RankedLists], label: str) -> list[Rounds]:
-        """The two systems that swapping makes; none of them if a model has several runs."""
-        if any(len(model.runs) > 1 for model in models):
-            return [Rounds.none(lists[0])] * 2
-        return swapped(*lists, self.resampling, label)
-
     def ends(
         self, protocol: str, baseline: str, model: str, settings: Mapping[str, str], view: Mapping[str, str]
     ) -> Row:
@@ -120,36 +77,21 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
     subset, AP_diff by class, image_diff by image."""
     baseline = models[0]
     protocol = baseline.evaluated.protocol
-    rounds = shared.resampled(models, [model.runs for model in models], f"{protocol.key}: resamples")
+    rounds = resampled([model.lists for model in models], shared.resampling, f"{protocol.key}: resamples")
     for model, alone in zip(models, rounds, strict=True):
-        for number, part in enumerate(model.parts):
-            of_part = part.rows(part.intervals(model.lists, alone, shared.resampling) if shared.tested else None)
-            yield from _with_sd(of_part, [run[number] for run in model.each])
+        for part in model.parts:
+            yield from part.rows(part.intervals(model.lists, alone, shared.resampling) if shared.tested else None)
     for model, alone in zip(models[1:], rounds[1:], strict=True):
         label = f"{protocol.key}: {model.name}, swaps"
-        first, second = shared.swapped((baseline, model), (baseline.lists, model.lists), label)
+        first, second = swapped(baseline.lists, model.lists, shared.resampling, label)
         paired = PairedRounds((rounds[0], alone), (first, second))
         for before, after in zip(baseline.parts, model.parts, strict=True):
-            counts = runs_setting(len(baseline.runs), len(model.runs))
-            settings = {**before.settings, **after.settings, **counts}
+            settings = {**before.settings, **after.settings}
             ends = shared.ends(protocol.name, baseline.name, model.name, settings, after.view)
             yield from _means(baseline.lists, before, after, paired, ends)
             if after is model.evaluated:
                 yield from _classes(baseline, model, paired, shared.top, ends)
                 yield from _images(baseline, model, shared, ends)
-
-
-def _with_sd(rows: Iterator[Row], runs: Sequence[Evaluated]) -> Iterator[Row]:
-    """The rows of a model with `sd`, the standard deviation of the value over its runs, if it has several."""
-    for row in rows:
-        if not runs:
-            yield row
-            continue
-        name = {"mAP": "ap", "mean_max_recall": "max_recall"}[row["metric"]]
-        values = [getattr(mean, name) for run in runs for mean in run.means if mean.subset == row["subset"]]
-        sd = None if None in values else percent(float(np.std(values, ddof=1)))
-        head = {key: row[key] for key in ("metric", "subset", "value")}
-        yield {**head, "sd": sd, **row}
 
 
 def _row(metric: str, named: Mapping[str, object], found: Difference, n: int, ends: Row) -> Row:
@@ -185,7 +127,7 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, top: int
         enough = images[number] >= FEWEST_IMAGES
         rounds = resamples[number], swaps[number]
         found[number] = difference(*sides, *rounds, most=1.0) if enough else Difference(*sides)
-    chance = {number: found[number].chance for number in numbers}
+    chance = {number: found[number].p for number in numbers}
     judged = {number: p for number, p in chance.items() if p is not None}
     q = dict(zip(judged, false_discovery([*judged.values()]), strict=True))
     for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)) if resamples.size else ():
@@ -216,7 +158,7 @@ def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) 
         return
     members = baseline.evaluated.members
     subset = max(members, key=lambda name: len(members[name]))
-    moved = image_differences(baseline.runs, model.runs, members[subset])
+    moved = image_differences(baseline.lists, model.lists, members[subset])
     if moved is None:
         name = baseline.evaluated.protocol.name
         note(f"left out: image_diff of {name}; a class is in more than {MOST_LEFT_OUT:,} images")
@@ -236,26 +178,13 @@ def error_rows(models: Sequence[Diagnosed], settings: Mapping[str, str], shared:
     baseline = models[0]
     protocol = baseline.diagnosis.protocol
     view = dict(protocol.view)
-    ends = [
-        shared.ends(
-            protocol.name,
-            baseline.name,
-            model.name,
-            {**settings, **runs_setting(len(baseline.runs), len(model.runs))},
-            view,
-        )
-        for model in models[1:]
-    ]
-    gains = _gains(models, shared, ends)
-    shares = shared.run_shares(models)
-    for model, share, rows, ending in zip(models[1:], shares[1:], gains, ends, strict=True):
-        yield from _counts(baseline, model, (shares[0], share), shared, ending)
+    ends = [shared.ends(protocol.name, baseline.name, model.name, settings, view) for model in models[1:]]
+    for model, rows, ending in zip(models[1:], _gains(models, shared, ends), ends, strict=True):
+        yield from _counts(baseline, model, shared, ending)
         yield from rows
 
 
-def _counts(
-    baseline: Diagnosed, model: Diagnosed, shares: tuple[Floats, Floats], shared: Comparison, ends: Row
-) -> Iterator[Row]:
+def _counts(baseline: Diagnosed, model: Diagnosed, shared: Comparison, ends: Row) -> Iterator[Row]:
     subsets = baseline.diagnosis.subsets(shared.vocabulary)
     counted = [(error, subset) for error in (*ERRORS, MISSED) for subset in subsets]
 
@@ -268,23 +197,18 @@ def _counts(
             ]
         )
 
-    before, after = ([counts(run) for run in side.runs] for side in (baseline, model))
-    totals = np.sum([*before, *after], axis=(0, 2)).tolist()
-    differences = count_differences(before, after, shares, shared.resampling)
+    before, after = counts(baseline.diagnosis), counts(model.diagnosis)
+    totals = (before + after).sum(axis=1).tolist()
+    differences = count_differences(before, after, shared.resampling)
     for (error, subset), found, n in zip(counted, differences, totals, strict=True):
         numbers = {"from": found.before, "to": found.after, "value": found.value}
         low, high = found.ci or (None, None)
         yield {
             "metric": "count_diff", "subset": subset, "error": error,
-            **{key: _whole(value) for key, value in numbers.items()}, "n": n,
+            **numbers, "n": n,
             "ci_low": low, "ci_high": high, "p": found.p, "p_bootstrap": found.p_bootstrap,
             "unit": "triplets" if error == MISSED else "predictions", **ends,
         }  # fmt: skip
-
-
-def _whole(value: float | None) -> float | None:
-    """A count as a whole number; a mean over runs may be none."""
-    return value if value is None or value % 1 else int(value)
 
 
 class _OracleMeans(NamedTuple):
@@ -317,20 +241,14 @@ def _gains(models: Sequence[Diagnosed], shared: Comparison, ends: Sequence[Row])
     annotated = np.ones(len(vocabulary.interactions), dtype=bool)
     annotated[sorted(vocabulary.no_interaction_ids)] = False
     drawn = [members[annotated[members]] for members in subsets.values()]
-    first = starts_of([len(model.runs) for model in models]).tolist()
-    swapping = [number for number, model in enumerate(models) if number and len(models[0].runs) == len(model.runs) == 1]
-    runs, rivals = [run for model in models for run in model.runs], [first[number] for number in swapping]
-    oracles = OracleRounds(runs, rivals, subsets, drawn, vocabulary, shared.image_ids).means(shared.resampling)
-    shares = shared.run_shares(models)
+    diagnoses = [model.diagnosis for model in models]
+    oracles = OracleRounds(diagnoses, subsets, drawn, vocabulary, shared.image_ids).means(shared.resampling)
     rows: list[list[Row]] = [[] for _ in ends]
     for number, rows_of in enumerate(rows, start=1):
         plain: dict[str, _OracleMeans] = {}
         for (oracle, found), (place, subset) in product(oracles.items(), enumerate(subsets)):
-            sides = [(slice(first[side], first[side + 1]), shares[side]) for side in (0, number)]
-            before, after = (_mean_of([run[place] for run in found.estimates[runs]]) for runs, _ in sides)
-            # an oracle leaves each run ground truth of its own, so each has its own mean
-            resamples = np.stack([sum_of_runs([*found.resamples[runs, place]], share) for runs, share in sides])
-            swaps = found.swaps[swapping.index(number), :, place] if number in swapping else np.zeros((2, 0))
+            before, after = found.estimates[0][place], found.estimates[number][place]
+            resamples, swaps = found.resamples[[0, number], place], found.swaps[number - 1, :, place]
             means = _OracleMeans((before.ap, after.ap), resamples, swaps)
             if oracle == "none":
                 plain[subset] = means
@@ -338,10 +256,3 @@ def _gains(models: Sequence[Diagnosed], shared: Comparison, ends: Sequence[Row])
                 gain, named = means.gain_over(plain[subset]), {"subset": subset, "oracle": oracle}
                 rows_of.append(_row("delta_mAP_diff", named, gain, before.classes, ends[number - 1]))
     return rows
-
-
-def _mean_of(runs: Sequence[Mean]) -> Mean:
-    """The mean AP of a model's runs over one subset, None if a run has none; that of a single run as it is."""
-    values = [run.ap for run in runs if run.ap is not None]
-    whole = len(values) == len(runs)
-    return runs[0] if len(runs) == 1 else runs[0]._replace(ap=sum(values) / len(values) if whole else None)

@@ -91,8 +91,8 @@ class ErrorColumns:
     listed: the T predictions; unseen_ids: images of ground truth alone, which come after those of the predictions.
     error [T] of the predictions; unlisted [T]: those that mAP leaves out, with a type or without. repair [R] the
     predictions that are corrected, repaired_class [R] their new class, replaced [R] the true positive that this drops,
-    else -1. truth_image, truth_class, unfound, missed, unseen [P] of the ground truth: unfound has no true positive;
-    missed has no repair either; unseen is missed in an image without counted predictions.
+    else -1. truth_image, truth_class, missed, unseen [P] of the ground truth: missed has neither a true
+    positive nor a repair; unseen is missed in an image without counted predictions.
     """
 
     listed: Listed
@@ -104,7 +104,6 @@ class ErrorColumns:
     replaced: Ints
     truth_image: Ints
     truth_class: Ints
-    unfound: Bools
     missed: Bools
     unseen: Bools
 
@@ -132,7 +131,7 @@ class ErrorColumns:
 COLUMNS: Mapping[str, type[np.generic]] = {
     "error": np.uint8,
     **dict.fromkeys(("repair", "repaired_class", "replaced", "truth_image", "truth_class"), np.int64),
-    **dict.fromkeys(("unlisted", "unfound", "missed", "unseen"), np.bool_),
+    **dict.fromkeys(("unlisted", "missed", "unseen"), np.bool_),
 }
 """The columns of `ErrorColumns` besides those of the predictions, and their types."""
 

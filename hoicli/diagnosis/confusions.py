@@ -42,7 +42,6 @@ from hoicli.diagnosis.errors import (
     actions,
     error_types,
 )
-from hoicli.diagnosis.person_first import person_first_types
 from hoicli.diagnosis.repairs import candidates
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
@@ -132,7 +131,7 @@ class ConfusionColumns:
     def of(cls, found: Located, vocabulary: Vocabulary, meets: Meets | None) -> ConfusionColumns:
         """The confusions of a batch; without `meets` (match records have no boxes) those of verbs alone."""
         found = replace(found, misnamed=None)  # confusions are of what mAP counts
-        typed = error_types(found) if found.person is None else person_first_types(found)
+        typed = error_types(found)
         kinds = {"verb": verbs_said(found, typed)}
         if meets is not None:
             kinds["object"] = objects_said(found, typed, meets, objects_of(vocabulary))

@@ -109,12 +109,10 @@ class Curve:
         kept = np.searchsorted(-self.score, -cuts, side="right")
         return np.unique(kept[kept > 0] - 1)
 
-    def points(self, levels: Sequence[float] | None, steps: int = 1) -> Ints:
+    def points(self, levels: Sequence[float], steps: int) -> Ints:
         """The points to be written, ascending: those that are decisive at some recalls, those of evenly spaced
         thresholds (between two decisive ones may lie nearly all of them), that of the best F1, and the last, which
-        keeps everything; without levels all."""
-        if levels is None:
-            return np.flatnonzero(self.reachable) if self.pooled else np.arange(len(self.score))
+        keeps everything."""
         best = self.best
         kept = [
             self.decisive(levels),
@@ -197,13 +195,13 @@ class Calibration:
         return float((self.count[some] * values[some]).sum() / total) if total else None
 
 
-def calibration(score: Floats, hit: Bools, bins: int = BINS) -> Calibration | None:
+def calibration(score: Floats, hit: Bools) -> Calibration | None:
     """The calibration of scores [T]; None if one is below 0 or above 1. The sums follow the order of the arrays."""
     if len(score) and (score.min() < 0 or score.max() > 1):
         return None
-    edges = np.arange(bins + 1) / bins
+    edges = np.arange(BINS + 1) / BINS
     bin_ = np.maximum(np.searchsorted(edges, score, side="left") - 1, 0)
-    count = np.bincount(bin_, minlength=bins)
-    sums = (np.bincount(bin_, weights=values, minlength=bins) for values in (hit, score))
-    right, confidence = (np.divide(part, count, out=np.full(bins, np.nan), where=count > 0) for part in sums)
+    count = np.bincount(bin_, minlength=BINS)
+    sums = (np.bincount(bin_, weights=values, minlength=BINS) for values in (hit, score))
+    right, confidence = (np.divide(part, count, out=np.full(BINS, np.nan), where=count > 0) for part in sums)
     return Calibration(count, right, confidence)

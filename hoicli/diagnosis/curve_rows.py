@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,26 +20,28 @@ from hoicli.diagnosis.curve import (
     mean_precision,
 )
 from hoicli.errors import UsageError, arg
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.rows import Evaluated, class_subsets
+from hoicli.evaluation.rows import Evaluated, Wanted, class_subsets
+from hoicli.evaluation.run import tallies
 from hoicli.evaluation.tally import ScoredLists
+from hoicli.evaluation.views import ALONE, Thresholds, Views
+from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints
 from hoicli.records.results import Row, percent, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
 STEPS = 100
-"""Recalls, evenly spaced, whose deciding points are written, and thresholds."""
+"""Of so many evenly spaced recalls the deciding points are written, and those of as many thresholds."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Which rows are wanted. points: of how many evenly spaced recalls the deciding points, and how many evenly spaced
-    thresholds, None for all points.
-    thresholds: further ones to read. per_class: the curve of every class. verbs, objects: the group of the classes of
-    each. interactions: the curve of each, as `VERB OBJECT` (or role)."""
+    """Which rows are wanted. thresholds: to read besides the curve's own. per_class: the curve of every class. verbs,
+    objects: the group of the classes of each. interactions: the curve of each, as `VERB OBJECT` (or role)."""
 
-    points: int | None = STEPS
-    bins: int = BINS
     thresholds: tuple[float, ...] = ()
     per_class: bool = False
     verbs: tuple[str, ...] = ()
@@ -96,7 +98,7 @@ class Curves:
 
     @cached_property
     def _levels(self) -> tuple[float, ...]:
-        return levels_of(self._protocol.grid, self.asked.points or STEPS)
+        return levels_of(self._protocol.grid, STEPS)
 
     @cached_property
     def _mean_precision(self) -> Floats:
@@ -131,20 +133,16 @@ class Curves:
         return classes if within is None else classes[np.isin(classes, sorted(within))]
 
     @cached_property
-    def _ends(self) -> Row:
-        """The last keys of the rows of curves."""
+    def _ends(self) -> tuple[Row, Row]:
+        """The last keys of the rows of curves, and of those of calibration, which depends on the number of bins."""
         evaluated = self.evaluated
-        return row_ends(self._protocol.name, {**evaluated.tags, **evaluated.view}, evaluated.settings)
+        tags, settings = {**evaluated.tags, **evaluated.view}, evaluated.settings
+        both = settings, {**settings, "bins": str(BINS)}
+        of_curves, of_bins = (row_ends(self._protocol.name, tags, one) for one in both)
+        return of_curves, of_bins
 
-    @cached_property
-    def _ends_of_bins(self) -> Row:
-        """The last keys of the rows of calibration, which depends on the number of bins."""
-        evaluated = self.evaluated
-        settings = {**evaluated.settings, "bins": str(self.asked.bins)}
-        return row_ends(self._protocol.name, {**evaluated.tags, **evaluated.view}, settings)
-
-    def _row(self, metric: str, named: Row, value: float | None, n: int, ends: Row | None = None) -> Row:
-        return {"metric": metric, **named, "value": value, "n": n, "unit": "%", **(ends or self._ends)}
+    def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
+        return {"metric": metric, **named, "value": value, "n": n, "unit": "%", **self._ends[binned]}
 
     def _group(self, named: Row, members: Ints) -> Iterator[Row]:
         ap = self.evaluated.results.ap[members]
@@ -171,8 +169,7 @@ class Curves:
         yield self._row("best_f1", {**named, **at}, percent(value), curve.positives)
         for threshold in self.asked.thresholds:
             yield from self._at(named, curve, threshold)
-        points = curve.points(None if self.asked.points is None else self._levels, self.asked.points or STEPS)
-        for point in points.tolist():
+        for point in curve.points(self._levels, STEPS).tolist():
             place = {**named, **self._place(curve, point)}
             yield self._row("precision", place, percent(curve.precision[point]), point + 1)
             recall = percent(curve.recall[point]) if curve.positives else None
@@ -200,15 +197,41 @@ class Curves:
 
     def _calibration(self, named: Row, curve: Curve) -> Iterator[Row]:
         """ECE, the share of right predictions and their mean score, over all and in each bin that has some."""
-        found, total = calibration(curve.score, curve.hit, self.asked.bins), len(curve.score)
-        ends = self._ends_of_bins
+        found, total = calibration(curve.score, curve.hit), len(curve.score)
+        row = partial(self._row, binned=True)
         if found is None:
-            yield self._row("ece", {**named, "reason": NO_PROBABILITIES}, None, total, ends)
+            yield row("ece", {**named, "reason": NO_PROBABILITIES}, None, total)
             return
-        yield self._row("ece", named, percent(found.error), total, ends)
+        yield row("ece", named, percent(found.error), total)
         for metric, values in (("accuracy", found.right), ("confidence", found.confidence)):
-            yield self._row(metric, named, percent(found.mean(values)), total, ends)
+            yield row(metric, named, percent(found.mean(values)), total)
             for (low, high), n, value in zip(pairwise(found.edges), found.count.tolist(), values.tolist(), strict=True):
                 if n:
                     bin_ = {**named, "bin_low": round(low, 10), "bin_high": round(high, 10)}
-                    yield self._row(metric, bin_, percent(value), n, ends)
+                    yield row(metric, bin_, percent(value), n)
+
+
+def curve_rows(
+    predictions: Predictions,
+    truth: GroundTruth | None,
+    protocols: Sequence[Protocol],
+    vocabulary: Vocabulary,
+    filters: Filters,
+    policy: ErrorPolicy,
+    asked: Asked,
+    *,
+    named: Collection[str] = (),
+    views: Views = ALONE,
+    tags: Mapping[str, str],
+) -> Iterator[Row]:
+    """The rows of `Curves` of predictions with ground truth, or of match records; parameters as of `tallies`, which
+    says what it raises. A mean over thresholds has no curve: its thresholds have one each."""
+    views = replace(views, thresholds=Thresholds(views.thresholds.values))
+    wanted = Wanted(slices=views.of_classes)
+    for tally, own, settings in tallies(
+        predictions, truth, protocols, filters, policy, named=named, views=views, vocabulary=vocabulary
+    ):
+        for protocol, results, lists in tally.scored(own):
+            signed = {**settings, "data": own.signed, **tally.settings(protocol)}
+            for evaluated in Evaluated.of(protocol, own, wanted, results, signed, tags):
+                yield from Curves.of(evaluated, lists, asked).rows()

@@ -13,6 +13,30 @@ oracle is without them; the released diagnosis has no type for them.
 
 `hoicli.diagnosis.repairs` finds the prediction that can repair a ground truth. (Diag-HOI section 3.1; neu-vi/Diag-HOI
 map_improvement_hicodet.py precompute_data.)
+
+V-COCO's official matching is person-first (scenario 1): a statement belongs to the annotated person its subject
+overlaps most. Its human box is right with IoU >= 0.5 there, an object box with IoU >= 0.5; labels are ignored. Its
+type is the first of:
+
+1. true positive; duplicate (right, but a higher score has that ground truth);
+2. the human right: interaction, where the person is annotated with that very object in another action or role; else
+   association, where the object box lies on some other ground-truth box; else object box;
+3. the human wrong, the object box that of some annotated role of the image: association, where the human box lies on a
+   ground-truth box (which is no person); else human box;
+4. both boxes.
+
+A statement may say that its role has no object, and so may the annotation, which then decides the type:
+
+- no object predicted, one annotated: object box;
+- no object predicted, and the person, who is right, does not do the action: interaction, since the action is all that
+  the statement claims;
+- no object predicted, the human wrong: human box (association, as in 3) where somebody in the image does the action
+  with no object, since the right human would make it true; else both boxes;
+- an object predicted, none annotated: as any wrong object (interaction, association or object box).
+
+neu-vi/Diag-HOI map_improvement_vcoco.py compares the object box only with that of the best person for this action and
+role. So it finds interaction errors only if no object is predicted, and calls a right object with a wrong action an
+association error; the paper defines both as above.
 """
 
 from __future__ import annotations
@@ -27,7 +51,7 @@ from numpy.typing import NDArray
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import check_pairs
 from hoicli.evaluation.protocols import Protocol
-from hoicli.records.kit import Bools, Floats, Ints, expanded, find, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, best_of_groups, expanded, find, starts_of
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.roles import class_columns
 from hoicli.vocabulary.labels import Vocabulary
@@ -38,6 +62,9 @@ MISSED = "missed_gt"
 HIT, DUPLICATE, INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX, BOTH_BOXES = range(len(ERRORS))
 NOT_COUNTED = 255
 MISNAMED = OUTCOME_CODES["subject_not_person"]
+REPAIR_CANDIDATES = 100
+"""How many statements of an image in V-COCO can be repairs, the best-scored first (neu-vi/Diag-HOI); otherwise a
+detector that scores every action of every person would miss nothing."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +191,11 @@ class BoxMatches:
 
 
 def error_types(found: Located) -> Typed:
-    """The error types of a batch; each image is independent of the others."""
+    """The error types of a batch, by its protocol's rules; each image is independent of the others."""
+    return _by_pair(found) if found.person is None else _by_person(found)
+
+
+def _by_pair(found: Located) -> Typed:
     boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
     correct = np.zeros(boxes, dtype=bool)
     correct[found.box_match] = True
@@ -194,6 +225,58 @@ def error_types(found: Located) -> Typed:
     ).astype(np.uint8)
     error = each_error(found, type_of_group[group_of])
     return Typed(error, group_of, type_of_group, group, truth, same_human, same_object, same_pair, found.typed)
+
+
+def _by_person(found: Located) -> Typed:
+    """The types of a batch with `person`."""
+    assert found.person is not None
+    boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
+    lies_on_truth = np.zeros(boxes + 1, dtype=bool)
+    lies_on_truth[found.box_match] = True  # the last, for no object, stays false
+
+    # Everything is computed once for each pair of boxes; a statement without object is identified by its action, too.
+    no_object = found.object < 0
+    action = np.where(no_object, found.interaction, -1) + 1
+    key = (found.subject * (boxes + 1) + found.object + 1) * (int(action.max(initial=0)) + 1) + action
+    _, first, group_of = np.unique(key, return_index=True, return_inverse=True)
+    group, truth = beside(found.image[first], found.truth_image)
+    row, empty = first[group], no_object[first]
+    of_person = found.person[row] == found.truth_subject[truth]  # -1 is nobody's
+    same_action = found.interaction[row] == found.truth_interaction[truth]
+    truth_empty = found.truth_object[truth] < 0
+    both, neither = ~empty[group] & ~truth_empty, empty[group] & truth_empty
+    of_object = np.zeros(len(row), dtype=bool)
+    of_object[both] = BoxMatches(found)(found.object[row[both]], found.truth_object[truth[both]])
+    of_object |= neither & same_action
+
+    def some(which: Bools) -> Bools:
+        """[P] whether `which` holds between a group and some ground truth of its image."""
+        marked = np.zeros(len(first), dtype=bool)
+        marked[group[which]] = True
+        return marked
+
+    human = found.person[first] >= 0
+    joined = some(of_person & of_object)
+    does_it = some(of_person & same_action)
+    object_found = some(of_object)
+    kind = np.select(
+        [
+            human & ~empty & joined,
+            human & empty & ~does_it,
+            human & lies_on_truth[found.object[first]],
+            human,
+            object_found & lies_on_truth[found.subject[first]],
+            object_found,
+        ],
+        [INTERACTION, INTERACTION, ASSOCIATION, OBJECT_BOX, ASSOCIATION, HUMAN_BOX],
+        BOTH_BOXES,
+    ).astype(np.uint8)
+    pair = of_person & (of_object | neither)
+    counted = np.flatnonzero(found.counted)
+    may_repair = np.zeros(len(found.score), dtype=bool)
+    may_repair[counted[best_of_groups(found.image[counted], found.score[counted], REPAIR_CANDIDATES)]] = True
+    error = each_error(found, kind[group_of])
+    return Typed(error, group_of, kind, group, truth, of_person, of_object, pair, may_repair)
 
 
 def each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:

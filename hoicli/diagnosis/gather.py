@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 from typing import Protocol as Interface
 
@@ -18,7 +18,7 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.match_stream import MatchStream, checked_match
+from hoicli.evaluation.match_stream import MatchStream
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
@@ -28,10 +28,9 @@ from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views, check_diagnosed, with_part
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
-from hoicli.records.columns import BATCH
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
-from hoicli.records.parsing import Record, parse
+from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
 
 MOST_BOXES = 1_000_000
@@ -185,7 +184,7 @@ def each_match(
     truth: the ground truth that is given besides. asked: views, of which only those of classes are possible now.
 
     Raises `DataError` for a bad line, an image twice, a stream without a line of this protocol, or as
-    `MatchStream.check_whole`; `UsageError` for what acts before matching, and for matches on parts of a slice of
+    `MatchedView.check_whole`; `UsageError` for what acts before matching, and for matches on parts of a slice of
     triplets.
     """
     for given, when, names in (
@@ -195,45 +194,34 @@ def each_match(
         if given:
             options = ", ".join(map(arg, names))
             raise UsageError(f"{options}: act {when}; give them to hoicli match, or predictions with {arg('gt')}")
-    stream = MatchStream({protocol.name: protocol}, truth)
-    lines = iter(predictions)
+
+    def check(record: Record, line: Line) -> None:
+        if record["protocol"] == protocol.name:
+            _check_indices(record, line, protocol)
+
+    stream = MatchStream(vocabulary, {protocol.name: protocol}, truth)
+    lines = (line for line in predictions if not _is_of_another_protocol(line, protocol))
     with no_garbage_collection():
-        while chunk := list(islice(lines, BATCH)):
-            records: dict[str, list[Record]] = {}
-            for line in chunk:
-                if _is_of_another_protocol(line, protocol):
-                    continue
-                try:
-                    record = parse(line)
-                    key, image_id = checked_match(record, line, vocabulary, stream)
-                    if record["protocol"] != protocol.name:
-                        continue
-                    stream.register(key, image_id, line)
-                    _check_indices(record, line, protocol)
-                    records.setdefault(key, []).append(record)
-                except DataError as error:
-                    stream.skip(error, policy)
-            for key, of_view in records.items():
-                stream.add_heads(key, of_view)
-                found = _located_records(of_view, vocabulary, protocol)
-                add(stream.views[key], found)
-                tally = stream.tallies.setdefault(key, Tally([], len(vocabulary.interactions)))
-                tally.add(found.image_ids, found.image, found.interaction, found.score, {})
-    if not stream.tallies:
+        for view, records in stream.batches(lines, policy, check):
+            if view.row.name == protocol.name:
+                found = _located_records(records, vocabulary, protocol)
+                add(view.row, found)
+                view.tally.listed.add(found.image_ids, found.image, found.interaction, found.score)
+    views = [stream.views[key] for key in stream.of([protocol.name])]
+    if not views:
         advice = f"write them with hoicli match --protocol {protocol.name}"
         problem = f"no match records of protocol {protocol.name} in it; {advice}"
         raise DataError(problem, place=predictions.name)
-    keys = [key for key in stream.of([protocol.name]) if key in stream.tallies]
-    stream.check_whole(keys, predictions.name)
+    for view in views:
+        view.check_whole(truth, stream.unread, predictions.name)
     of_views = []
-    for key in keys:
-        view = stream.views[key]
-        check_diagnosed(view)
-        stream.check_counted(key, vocabulary, predictions.name, allowed=filters.allow_uncounted)
+    for view in views:
+        check_diagnosed(view.row)
+        view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
         if truth is not None:
-            with_part(view)
-        of_truth = stream.truth_settings(key) if truth is None else truth.settings(protocol)
-        of_views.append((view, {"data": vocabulary.signed, **of_truth, **stream.signed(key)}))
+            with_part(view.row)
+        of_truth = view.truth_settings() if truth is None else truth.settings(protocol)
+        of_views.append((view.row, {"data": vocabulary.signed, **of_truth, **view.signed()}))
     return of_views
 
 

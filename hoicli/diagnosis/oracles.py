@@ -97,7 +97,6 @@ class Diagnosis:
             "replaced": types.found[repaired],
             "truth_image": found.truth_image,
             "truth_class": found.truth_interaction,
-            "unfound": types.found < 0,
             "missed": types.missed,
             "unseen": types.missed & silent[found.truth_image],
         }
@@ -122,7 +121,7 @@ class Diagnosis:
             **dict.fromkeys(("error", "unlisted", "repair", "repaired_class", "replaced"), none),
             "truth_image": (np.cumsum(absent) - 1)[scenes.image_of_hoi[rows]],
             "truth_class": scenes.interaction[rows],
-            **dict.fromkeys(("unfound", "missed", "unseen"), missed),
+            **dict.fromkeys(("missed", "unseen"), missed),
         }
         self._add(columns, 0, 0)
         self._unseen.extend(scenes.image_ids[row] for row in np.flatnonzero(absent).tolist())
@@ -161,16 +160,6 @@ class Diagnosis:
         classes = {name: errors.interaction[errors.error == code] for code, name in enumerate(ERRORS)}
         classes[MISSED] = errors.truth_class[self._missed()]
         return {name: np.bincount(rows, minlength=self._classes) for name, rows in classes.items()}
-
-    def worst_images(self, top: int) -> list[tuple[str, int, int]]:
-        """(image id, unfound ground truth, how much of it a repair could find), the most unfound first."""
-        errors = self._errors()
-        unfound, missed = (
-            np.bincount(errors.truth_image[rows], minlength=len(errors.image_ids))
-            for rows in (errors.unfound, errors.missed)
-        )
-        images = zip(errors.image_ids, unfound.tolist(), (unfound - missed).tolist(), strict=True)
-        return sorted((row for row in images if row[1]), key=lambda row: (-row[1], -row[2], row[0]))[:top]
 
     def _missed(self) -> Bools:
         """[P] the ground truth that is missed; the released code ignores images without predictions."""

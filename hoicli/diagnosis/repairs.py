@@ -35,7 +35,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.diagnosis.errors import ASSOCIATION, ERRORS, HUMAN_BOX, INTERACTION, OBJECT_BOX, Located, Typed, error_types
-from hoicli.diagnosis.person_first import person_first_types
 from hoicli.records.kit import Bools, Ints, expanded, run_starts
 
 Reading: TypeAlias = Literal["shared", "independent", "released"]
@@ -78,7 +77,7 @@ def types_of(found: Located, reading: Reading = "shared") -> ErrorTypes:
     """The error types and repairs of a batch, by its protocol's rules; each image is independent of the others."""
     if reading == "released":
         found = replace(found, misnamed=None)
-    typed = error_types(found) if found.person is None else person_first_types(found)
+    typed = error_types(found)
     taken = np.full(len(found.truth_image), -1, dtype=np.int64)
     taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
     return ErrorTypes(typed.error, _repairs(found, typed, taken, reading), taken)

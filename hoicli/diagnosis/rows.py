@@ -20,19 +20,17 @@ def diagnosis_rows(
     vocabulary: Vocabulary,
     *,
     per_class: bool,
-    top: int,
     order: Sequence[str] = (),
     settings: Mapping[str, str],
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """Rows of metric count (of predictions, for missed_gt of ground truth), mAP, delta_mAP and mean_max_recall by
-    oracle, each for full and the frequency groups, or the protocol's own subsets; per class count, AP and delta_AP; the
-    `top` classes by what the best single oracle would give them. With an `order` of oracles, progressive_mAP after each
-    step and progressive_delta_mAP, what the step adds to the one before.
+    oracle, each for full and the frequency groups, or the protocol's own subsets; per class count, AP and delta_AP.
+    With an `order` of oracles, progressive_mAP after each step and progressive_delta_mAP, what the step adds to the one
+    before.
 
     A count's subset is that of the predicted class, for missed_gt that of the annotated one; its n is how many triplets
-    are predicted there, for missed_gt annotated. Values are in percent,
-    except counts."""
+    are predicted there, for missed_gt annotated. Values are in percent, except counts."""
     name = diagnosis.protocol.name
     settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
     common: Row = {"protocol": name, "tags": dict(tags), "signature": signature(settings)}
@@ -44,16 +42,8 @@ def diagnosis_rows(
     if order:
         steps = [results[0], *diagnosis.progressive(vocabulary, order)]
         yield from _steps(steps, subsets, {**common, "signature": signature({**settings, "order": ",".join(order)})})
-    subset_of = class_subsets(vocabulary, diagnosis.protocol)
-    classes: list[Row] = [
-        {"subset": subset_of.get(number, "full"), "verb": verb, vocabulary.qualifier: name}
-        for number, (verb, name) in enumerate(vocabulary.interactions)
-    ]
     if per_class:
-        yield from _classes(counts, results, diagnosis.positives, classes, common)
-    yield from _top_classes(results, diagnosis.positives, classes, top, common)
-    largest = max(subsets, key=lambda subset: len(subsets[subset]))
-    yield from _top_images(diagnosis, largest, top, common)
+        yield from _classes(diagnosis, vocabulary, counts, results, common)
 
 
 def part_rows(
@@ -117,10 +107,17 @@ def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row
 
 
 def _classes(
-    counts: Mapping[str, Ints], results: list[OracleResult], positives: Ints, classes: Sequence[Row], common: Row
+    diagnosis: Diagnosis,
+    vocabulary: Vocabulary,
+    counts: Mapping[str, Ints],
+    results: list[OracleResult],
+    common: Row,
 ) -> Iterator[Row]:
+    subset_of = class_subsets(vocabulary, diagnosis.protocol)
+    positives = diagnosis.positives
     for number in np.flatnonzero(positives).tolist():
-        named = classes[number]
+        verb, name = vocabulary.interactions[number]
+        named = {"subset": subset_of.get(number, "full"), "verb": verb, vocabulary.qualifier: name}
         n = int(positives[number])
         for error in (*ERRORS, MISSED):
             yield _row("count", {**named, "error": error}, int(counts[error][number]), n, _unit(error), common)
@@ -129,28 +126,3 @@ def _classes(
         for result in results[1:]:
             delta = result.ap[number] - results[0].ap[number]
             yield _row("delta_AP", {**named, "oracle": result.oracle}, percent(delta), n, "%", common)
-
-
-def _top_classes(
-    results: list[OracleResult], positives: Ints, classes: Sequence[Row], top: int, common: Row
-) -> Iterator[Row]:
-    """The classes with the largest gain by one oracle, largest first (without false_positive and false_negative, which
-    mix causes)."""
-    causes = [result for result in results[1:] if not result.oracle.startswith("false_")]
-    gains = np.stack([result.ap - results[0].ap for result in causes])
-    gains[:, positives == 0] = 0.0
-    best = gains.max(axis=0)
-    for number in np.argsort(-best, kind="stable")[:top].tolist():
-        if best[number] <= 0:
-            return
-        oracle = causes[int(gains[:, number].argmax())].oracle
-        named = {**classes[number], "oracle": oracle}
-        yield _row("top_delta_AP", named, percent(best[number]), int(positives[number]), "%", common)
-
-
-def _top_images(diagnosis: Diagnosis, subset: str, top: int, common: Row) -> Iterator[Row]:
-    """The images with most unfound ground truth, and how much of it a repair could find."""
-    for image_id, unfound, repairable in diagnosis.worst_images(top):
-        named = {"subset": subset, "image_id": image_id}
-        yield _row("unfound_gt", named, unfound, unfound, "triplets", common)
-        yield _row("repairable_gt", named, repairable, unfound, "triplets", common)

@@ -57,14 +57,13 @@ class DiagnosedModel:
         """The model's name for figures, with what the view is of."""
         return ", ".join([self.name, *(f"{key} {value}" for key, value in self.diagnosis.protocol.view)])
 
-    def rows(self, *, per_class: bool, top: int, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
+    def rows(self, *, per_class: bool, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
         """The model's result rows; those of all classes are kept in `plotted` for a plot."""
         self.plotted = list(
             diagnosis_rows(
                 self.diagnosis,
                 self.vocabulary,
                 per_class=per_class,
-                top=top,
                 order=order,
                 settings=self.settings,
                 tags=self._tags(tags),

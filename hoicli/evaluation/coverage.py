@@ -17,9 +17,8 @@ from hoicli.evaluation.slices import FILE
 from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note
 from hoicli.records import caveats
-from hoicli.records.boxes import MOST_INVERTED, inverted, repeated
+from hoicli.records.boxes import MOST_INVERTED, inverted
 from hoicli.records.images import Images
-from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
 OF_NO_CLASS = (
@@ -52,8 +51,8 @@ def without_class(tally: Tally, vocabulary: Vocabulary) -> str:
     best, images = tally.listed.classless_best()
     if not 2 * best > images >= ENOUGH_IMAGES:
         return ""
-    top = f"the best of {best:,} of {images:,} images among them"
-    return f"{classless:,} of {total:,} predictions, {top}, are {OF_NO_CLASS.format(vocabulary.name)}"
+    counted = f"{classless:,} of {total:,} predictions, the best of {best:,} of {images:,} images among them"
+    return f"{counted}, are {OF_NO_CLASS.format(vocabulary.name)}"
 
 
 def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str] | None = None) -> list[Protocol]:
@@ -119,32 +118,6 @@ class Inverted:
 
 
 @dataclass
-class Doubled:
-    """How many triplets of a ground truth are there twice: the released code counts the copy, too, which most protocols
-    never find."""
-
-    triplets: int = 0
-    count: int = 0
-    first: str = ""
-    """The image."""
-
-    def add(self, scenes: Scenes) -> None:
-        """Count those of some images."""
-        subject = scenes.labels[scenes.subject] if len(scenes.labels) else scenes.subject
-        twice = np.flatnonzero(repeated(scenes, subject, scenes.object_label, scenes.verb, scenes.interaction))
-        self.triplets += len(scenes.verb)
-        self.count += len(twice)
-        if len(twice) and not self.first:
-            self.first = scenes.image_ids[int(scenes.image_of_hoi[twice[0]])]
-
-    def report(self, name: str) -> None:
-        """A note, if there are any. name: the ground truth's."""
-        if self.count:
-            share = f"{self.count:,} of {self.triplets:,} ground-truth triplets repeat another (boxes, labels and verb)"
-            note(f"{name}: image {self.first}: {share}; each counts, and most protocols find only one: list each once")
-
-
-@dataclass
 class Coverage:
     """How well two streams fit together, collected while matching; `report` prints what a user should know."""
 
@@ -188,13 +161,16 @@ class Coverage:
         self.inverted.merge(other.inverted)
         self.boxes.add(other.boxes.images)
 
-    def _off(self, views: Sequence[Protocol]) -> tuple[str, int] | None:
-        """What is wrong if the boxes do not fit the annotated ones, None if they do, or no view looks at them."""
-        return None if all(row.whole_image for row in views) else self.boxes.finding()
+    def _off(self, views: Sequence[Protocol]) -> str:
+        """What is wrong if the boxes do not fit the annotated ones; "" if they do, or no view looks at them."""
+        off = None if all(row.whole_image for row in views) else self.boxes.finding()
+        return "" if off is None else off[0]
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
-        """The question whether the boxes fit; "" if they do, or no view looks at them."""
-        return _question(self._off(views), truth)
+        """The question whether the boxes fit; "" if there is none."""
+        off = self._off(views)
+        tells = f"hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
+        return f"do the boxes fit? {off}; {tells}" if off else ""
 
     def report(
         self, truth: GroundTruth, views: Sequence[Protocol], name: str, *, shard: bool = False, model: str | None = None
@@ -209,31 +185,26 @@ class Coverage:
         def tell(message: str) -> None:
             note(message if model is None else f"{model}: {message}")
 
-        off = self._off(views)
-        self.inverted.report(name, shard=shard, cause="" if off is None else off[0])
+        vocabulary = truth.vocabulary
+        self.inverted.report(name, shard=shard, cause=self._off(views))
+        protocols, total = distinct(views), len(truth.scenes.image_ids)
         for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
             if slice_.measure == FILE and (left := int((~truth.slice_members(slice_).any(axis=0)).sum())):
-                tell(
-                    f"{left:,} of {len(truth.scenes.image_ids):,} ground-truth images are in no slice of {slice_.name}"
-                )
-        protocols, total = distinct(views), len(truth.scenes.image_ids)
+                tell(f"{left:,} of {total:,} ground-truth images are in no slice of {slice_.name}")
         if self.images < total and not shard:
-            tell(
-                f"{total - self.images:,} of {total:,} ground-truth images have no predictions: "
-                "their triplets are missed"
-            )
+            fate = "their triplets are missed"
+            tell(f"{total - self.images:,} of {total:,} ground-truth images have no predictions: {fate}")
+        of_all = f"of {self.triplets:,} predictions"
         if self.not_interactions:
-            tell(
-                f"{self.not_interactions:,} of {self.triplets:,} predictions are no {truth.vocabulary.name} "
-                "interaction (verb and object): ignored"
-            )
+            what = f"no {vocabulary.name} interaction (verb and object): ignored"
+            tell(f"{self.not_interactions:,} {of_all} are {what}")
         by_label = [row.name for row in protocols if not row.person_first]
         if self.unlabelled and by_label:
             tell(
-                f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "
-                "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
+                f"{', '.join(by_label)}: {self.unlabelled:,} {of_all} have an object box without a label, as official "
+                "V-COCO lists do, and match no object there; it needs a dump with labels"
             )
-        if question := _question(off, truth):
+        if question := self.doubt(truth, views):
             tell(question)
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
@@ -242,7 +213,7 @@ class Coverage:
         if derived and (model is None or not truth.told_of_labels):
             truth.told_of_labels = True  # once for all models
             fix = "convert anno_bbox.mat with anno.mat for the official labels"
-            fix = "image_hois in the records would name them" if truth.vocabulary.own else fix
+            fix = "image_hois in the records would name them" if vocabulary.own else fix
             note(
                 f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
                 f"(invisible instances are missing; {fix})"
@@ -253,12 +224,6 @@ class Coverage:
                 f"{', '.join(people)}: {others:,} ground-truth triplets have a subject that is no person, and are "
                 "never found there (the released code finds them)"
             )
-
-
-def _question(off: tuple[str, int] | None, truth: GroundTruth) -> str:
-    if off is None:
-        return ""
-    return f"do the boxes fit? {off[0]}; hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
 
 
 def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) -> list[str]:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from hoicli.evaluation.grids import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
-from hoicli.evaluation.protocols import ALL_BY_ONE, FAR_EDGES, NO_SHIFT, Protocol, Shift
+from hoicli.evaluation.protocols import (
+    ALL_BY_ONE,
+    EVERY_RECALL,
+    FAR_EDGES,
+    GRID_ARANGE,
+    GRID_LINSPACE,
+    GRID_TENTHS,
+    NO_SHIFT,
+    Protocol,
+    Shift,
+)
 
 
 def explained(protocol: Protocol) -> str:

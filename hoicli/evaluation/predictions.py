@@ -32,24 +32,15 @@ class Predictions(Stream):
         return self
 
     @classmethod
-    def named(
-        cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files, *, runs: bool = False
-    ) -> list[Predictions]:
+    def named(cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files) -> list[Predictions]:
         """One model for each path, named by `names` in order or after its file (`names_of_files`); raises `UsageError`
-        if counts differ or names repeat. runs: streams of one name may be given, the runs of one model."""
+        if counts differ, or a name is empty or repeats."""
         if names and len(names) != len(paths):
-            raise UsageError(
-                f"{arg('name')}: {len(names)} names for {len(paths)} streams; give one a stream, in their order"
-            )
+            problem = f"{len(names)} names for {len(paths)} streams; give one a stream, in their order"
+            raise UsageError(f"{arg('name')}: {problem}")
         chosen = list(names) or names_of_files(paths)
-        if len(set(chosen)) != len(chosen) and not runs:
+        if len(set(chosen)) != len(chosen) or "" in chosen:
             raise UsageError(f"{arg('name')}: {', '.join(chosen)}: names must differ; give each stream its own")
-        if "" in chosen:
-            raise UsageError(f"{arg('name', ','.join(chosen))}: a name is empty; give each stream one")
-        twice = Counter(zip(chosen, map(os.path.normpath, paths), strict=True))
-        for (name, path), count in twice.items():
-            if count > 1:
-                raise UsageError(f"{arg('name', name)}: {path} is given twice as one of its runs; name another file")
         tagged = bool(names) or len(paths) > 1
         return [cls([path], opener).of_model(name, tagged=tagged) for path, name in zip(paths, chosen, strict=True)]
 

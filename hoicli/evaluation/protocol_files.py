@@ -18,8 +18,7 @@ from typing import Any
 import orjson
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.evaluation.grids import EVERY_RECALL, GRIDS
-from hoicli.evaluation.protocols import COUNTED_IMAGES, PROTOCOLS, Protocol
+from hoicli.evaluation.protocols import COUNTED_IMAGES, EVERY_RECALL, GRIDS, PROTOCOLS, Protocol
 from hoicli.evaluation.selection import protocols, rows_of
 from hoicli.io.messages import display_name
 from hoicli.io.plugins import plugin

@@ -13,9 +13,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from hoicli.evaluation.grids import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
 from hoicli.evaluation.slices import Part
 from hoicli.records import caveats
+
+# Three recall grids are in use. The AP of a class whose recall is exactly 3/10, 6/10 or 7/10 differs by up to 1/11
+# between them, so each is exact to the last bit (tests/evaluation/test_average_precision.py checks them).
+GRID_ARANGE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6000000000000001, 0.7000000000000001, 0.8, 0.9, 1.0)
+"""numpy.arange(0, 1.1, 0.1). Also taken for the official evaluation's `for t = 0:0.1:1`, as i * 0.1; we have not run it
+in MATLAB (docs/protocols.md, "The recall grid of hico")."""
+GRID_LINSPACE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""torch.linspace(0, 1, 11) in float64; also MATLAB's 0:0.1:1 as a vector, computed from both ends."""
+GRID_TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""i / 10."""
+GRIDS = {"arange": GRID_ARANGE, "linspace": GRID_LINSPACE, "tenths": GRID_TENTHS}
+"""The grids by their names in files of protocols."""
+EVERY_RECALL: tuple[float, ...] = ()
+"""No grid: the area under the precision envelope, with a step at every recall (PASCAL VOC since 2010)."""
 
 COUNTED_IMAGES = ("all", "boxes", "interactions")
 """The possible values of a protocol's `images`."""
@@ -172,7 +185,7 @@ _hico_images = partial(
     remark="an image without a triplet of a class is not ranked for it; the released code ranks every image",
 )
 """What the two rows of HICO's image-level benchmark share."""
-_MATLAB_GRID = "were MATLAB's 0:0.1:1 read as a vector, the grid would be --grid linspace"
+_MATLAB_GRID = "were MATLAB's 0:0.1:1 read as a vector, the grid would be linspace"
 _SUBJECTS = "ground truth whose subject is no person is never found here; the released code finds it"
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -213,8 +226,8 @@ PROTOCOLS: dict[str, Protocol] = {
             truth_shift=FAR_EDGES,  # it subtracts 1 from x1 and y1 of the 1-based source
             last_pixel_shift=FAR_EDGES,  # its cache_hico takes 1 off x2 and y2, its test_hico scores them with it
             strict=True,
-            remark="its loader skips images without pairs, so false positives there never count: "
-            "--count-images interactions",
+            remark="its loader skips images without pairs, so false positives there never count; a file of a "
+            'protocol does the same with "like": "upt", "images": "interactions"',
         ),
         Protocol(
             name="diag",

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hoicli.evaluation.grids import EVERY_RECALL
-from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
 
 PROTOCOL = "sgg"
 """The protocol in rows and signatures."""

@@ -21,7 +21,7 @@ from hoicli.evaluation.coverage import Coverage
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.recall_conventions import PROTOCOL, Convention
-from hoicli.evaluation.recall_found import Found, Unseen
+from hoicli.evaluation.recall_found import CONSTRAINTS, Found, Unseen
 from hoicli.evaluation.run import gathered
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
@@ -31,9 +31,8 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, rank_by_id, run_starts
 from hoicli.records.reading import read_scenes
 from hoicli.records.results import Row, interval_keys, percent, row_ends
-from hoicli.resampling.draws import Resampling, blocks
+from hoicli.resampling.draws import Resampling, Weights, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
-from hoicli.resampling.weighted import Weights
 from hoicli.vocabulary.labels import Vocabulary
 
 Ends = tuple[float, float]
@@ -185,10 +184,10 @@ class Measured:
         return self.parts[name].recall(self._hits(constraint, k))
 
     def intervals(
-        self, metrics: Sequence[str], constraints: Sequence[str], ks: Sequence[int], resampling: Resampling
+        self, metrics: Sequence[str], ks: Sequence[int], resampling: Resampling
     ) -> dict[tuple[str, int, str], Ends | None]:
         """By (constraint, k, metric), the 95 % interval in [0, 1]; None with fewer than FEWEST_IMAGES images."""
-        wanted = [(constraint, k, self._hits(constraint, k)) for constraint in constraints for k in ks]
+        wanted = [(constraint, k, self._hits(constraint, k)) for constraint, k in product(CONSTRAINTS, ks)]
         rounds: dict[tuple[str, int, str], list[Floats]] = {}
         _, images = self._image
         with Progress("resamples", total=resampling.rounds, unit="round") as bar:
@@ -231,20 +230,7 @@ METRICS: Mapping[str, Metric] = {
     "zR": Metric(_of_unseen, subset="unseen"),
     "F1": Metric(balances=("R", "mR")),
 }
-"""All metrics that there are."""
-TABLE = ("R", "mR", "zR", "F1")
-"""Those of the published tables, in the order of their rows: what `recall` writes unless others are asked for."""
-
-
-def named_metrics(names: Sequence[str], *, unseen: bool) -> Sequence[str]:
-    """The metrics of these names, each once, TABLE for none. Raises `UsageError` for a name that there is not, and
-    without `unseen` ground truth for a metric of it."""
-    for name in names:
-        if name not in METRICS:
-            raise UsageError(f"{arg('metric', name)}: choose from {', '.join(METRICS)}")
-        if METRICS[name].subset == "unseen" and not unseen:
-            raise UsageError(f"{arg('metric', name)}: is of unseen triplets; give {arg('split')} or {arg('train')}")
-    return list(dict.fromkeys(names)) or TABLE
+"""All metrics, in the order of their rows."""
 
 
 def _harmonic(first: Floats, second: Floats) -> Floats:
@@ -292,20 +278,18 @@ def _batches(lines: Iterable[Line], truth: GroundTruth, policy: ErrorPolicy) -> 
 def recall_rows(
     measured: Measured,
     ks: Sequence[int],
-    constraints: Sequence[str],
     *,
     settings: Mapping[str, str],
     tags: Mapping[str, str],
-    metrics: Sequence[str] = TABLE,
     per_class: bool = False,
     resampling: Resampling | None = None,
 ) -> Iterator[Row]:
-    """The `metrics` (of METRICS) at every K under each constraint, in percent; zR@K if some ground truth is known to be
+    """METRICS at every K under each constraint, in percent; zR@K if some ground truth is known to be
     unseen. `n`: the images of R@K and zR@K, the verbs of mR@K and F1@K. per_class: then the recall R@K of each verb,
     with the count of its ground truth; resampling: intervals for the means. `settings` go into every signature.
     """
-    names = [name for name in metrics if METRICS[name].of is None or name in measured.parts]
-    ends = {} if resampling is None else measured.intervals(names, constraints, ks, resampling)
+    names = [name for name, metric in METRICS.items() if metric.of is None or name in measured.parts]
+    ends = {} if resampling is None else measured.intervals(names, ks, resampling)
     drawn = {} if resampling is None else resampling.signature()
     split = {} if measured.unseen is None else measured.unseen.settings()
 
@@ -314,14 +298,14 @@ def recall_rows(
         unit: Row = {"unit": "%", "constraint": constraint}
         return unit | row_ends(PROTOCOL, tags, signed)
 
-    for name, constraint, k in product(names, constraints, ks):
+    for name, constraint, k in product(names, CONSTRAINTS, ks):
         recall, subset = measured.recall(name, constraint, k), METRICS[name].subset
         row: Row = {"metric": f"{name}@{k}", "subset": subset, "value": percent(recall.value), "n": recall.n}
         if resampling is not None:
             row |= interval_keys(ends[constraint, k, name])
         yield row | last(constraint, {**drawn, **(split if subset == "unseen" else {})})
     verbs, counts = measured.truth.vocabulary.verbs, measured.verb_counts.tolist()
-    for constraint, k in product(constraints, ks) if per_class else ():
+    for constraint, k in product(CONSTRAINTS, ks) if per_class else ():
         for verb, value in measured.recall("mR", constraint, k).groups.items():
             row = {"metric": f"R@{k}", "subset": "full", "verb": verbs[verb], "value": percent(value)}
             yield row | {"n": counts[verb]} | last(constraint, {})

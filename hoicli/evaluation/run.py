@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.box_conventions import BoxSample
-from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, Doubled, Inverted, allow, check_counted, served
+from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, Inverted, allow, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_records import match_records
@@ -42,14 +42,12 @@ def read_truth(
     Raises `DataError` for a bad line, for an empty stream, and, unless `allow_uncounted`, if more than half of the
     triplets have no class in the vocabulary, since numbers would be about the others only.
     """
-    inverted, doubled = Inverted(), Doubled()
     with no_garbage_collection():
         parts = read_scenes(stream, vocabulary, scored=False, policy=policy, processes=stream.processes())
-        scenes = concatenate(_counted(parts, inverted, doubled), vocabulary)
+        scenes = concatenate(parts, vocabulary)
     if not len(scenes.image_ids):
         raise DataError("no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name)
-    inverted.report(stream.name)
-    doubled.report(stream.name)
+    Inverted().add(scenes).report(stream.name)
     truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
     if truth.uncounted and not allow_uncounted:
         counted = f"{classless:,} of {len(scenes.interaction):,} triplets"
@@ -59,31 +57,19 @@ def read_truth(
     return truth
 
 
-def _counted(parts: Iterable[Scenes], inverted: Inverted, doubled: Doubled) -> Iterator[Scenes]:
-    """The parts; what is wrong with them is counted while they are small."""
-    for part in parts:
-        inverted.add(part)
-        doubled.add(part)
-        yield part
-
-
 def matched_batches(
     lines: Iterable[Line],
     truth: GroundTruth,
     protocols: Sequence[Protocol],
     filters: Filters,
     policy: ErrorPolicy,
-    *,
-    read: Iterable[Scenes] | None = None,
 ) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
-    """Each batch of predictions with its outcomes under every protocol. read: the lines, by a reader of the caller's.
+    """Each batch of predictions with its outcomes under every protocol.
 
     Raises `DataError` for a bad line or an image that the ground truth does not have.
     """
     with no_garbage_collection():
-        if read is None:
-            read = read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position)
-        for scenes in read:
+        for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position):
             batch = Batch(scenes, truth)
             yield batch, match_all(batch, protocols, filters)
 
@@ -205,8 +191,6 @@ def tallies(
     matched = predictions.matched or gt is None
     if matched and not named and not vocabulary.own:
         vocabulary = load(predictions.dataset or vocabulary.name)
-        if vocabulary.name != chosen[0].dataset and any(row.settings() for row in chosen):
-            raise UsageError(f"{arg('grid')}: the matches are of {vocabulary.name}; say so with {arg('dataset')}")
     truth = gt if isinstance(gt, GroundTruth) else None
     if isinstance(gt, Stream):
         truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
@@ -214,13 +198,14 @@ def tallies(
         chosen = views.of(served(truth, chosen, named), named)
         yield tally_predictions(predictions, truth, chosen, filters, policy), vocabulary, filters.signature()
         return
-    if filters.removes or any("images" in row.settings() for row in chosen):
-        problem = f"{arg('top_k')}, {arg('nms')} and {arg('count_images')} act before matching"
-        raise UsageError(f"{problem}: give them to hoicli match, or predictions with --gt")
+    if filters.removes:
+        problem = f"{arg('top_k')} and {arg('nms')} act before matching"
+        raise UsageError(f"{problem}: give them to hoicli match, or predictions with {arg('gt')}")
     rows = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
+    stream = MatchStream(vocabulary, rows, truth)
     with no_garbage_collection():
-        stream = read_matches(predictions, vocabulary, policy, rows, truth)
-    seen = {row.name for row in stream.views.values()}
+        read_matches(predictions, stream, policy)
+    seen = {view.row.name for view in stream.views.values()}
     names = [row.name for row in chosen] if named else [name for name in rows if name in seen]
     missing = [name for name in names if name not in seen]
     if missing:
@@ -232,13 +217,15 @@ def tallies(
     asked = {row.key: row for row in views.of([rows[name] for name in names], named)}
     keys = list(asked) if views.thresholds.values or views.of_data else stream.of(names)
     for key in keys:
-        _check_matched(stream, key, asked[key] if key in asked else rows[stream.views[key].name])
-    stream.check_whole(keys, predictions.name)
-    if truth is not None:
-        stream.add_missed(truth, asked)
+        _check_matched(stream, key, asked[key] if key in asked else rows[stream.views[key].row.name])
     for key in keys:
-        stream.check_counted(key, vocabulary, predictions.name, allowed=filters.allow_uncounted)
-        yield stream.tallies[key], vocabulary, stream.signed(key)
+        stream.views[key].check_whole(truth, stream.unread, predictions.name)
+    for key in keys:
+        view = stream.views[key]
+        if truth is not None:
+            view.add_missed(truth, asked.get(key, view.row))
+        view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
+        yield view.tally, vocabulary, view.signed()
 
 
 def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
@@ -247,13 +234,13 @@ def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
         raise UsageError(
             f"{arg('iou', dict(row.view)['iou'])}: a mean over thresholds needs the predictions, with {arg('gt')}"
         )
-    if key not in stream.tallies:
+    if key not in stream.views:
         shown = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
         if not shown:
-            views = {pair for view in stream.views.values() if view.name == row.name for pair in view.view}
+            views = {pair for view in stream.views.values() if view.row.name == row.name for pair in view.row.view}
             have = " or ".join(sorted(f"--{option} {value}" for option, value in views if option != "part"))
             raise UsageError(f"the matches of {row.name} are of {have} alone: ask for one, or match without")
         raise UsageError(f"{shown}: the matches of {row.name} are not of it; give it to hoicli match")
-    theirs, ours = stream.settings[key], row.settings()
+    theirs, ours = stream.views[key].settings, row.settings()
     if any(ours[name] != theirs.get(name) for name in ("row", "slice") if name in ours):
         raise UsageError(f"{key}: was matched with another file of that name; match again")

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
-from typing import Any
 
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.grids import EVERY_RECALL, GRIDS
-from hoicli.evaluation.protocols import COUNTED_IMAGES, NO_SHIFT, PROTOCOLS, Protocol
+from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS, Protocol
 from hoicli.io import plugins
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
@@ -89,31 +87,6 @@ def main_protocol(vocabulary: Vocabulary) -> Protocol:
     """The main protocol of a dataset: its own, `hico`, or with roles `vcoco-s1`."""
     name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
     return rows_of(vocabulary)[MAIN.get(name, MAIN[_model(vocabulary)])]
-
-
-def adjusted(rows: Iterable[Protocol], *, images: str | None = None, grid: str | None = None) -> list[Protocol]:
-    """The rows with another `images` or `grid` (a name in GRIDS); None changes nothing. `Protocol.settings` shows it.
-    Raises `UsageError` for an unknown value, and for a grid with a protocol that has none.
-    """
-    rows = list(rows)
-    if images is not None:
-        if images not in COUNTED_IMAGES:
-            raise UsageError(f"{arg('count_images', images)}: choose {', '.join(COUNTED_IMAGES)}")
-        rows = [_changed(row, "images", images, images=images) for row in rows]
-    if grid is not None:
-        if grid not in GRIDS:
-            raise UsageError(f"{arg('grid', grid)}: choose {', '.join(GRIDS)}")
-        without = [row.name for row in rows if row.grid == EVERY_RECALL]
-        if without:
-            raise UsageError(f"{arg('grid', grid)}: {', '.join(without)} read precision at every recall, on no grid")
-        rows = [_changed(row, "recall", grid, grid=GRIDS[grid]) for row in rows]
-    return rows
-
-
-def _changed(row: Protocol, key: str, value: str, **columns: Any) -> Protocol:
-    """The row with other columns, which signatures say as `key:value`; the row itself if it has them already."""
-    other = replace(row, **columns)
-    return row if other == row else replace(other, changed=(*row.changed, (key, value)))
 
 
 def distinct(rows: Iterable[Protocol]) -> list[Protocol]:

@@ -118,7 +118,7 @@ def _model(model: DiagnosedModel, table: ErrorTable) -> Record:
     means: dict[str, Any] = {"mAP": {}, "delta_mAP": {}, "mean_max_recall": {}, "count": {}}
     of_class: dict[str, Any] = {"AP": {}, "delta_AP": {}, "count": {}}
     signature = ""
-    for row in model.rows(per_class=True, top=0, order=(), tags={}):
+    for row in model.rows(per_class=True, order=(), tags={}):
         metric, kind, signature = row["metric"], row.get("error") or row["oracle"], row["signature"]
         if "verb" in row:
             column = of_class[metric].setdefault(kind, [None] * classes)

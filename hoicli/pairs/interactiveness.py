@@ -10,9 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from hoicli.evaluation.average_precision import interpolated_ap
-from hoicli.evaluation.grids import GRID_TENTHS
 from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest, protocol_iou
-from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.protocols import GRID_TENTHS, Protocol
 from hoicli.evaluation.selection import main_protocol, rows_of
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.kit import Floats, Ints, expanded

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hoicli.pairs.outcome import PairResults
-from hoicli.pairs.settings import Sweep
+from hoicli.pairs.settings import PairResults, Sweep
 from hoicli.pairs.statistics import RELEASED_STEPS, STEPS, PairStatistics
 from hoicli.records.results import Row, percent, signature
 

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import UsageError, arg
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import gathered
 from hoicli.evaluation.tally import Mean, Tally, means
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
-from hoicli.pairs.classification import Localised
-from hoicli.pairs.columns import PairColumns
+from hoicli.pairs.classification import Localised, PairColumns
 from hoicli.pairs.interactiveness import InteractingPairs
-from hoicli.pairs.outcome import PairResults
 from hoicli.pairs.reading import PairBatch, read_pair_batches
-from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
+from hoicli.pairs.settings import PairResults, Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
 from hoicli.records.scenes import Scenes
-from hoicli.vocabulary.labels import Vocabulary
 
 STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
@@ -38,20 +33,12 @@ RELEASED_STEPS = 110
 """In the released code they go on to 1.09, where precision is 0, so a perfect ranking scores 101/110 (voc_ap)."""
 
 
-def not_released() -> UsageError:
-    """What is raised where the released code is asked for and cannot run: neu-vi/Diag-HOI pair_localization.py calls
-    `get_overlap` with single boxes where it needs lists of boxes."""
-    problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
-    return UsageError(f"{arg('as_released')}: {problem}")
-
-
 class PairStatistics:
     """Gathers batches of images in any order, and what other processes gathered; call results() after the last.
 
     one_to_one: a detected pair finds one true pair at most. as_released: the released code's exact numbers, see
     `results`. triplet_scores: how the batches were read (`read_pair_batches`). interactiveness: also its AP
-    (`InteractingPairs`), over the pairs of `interacting`. Raises `UsageError` for a dataset without a protocol, and for
-    `as_released` on other datasets than HICO-DET.
+    (`InteractingPairs`), over the pairs of `interacting`.
     """
 
     def __init__(
@@ -65,13 +52,14 @@ class PairStatistics:
         interactiveness: bool = False,
     ) -> None:
         self._truth = TruthPairs(truth)
-        if as_released and self.protocol.person_first:
-            raise not_released()
+        self.protocol, self.vocabulary = self._truth.protocol, truth.vocabulary
+        self.truth_settings = truth.settings(self.protocol)
         self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
         self.interacting = InteractingPairs(self._truth) if interactiveness else None
         self._settings = list(settings)
         self._annotated = self._truth.images("full")
         self._found = self.nothing()
+        self.tally = self._found.tally
         self.tally.add_truth(truth)
 
     def nothing(self) -> PairColumns:
@@ -87,29 +75,9 @@ class PairStatistics:
         return PairColumns(self._truth, tally, len(self._settings), [name for name, of in wanted.items() if of])
 
     @property
-    def tally(self) -> Tally:
-        """The triplets with their outcomes."""
-        return self._found.tally
-
-    @property
     def images(self) -> int:
         """How many were added."""
         return len(self._found.lines["image"])
-
-    @property
-    def protocol(self) -> Protocol:
-        """The protocol that defines a correct box."""
-        return self._truth.protocol
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the dataset."""
-        return self._truth.truth.vocabulary
-
-    @property
-    def truth_settings(self) -> dict[str, str]:
-        """What the ground truth adds to signatures."""
-        return self._truth.truth.settings(self.protocol)
 
     def merge(self, found: PairColumns) -> None:
         """Add what was gathered of other images."""
@@ -178,15 +146,13 @@ class PairStatistics:
         can be reached; verbs with localised predictions but no true positive are left out of the interaction mAP, whose
         ground truth includes the triplets of images without predictions.
         """
-        seen = np.zeros(len(self._annotated), dtype=bool)
-        seen[self._found.lines["image"]] = True
-        reasons = self.reasons()
         for number, setting in enumerate(self._settings):
-            yield setting, self._results(number, seen, reasons)
+            yield setting, self._results(number)
 
-    def _results(self, number: int, seen: Bools, reasons: Mapping[str, str]) -> list[PairResults]:
-        """`results` of one setting. seen [N]: the images with a line."""
-        found = self._found
+    def _results(self, number: int) -> list[PairResults]:
+        found, reasons = self._found, self.reasons()
+        seen = np.zeros(len(self._annotated), dtype=bool)
+        seen[found.lines["image"]] = True
         row, mate = found.matches["row"], found.matches["mate"]
         every = found.kept[str(number)]
         keep = every & ~self._ignored

@@ -65,34 +65,23 @@ class TruthPairs:
         """
         count = self.start[image + 1] - self.start[image]
         check_pairs(count, image, self.truth.scenes.image_ids, "pairs")
-        parts = [self._joined(scenes, image, subject, object_, person, part, count) for part in blocks_of(count)]
-        row, mate, overlap = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-        return row, mate, overlap
-
-    def _joined(
-        self,
-        scenes: Scenes,
-        image: Ints,
-        subject: Ints,
-        object_: Ints,
-        person: Ints | None,
-        part: slice,
-        count: Ints,
-    ) -> tuple[Ints, Ints, Floats]:
-        """`join` of some of the detected pairs, each with `count` true ones in its image."""
-        row, mate = expanded(self.start[image[part]], count[part])
-        row += part.start
         truth, protocol = self.truth.scenes, self.protocol
         kinds = box_kinds(scenes.labels, self.truth.vocabulary)
-        if person is not None:
-            of_person = person[row] == self.subject[mate]
-            row, mate = row[of_person], mate[of_person]
-        overlap = np.full(len(row), np.inf)
-        for mine, theirs in ((subject, self.subject), (object_, self.object)):
-            if person is None:
-                same = kinds[mine[row]] == self.truth.kinds[theirs[mate]]
-                row, mate, overlap = row[same], mate[same], overlap[same]
-            side = protocol_iou(protocol, scenes.boxes[mine[row]].T, truth.boxes[theirs[mate]].T)
-            enough = side >= protocol.threshold
-            row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
-        return row, mate, overlap
+        found = []
+        for part in blocks_of(count):
+            row, mate = expanded(self.start[image[part]], count[part])
+            row += part.start
+            if person is not None:
+                of_person = person[row] == self.subject[mate]
+                row, mate = row[of_person], mate[of_person]
+            overlap = np.full(len(row), np.inf)
+            for mine, theirs in ((subject, self.subject), (object_, self.object)):
+                if person is None:
+                    same = kinds[mine[row]] == self.truth.kinds[theirs[mate]]
+                    row, mate, overlap = row[same], mate[same], overlap[same]
+                side = protocol_iou(protocol, scenes.boxes[mine[row]].T, truth.boxes[theirs[mate]].T)
+                enough = side >= protocol.threshold
+                row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
+            found.append((row, mate, overlap))
+        rows, mates, overlaps = map(np.concatenate, zip(*found, strict=True))
+        return rows, mates, overlaps

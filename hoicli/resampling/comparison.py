@@ -15,7 +15,7 @@ from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
 from hoicli.resampling.ranked import IMAGES_AT_ONCE, RankedLists
-from hoicli.resampling.rounds import Rounds, shared_among, sum_of_runs
+from hoicli.resampling.rounds import Rounds, shared_among
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,6 @@ class Difference:
     def value(self) -> float | None:
         """after - before."""
         return None if self.before is None or self.after is None else self.after - self.before
-
-    @property
-    def chance(self) -> float | None:
-        """p, and where there were no swaps (a model of several runs) p_bootstrap."""
-        return self.p_bootstrap if self.p is None else self.p
 
 
 def difference(
@@ -72,52 +67,37 @@ class PairedRounds:
         return resamples, swaps
 
 
-def count_differences(
-    before: Sequence[Ints], after: Sequence[Ints], shares: tuple[Floats, Floats], resampling: Resampling
-) -> list[Difference]:
-    """The differences in M counts: [M, N] of each in each image, in each run of either model; of several runs the mean
-    (`shares`: as `run_shares` has them). The count of a resample is the sum of its images' counts."""
+def count_differences(before: Ints, after: Ints, resampling: Resampling) -> list[Difference]:
+    """The differences in M counts: [M, N] of each in each image. The count of a resample is the sum of its images'
+    counts."""
     from scipy.sparse import csr_array  # ten times as fast as NumPy's product of whole numbers
 
-    counts, images = before[0].shape
-    matrices: list[list[Any]] = [[csr_array(run) for run in side] for side in (before, after)]
-    single = len(before) == len(after) == 1
+    counts, images = before.shape
+    matrix: Any = csr_array(after - before)
     resamples, swaps = [np.zeros((counts, 0))], [np.zeros((counts, 0))]
-    start = 0
     for block in blocks(resampling):
-        weights, now = block.resamples(images), slice(start, start := start + block.rounds)
-        sides = [
-            sum_of_runs([run @ weights for run in side], share[:, now])
-            for side, share in zip(matrices, shares, strict=True)
-        ]
-        resamples.append(sides[1] - sides[0])
-        if single:
-            coins = 1 - 2 * block.swaps(images)
-            swaps.append((matrices[1][0] @ coins - matrices[0][0] @ coins).astype(np.float64))
+        resamples.append((matrix @ block.resamples(images)).astype(np.float64))
+        swaps.append((matrix @ (1 - 2 * block.swaps(images))).astype(np.float64))
     rounds = [np.concatenate(parts, axis=1) for parts in (resamples, swaps)]
-    totals = [(sum(run.sum(axis=1) for run in side) / len(side)).tolist() for side in (before, after)]
+    totals = [counted.sum(axis=1).tolist() for counted in (before, after)]
     return [difference(*row) for row in zip(*totals, *rounds, strict=True)]
 
 
-def image_differences(first: Sequence[RankedLists], second: Sequence[RankedLists], members: Ints) -> Floats | None:
+def image_differences(first: RankedLists, second: RankedLists, members: Ints) -> Floats | None:
     """[N] what of the difference in mAP over `members` goes with each image: the difference, less what it is when the
-    image is left out; None if a class has too many images to leave each out. Of a model's several runs the mean."""
+    image is left out; None if a class has too many images to leave each out."""
 
     def work(share: Sequence[RankedLists]) -> list[Floats | None]:
         return [_of_each_image(lists, members) for lists in share]
 
-    both = [*first, *second]
+    both = [first, second]
     effort = IMAGES_AT_ONCE * sum(lists.true_positives for lists in both)
-    known = [of for share in shared_among(work, both, effort) for of in share if of is not None]
-    if len(known) < len(both):
-        return None
-    nothing = np.zeros(first[0].images)
-    moved: Floats = sum(known[len(first) :], nothing) / len(second) - sum(known[: len(first)], nothing) / len(first)
-    return moved
+    before, after = (of for share in shared_among(work, both, effort) for of in share)
+    return None if before is None or after is None else after - before
 
 
 def _of_each_image(lists: RankedLists, members: Ints) -> Floats | None:
-    """[N] what of one run's mAP goes with each image."""
+    """[N] what of a model's mAP goes with each image."""
     without = lists.without_each_image(members)
     if without is None:
         return None

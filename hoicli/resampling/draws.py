@@ -8,16 +8,18 @@ in it. Rounds come in blocks, each with a stream of its own, so that it does not
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.errors import UsageError, arg
-from hoicli.records.kit import Floats
-from hoicli.resampling.weighted import Weights
 
+Weights: TypeAlias = NDArray[np.int32]
+"""[N, R] how often each of N images is there in each of R rounds."""
 ROUNDS_IN_BLOCK = 32
 """Rounds worked on at a time: few enough that their arrays stay in a processor's cache. Changing it changes results."""
-RESAMPLING, SWAPPING, RUNS = 0, 1, 2
+RESAMPLING, SWAPPING = 0, 1
 MOST_ROUNDS = 100_000
 """The rounds that a call may ask for: they put an interval's ends within a hundredth of the standard error."""
 
@@ -76,20 +78,8 @@ class Block:
         coins = np.unpackbits(octets, axis=1, bitorder="little")[:, :images]
         return np.ascontiguousarray(coins.T.astype(np.int32))
 
-    def runs(self, model: int, count: int) -> Floats:
-        """[count, rounds] the share of each of a model's runs: `count` - 1 of them are drawn with replacement, so that
-        their mean is spread as the mean of `count` runs is (Rao and Wu 1988); a single run is always drawn. model: its
-        number, as each model's runs are drawn for themselves."""
-        if count == 1:
-            return np.ones((1, self.rounds))
-        bits = self._bits(RUNS, self.rounds * (count - 1), model) >> np.uint64(32)
-        drawn = ((bits * np.uint64(count)) >> np.uint64(32)).astype(np.int64).reshape(count - 1, self.rounds)
-        times = (drawn == np.arange(count)[:, np.newaxis, np.newaxis]).sum(axis=1)
-        shares: Floats = times / (count - 1)
-        return shares
-
-    def _bits(self, purpose: int, count: int, *of: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
-        generator = np.random.PCG64(np.random.SeedSequence([self.seed, purpose, self.number, *of]))
+    def _bits(self, purpose: int, count: int) -> NDArray[np.uint64]:
+        generator = np.random.PCG64(np.random.SeedSequence([self.seed, purpose, self.number]))
         return np.asarray(generator.random_raw(count), dtype=np.uint64)
 
 

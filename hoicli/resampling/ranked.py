@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.resampling.draws import Weights
 from hoicli.resampling.pieces import Piece, Times
-from hoicli.resampling.weighted import Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,21 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from hoicli.io.progress import Progress
 from hoicli.io.workers import shared_out
 from hoicli.records.kit import Bools, Floats, Ints
-from hoicli.resampling.draws import Block, Resampling, blocks
-from hoicli.resampling.weighted import Weighted
+from hoicli.resampling.draws import Block, Resampling, Weights, blocks
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 WORTH_FORKING = 1 << 22
 """True positives times rounds that are worth a process of their own: a tenth of a second."""
+
+
+class Weighted(Protocol):
+    """Numbers of C classes that follow from weights of images: average precisions (`ranked.RankedLists`), or what
+    sums over images make (`sums.ImageSums`). true_positives: how much work a round is."""
+
+    @property
+    def images(self) -> int: ...
+
+    @property
+    def true_positives(self) -> int: ...
+
+    @property
+    def unannotated(self) -> Bools: ...
+
+    def ap(self, weights: Weights) -> tuple[Floats, Ints]: ...
+
+    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]: ...
+
+    def interleaved(self, other: Any) -> Weighted: ...
 
 
 @dataclass(frozen=True)
@@ -48,34 +67,9 @@ class Rounds:
         """No rounds of the classes of `lists`."""
         return cls(np.zeros((len(lists.unannotated), 0)), np.zeros((len(lists.unannotated), 0), dtype=np.int64))
 
-    @classmethod
-    def of_runs(cls, runs: Sequence[Rounds], shares: Floats) -> Rounds:
-        """Of a model of several runs, whose `shares` [runs, R] add up to 1 in each round (`run_shares`)."""
-        if len(runs) == 1:
-            return runs[0]
-        return cls(sum_of_runs([run.ap for run in runs], shares), runs[0].positives)
-
     def classes(self) -> Floats:
         """[C, R] each class's AP, NaN where a round did not draw its ground truth."""
         return np.where(self.positives > 0, self.ap, np.nan)
-
-
-def run_shares(models: Sequence[int], resampling: Resampling) -> list[Floats]:
-    """For each of the models, which have so many runs, [runs, R] the share of each run in each round."""
-    every = blocks(resampling)
-    return [
-        np.concatenate([block.runs(model, count) for block in every] or [np.zeros((count, 0))], axis=1)
-        for model, count in enumerate(models)
-    ]
-
-
-def sum_of_runs(values: Sequence[Floats | Ints], shares: Floats) -> Floats:
-    """[..., R] of a model: the sum of its runs' values [..., R], by their shares [runs, R]; a run that a round did not
-    draw has no say in it, even if it has no value there."""
-    total = np.zeros(values[0].shape)
-    for run, share in zip(values, shares, strict=True):
-        total += np.where(share > 0, run * share, 0.0)
-    return total
 
 
 def resampled(models: Sequence[Weighted], resampling: Resampling, label: str) -> list[Rounds]:

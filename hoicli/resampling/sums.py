@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints
-from hoicli.resampling.weighted import Weights
+from hoicli.resampling.draws import Weights
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

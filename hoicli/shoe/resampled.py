@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.evaluation.grids import GRID_ARANGE
+from hoicli.evaluation.protocols import GRID_ARANGE
 from hoicli.records.kit import Floats, Ints, rank_by_id
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import Rounds, resampled
+from hoicli.resampling.rounds import Rounds, Weighted, resampled
 from hoicli.resampling.sums import ImageSums, by_image, rate
-from hoicli.resampling.weighted import Weighted
 from hoicli.shoe.matching import UNIT
 from hoicli.shoe.run import Run
 from hoicli.shoe.scores import OF_CLASS, Entries, f1_of, loose_of, outcomes, plain_entries, soft_entries

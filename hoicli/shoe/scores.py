@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.evaluation.grids import GRID_ARANGE
+from hoicli.evaluation.protocols import GRID_ARANGE
 from hoicli.records.kit import Bools, Floats, Ints, run_starts
 from hoicli.shoe.labels import predicted_classes
 from hoicli.shoe.matching import UNIT, Matching, Shoe

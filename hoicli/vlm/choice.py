@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.records.kit import Floats, Ints
-from hoicli.resampling.weighted import Weights
+from hoicli.resampling.draws import Weights
 from hoicli.vlm.answers import Answers
 from hoicli.vlm.bank import Class, Question, class_of
 from hoicli.vlm.measured import Key, Measured, share

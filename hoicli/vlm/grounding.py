@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts, runs_of, starts_of
-from hoicli.resampling.weighted import Weights
+from hoicli.resampling.draws import Weights
 from hoicli.vlm.measured import Key, Measured, share
 from hoicli.vlm.results import NOWHERE, Grounding
 

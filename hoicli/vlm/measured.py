@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.records.kit import Floats, Ints
-from hoicli.resampling.draws import Resampling, blocks
+from hoicli.resampling.draws import Resampling, Weights, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
-from hoicli.resampling.weighted import Weights
 
 Key = tuple[str, str]
 """(metric, subset)."""

@@ -18,7 +18,7 @@ import numpy as np
 from hoicli.converters.vlm.names import denies
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats, Ints
-from hoicli.resampling.weighted import Weights
+from hoicli.resampling.draws import Weights
 from hoicli.shoe.backends import Backend
 from hoicli.shoe.pairs import Pair, pair_of
 from hoicli.vlm.measured import Key, Measured, share

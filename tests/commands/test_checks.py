@@ -28,7 +28,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 PREFIXED = {("vlm-eval", "--sim")}
 """Names that may be a file, as table:FILE."""
-AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed", "--first", "--points", "--severity"}
+AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed", "--first", "--severity"}
 """Numbers that nothing grows with: of a list that is shorter all are taken, and a seed is only mixed in."""
 
 

@@ -47,8 +47,8 @@ def printed(hoicli: Hoicli, *arguments: object) -> tuple[list[Record], list[str]
         ({"protocol": "hico,qpic"}, {"per_class": True}, ("--protocol", "hico,qpic", "--per-class")),
         ({"protocol": ["hico"], "top_k": 3, "nms": 0.5}, {"split": "rf-uc", "tag": {"epoch": "3"}},
          ("--protocol", "hico", "--top-k", 3, "--nms", 0.5, "--split", "rf-uc", "--tag", "epoch=3")),
-        ({"protocol": "diag", "count_images": "boxes"}, {"ignore_no_interaction": True, "bootstrap": 20, "seed": 1},
-         ("--protocol", "diag", "--count-images", "boxes", "--ignore-no-interaction", "--bootstrap", 20, "--seed", 1)),
+        ({"protocol": "diag"}, {"ignore_no_interaction": True, "bootstrap": 20, "seed": 1},
+         ("--protocol", "diag", "--ignore-no-interaction", "--bootstrap", 20, "--seed", 1)),
     ],
 )  # fmt: skip
 def test_rows_and_notes_are_the_command_s(

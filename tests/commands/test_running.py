@@ -189,52 +189,27 @@ def ap_of_kites(text: str) -> dict[object, tuple[object, object]]:
 
 def test_another_grid_is_another_number_with_another_signature(hoicli: Hoicli, tmp_path: Path) -> None:
     """A recall of 6 / 10 reaches the seventh point where that is 0.6 and not 0.6000000000000001."""
-    gt, predictions = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl"
+    gt, predictions, own = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl", tmp_path / "own.json"
     for path, text in zip((gt, predictions), kites(6, 10), strict=True):
         path.write_text(text)
-    options = ("--protocol", "hico,upt", "--per-class", "--gt", gt, predictions)
-    own, other = (ap_of_kites(hoicli("eval", *grid, *options).out) for grid in ((), ("--grid", "linspace")))
-    assert own["hico"] == (pytest.approx(600 / 11), f"protocol:hico|data:hico|version:{__version__}")
-    assert other["hico"] == (pytest.approx(700 / 11), f"protocol:hico|data:hico|recall:linspace|version:{__version__}")
-    assert other["upt"] == own["upt"] == (pytest.approx(700 / 11), f"protocol:upt|data:hico|version:{__version__}")
-    matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", "--protocol", "hico,upt", "--gt", gt, predictions).out)
-    assert ap_of_kites(hoicli("eval", "--per-class", "--grid", "linspace", matches).out) == other
-    told = hoicli("eval", "--explain", "--protocol", "hico", "--grid", "linspace").out
-    assert "  mean     11-point AP at recall linspace(0, 1, 11), " in told
-    result = hoicli("eval", "--grid", "matlab", *options)
-    assert (result.code, result.err) == (2, "hoicli: --grid matlab: choose from arange, linspace, tenths\n")
-    result = hoicli("eval", "--dataset", "vcoco", "--grid", "tenths", *options[-3:])
-    problem = "vcoco-agent, vcoco-s1, vcoco-s2 read precision at every recall, on no grid"
-    assert (result.code, result.err) == (2, f"hoicli: --grid tenths: {problem}\n")
+    own.write_text('{"name": "linspace", "like": "hico", "grid": "linspace"}')
+    found = ap_of_kites(hoicli("eval", "--protocol", f"hico,upt,{own}", "--per-class", "--gt", gt, predictions).out)
+    assert found["hico"] == (pytest.approx(600 / 11), f"protocol:hico|data:hico|version:{__version__}")
+    assert found["upt"] == (pytest.approx(700 / 11), f"protocol:upt|data:hico|version:{__version__}")
+    assert found["linspace"][0] == pytest.approx(700 / 11)
+    assert "|row:" in str(found["linspace"][1])
 
 
-def test_upt_counts_in_all_images_unless_its_loader_is_asked_for(hoicli: Hoicli, tmp_path: Path) -> None:
+def test_upt_counts_in_all_images_unless_a_file_says_otherwise(hoicli: Hoicli, tmp_path: Path) -> None:
     """fredzzhang/hicodet HICODet skips the images in `empty`: what is predicted there never counts."""
-    gt, predictions = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl"
+    gt, predictions, own = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl", tmp_path / "own.json"
     truth, found = kites(1, 1)
     empty = {"image_id": "empty", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}
     gt.write_text(truth + json.dumps(empty) + "\n")
     predictions.write_text(found + found.replace('"image_id": "0"', '"image_id": "empty"').replace("1.0}", "2.0}"))
-    pair = ("--per-class", "--gt", gt, predictions)
-    default = ap_of_kites(hoicli("eval", "--protocol", "upt", *pair).out)["upt"]
-    assert default == (pytest.approx(50), f"protocol:upt|data:hico|version:{__version__}")
-    text = hoicli("eval", "--count-images", "interactions", *pair).out
-    skipping = ap_of_kites(text)
-    assert skipping["upt"] == (pytest.approx(100), f"protocol:upt|data:hico|images:interactions|version:{__version__}")
-    assert skipping["diag"] == (
-        pytest.approx(100),
-        f"protocol:diag|data:hico|version:{__version__}",
-    )  # it does so by itself
-    assert ap_of_kites(hoicli("eval", "--count-images", "boxes", *pair).out)["upt"][0] == pytest.approx(50)
-    matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", "--count-images", "interactions", *pair[1:]).out)
-    assert hoicli("eval", "--per-class", matches).out == text
-    result = hoicli("eval", "--count-images", "interactions", matches)
-    assert (result.code, result.err.count("\n")) == (2, 1)
-    assert result.err.startswith("hoicli: --top-k, --nms and --count-images act before matching: give them to hoicli ")
-    result = hoicli("match", "--count-images", "some", *pair[1:])
-    assert (result.code, result.err) == (2, "hoicli: --count-images some: choose from all, boxes, interactions\n")
+    own.write_text('{"name": "paired", "like": "upt", "images": "interactions"}')
+    aps = ap_of_kites(hoicli("eval", "--per-class", "--protocol", f"upt,diag,{own}", "--gt", gt, predictions).out)
+    assert {name: ap for name, (ap, _) in aps.items()} == pytest.approx({"upt": 50, "diag": 100, "paired": 100})
 
 
 # Tags

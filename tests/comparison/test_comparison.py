@@ -37,7 +37,6 @@ from tests.support.streams import Given
 
 Record = dict[str, Any]
 EVERY = protocols(["all"], "hico")
-ALONE = np.ones((1, 2000)), np.ones((1, 2000))
 """The shares of the runs of two models of one run each."""
 
 
@@ -189,7 +188,7 @@ def test_the_draws_are_the_same_on_every_machine() -> None:
 def test_a_count_difference_has_the_spread_of_sums() -> None:
     rng = np.random.default_rng(2)
     before, after = rng.poisson(3, 400), rng.poisson(3, 400)
-    (found,) = count_differences([before[np.newaxis]], [after[np.newaxis]], ALONE, Resampling(2000, 0))
+    (found,) = count_differences(before[np.newaxis], after[np.newaxis], Resampling(2000, 0))
     spread = (after - before).std() * math.sqrt(400)
     assert (found.before, found.after) == (before.sum(), after.sum())
     assert found.ci is not None
@@ -275,7 +274,7 @@ def test_image_differences_add_up_where_each_image_has_its_own_class() -> None:
     first = RankedLists(np.array([True, True]), np.array([0, 1]), np.array([0, 1, 2, 2]), *common)
     second = RankedLists(np.ones(3, dtype=bool), np.arange(3), np.arange(4), *common)
     # 2/3 -> 1: without image 2 both are 1; without image 0 it is 1/2 -> 1.
-    moved = image_differences([first], [second], np.arange(3))
+    moved = image_differences(first, second, np.arange(3))
     assert moved is not None
     assert moved.tolist() == pytest.approx([1 / 3 - 1 / 2, 1 / 3 - 1 / 2, 1 / 3 - 0])
 

@@ -34,7 +34,7 @@ def test_all_oracles_at_once_are_each_of_them(rounds: int, crowds: list[Data]) -
     runs = [diagnosis(truth[:3], predictions[start : start + 3]) for start in (0, 3, 6)]
     subsets = runs[0].subsets(HICO)
     asked, never = Resampling(rounds, 7), np.zeros(len(HICO.interactions), dtype=bool)
-    found = OracleRounds(runs, [1, 2], subsets, [*subsets.values()], HICO, ids).means(asked)
+    found = OracleRounds(runs, subsets, [*subsets.values()], HICO, ids).means(asked)
     assert [*found] == ["none", *ORACLES]
     separate = zip(*(run.ranked(HICO, ids) for run in runs), strict=True)
     for means, each in zip(found.values(), separate, strict=True):

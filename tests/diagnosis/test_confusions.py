@@ -351,7 +351,7 @@ def test_roles_are_named_and_have_no_objects(hoicli: Hoicli) -> None:
 
 def test_what_is_refused(hoicli: Hoicli) -> None:
     for words, said in (
-        (("--top", "x"), "--top x: give a whole number, or all"),
+        (("--top", "x"), "--top x: give a whole number of at least 0, or all"),
         (("--slice", "verb"), "--slice verb: of classes"),
         (("--protocol", "hico,diag"), "name one"),
     ):

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.curve import Curve, calibration, levels_of
+from hoicli.diagnosis.curve import BINS, Curve, calibration, levels_of
 from hoicli.diagnosis.curve_rows import Asked, Curves
-from hoicli.evaluation.grids import GRIDS
-from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.protocols import GRIDS, PROTOCOLS
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, tally
@@ -44,23 +43,19 @@ def by_class(rows: list[Row], metric: str) -> dict[tuple[str, str], list[Row]]:
 
 
 def integrated(recalls: list[Row], precisions: list[Row], grid: tuple[float, ...]) -> float:
-    """AP from the rows of a curve: over the grid, or (no grid) the area under the envelope."""
+    """AP over the grid from the rows of a curve."""
     value = {row["rank"]: row["value"] for row in precisions}
     n = recalls[0]["n"] if recalls else 0
     points = [(round(row["value"] * n / 100), value[row["rank"]]) for row in recalls if row["value"] is not None]
-    if grid:
-        best = [max((p for found, p in points if found / n >= level), default=0.0) for level in grid]
-        return sum(best) / len(grid)
-    return sum(max((p for k, p in points if k >= found), default=0.0) for found in range(1, n + 1)) / n if n else 0.0
+    best = [max((p for found, p in points if found / n >= level), default=0.0) for level in grid]
+    return sum(best) / len(grid)
 
 
 @settings(max_examples=20)
-@given(datasets(), st.sampled_from(["hico", "qpic", "upt", "diag", "inp-cc"]), st.sampled_from([7, 100, None]))
-def test_the_rows_of_a_curve_integrate_to_the_ap_of_eval(
-    scene: tuple[list[Record], list[Record]], name: str, points: int | None
-) -> None:
+@given(datasets(), st.sampled_from(["hico", "qpic", "upt", "diag", "inp-cc"]))
+def test_the_rows_of_a_curve_integrate_to_the_ap_of_eval(scene: tuple[list[Record], list[Record]], name: str) -> None:
     protocol = PROTOCOLS[name]
-    rows = rows_of(*scene, name, Asked(points=points, per_class=True))
+    rows = rows_of(*scene, name, Asked(per_class=True))
     ((_, results),) = tally(*scene, [protocol]).results(HICO)
     recalls, precisions = by_class(rows, "recall"), by_class(rows, "precision")
     for (verb, name_), (row,) in by_class(rows, "AP").items():
@@ -73,18 +68,6 @@ def test_the_rows_of_a_curve_integrate_to_the_ap_of_eval(
     (whole,) = [row["value"] for row in rows if row["metric"] == "mAP" and row["subset"] == "full"]
     read = [row["value"] for row in levels if row["recall"] in grid]
     assert (whole is None and not read) or np.mean(read) == pytest.approx(whole, abs=1e-9)
-
-
-def test_the_area_of_all_points_is_that_of_eval_where_there_is_no_grid(hoicli: Hoicli) -> None:
-    found = hoicli("curves", "--dataset", "vcoco", "--per-class", "--points", "all",
-                   "--gt", VCOCO / "ground_truth.jsonl", VCOCO / "predictions.jsonl").out  # fmt: skip
-    rows = [json.loads(line) for line in found.splitlines()]
-    recalls, precisions = by_class(rows, "recall"), by_class(rows, "precision")
-    values = []
-    for name, (row,) in by_class(rows, "AP").items():
-        values.append(row["value"])
-        assert integrated(recalls[name], precisions[name], ()) == pytest.approx(row["value"], abs=1e-9)
-    assert max(values) > 0
 
 
 lists = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.2, 0.5, 0.9]) | st.floats(0, 1), st.booleans()), max_size=30)
@@ -132,14 +115,14 @@ def test_thresholds_best_f1_and_thinning_against_a_slow_twin(
     assert set(scores) == set(score[curve.reachable].tolist())
 
 
-@given(lists, st.integers(1, 20))
-def test_calibration_against_a_slow_twin(entries: list[tuple[float, bool]], bins: int) -> None:
+@given(lists)
+def test_calibration_against_a_slow_twin(entries: list[tuple[float, bool]]) -> None:
     score, hit = np.array([s for s, _ in entries]), np.array([h for _, h in entries], dtype=bool)
-    found = calibration(score, hit, bins)
+    found = calibration(score, hit)
     assert found is not None
     error = 0.0
-    for at in range(bins):
-        inside = [(s, h) for s, h in entries if at / bins < s <= (at + 1) / bins or (s == 0 and at == 0)]
+    for at in range(BINS):
+        inside = [(s, h) for s, h in entries if at / BINS < s <= (at + 1) / BINS or (s == 0 and at == 0)]
         assert found.count[at] == len(inside)
         if inside:
             error += abs(sum(h for _, h in inside) - sum(s for s, _ in inside)) / len(entries)
@@ -150,9 +133,9 @@ def test_calibration_against_a_slow_twin(entries: list[tuple[float, bool]], bins
 def test_scores_that_are_no_probabilities_have_no_calibration() -> None:
     assert calibration(np.array([0.5, 1.5]), np.array([True, False])) is None
     assert calibration(np.array([-0.1]), np.array([True])) is None
-    found = calibration(np.array([0.0, 0.5, 1.0]), np.array([False, True, True]), 2)
+    found = calibration(np.array([0.0, 0.5, 1.0]), np.array([False, True, True]))
     assert found is not None
-    assert found.count.tolist() == [2, 1]  # 0 in the first, 0.5 in the first, 1 in the last
+    assert np.flatnonzero(found.count).tolist() == [0, 7, 14]  # 0 is in the first, 1 in the last
 
 
 def test_the_points_are_sampled_by_threshold_too() -> None:
@@ -180,12 +163,12 @@ def read(out: str) -> list[Row]:
 
 
 def test_shards_order_and_matches_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None:
-    whole = hoicli("curves", "--per-class", "--points", "all", *PAIR).out
+    whole = hoicli("curves", "--per-class", *PAIR).out
     lines = (FIXTURES / "predictions.jsonl").read_text().splitlines()
     Random(1).shuffle(lines)
     other, matches = tmp_path / "predictions.jsonl", tmp_path / "matches.jsonl"
     other.write_text("\n".join(lines) + "\n")
-    command = ("curves", "--per-class", "--points", "all")
+    command = ("curves", "--per-class")
     assert hoicli(*command, "--gt", FIXTURES / "gt.jsonl", other).out == whole != ""
     hoicli("match", "--protocol", "hico", "-o", matches, *PAIR)
     assert hoicli(*command, matches).out == whole
@@ -209,8 +192,6 @@ def test_groups_classes_and_thresholds_by_name(hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--points 0", "--points 0: give a whole number from 1 to 10,000, or all"),
-        ("--bins 0", "--bins 0: give a whole number from 1 to 1,000"),
         ("--threshold 0.5,x", "--threshold 0.5,x: 'x' is no number"),
         ("--protocol hico,upt", "--protocol hico,upt: curves are of one protocol; name one"),
         ("--verb flie", "--verb flie: no class of hico has it; hoicli vocab hico --list verbs lists them"),

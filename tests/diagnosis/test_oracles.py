@@ -1,5 +1,5 @@
 """What a diagnosis says besides deltas, each counted anew from the records of the fixtures: the drawing of the ranked
-list, the worst images, the images of each error, the lists that are resampled; and the edges of its rules by hand."""
+list, the images of each error, the lists that are resampled; and the edges of its rules by hand."""
 
 from __future__ import annotations
 
@@ -91,26 +91,6 @@ def test_the_drawing_counts_each_type_of_error_in_each_part_of_the_ranked_list()
 
 
 # Images
-
-
-def test_the_worst_images_have_the_most_unfound_ground_truth() -> None:
-    rows = [
-        (record["image_id"], sum(item["prediction"] is None for item in record["gt"]),
-         sum(item["prediction"] is None and not item["missed"] for item in record["gt"]))
-        for record in emitted()
-    ]  # fmt: skip
-    rows += [(name, count, 0) for name, count in Counter(name for name, _ in unseen_truth()).items()]
-    expected = sorted((row for row in rows if row[1] > 0), key=lambda row: (-row[1], -row[2], row[0]))
-    assert len(expected) > 2
-    for top in (1, 2, len(rows)):
-        assert of_fixtures().worst_images(top) == expected[:top]
-
-
-def test_equally_bad_images_stand_by_what_a_repair_could_find_then_by_name() -> None:
-    """Three images with one unfound ground truth each; in c a wrong verb could find it."""
-    truth = [image(1, name="b"), image(1, name="a"), image(1, name="c"), image(1, name="found")]
-    predicted = [scored(name="b"), scored(name="a"), scored(2, name="c"), scored(1, name="found")]
-    assert diagnosis(truth, predicted).worst_images(9) == [("c", 1, 1), ("a", 1, 0), ("b", 1, 0)]
 
 
 def test_every_error_is_where_it_was_made() -> None:

@@ -16,17 +16,15 @@ from hypothesis import strategies as st
 
 from hoicli.cli import run
 from hoicli.diagnosis.applied import IN_TURN, ORACLES
-from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
+from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, REPAIR_CANDIDATES
 from hoicli.diagnosis.gather import diagnosis_records, typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.person_first import REPAIR_CANDIDATES
 from hoicli.diagnosis.repairs import REPAIRED, Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.selection import protocol_of
-from hoicli.pairs.outcome import PairResults
 from hoicli.pairs.reading import read_pair_batches
-from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
+from hoicli.pairs.settings import PairResults, Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import PairStatistics
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.reading import concatenate, read_scenes
@@ -560,7 +558,7 @@ def test_the_base_is_that_of_eval(hoicli: Hoicli, golden: tuple[Path, Path]) -> 
 
 
 def test_the_rows(hoicli: Hoicli) -> None:
-    found = rows(hoicli("diagnose", "--per-class", "--top", "4", *PAIR).out)
+    found = rows(hoicli("diagnose", "--per-class", *PAIR).out)
     assert {row["subset"] for row in found} == {"24", "25"}
     assert {row["protocol"] for row in found} == {"vcoco-s1"}
     assert all(row["signature"].startswith("protocol:vcoco-s1|data:vcoco|") for row in found)
@@ -575,9 +573,9 @@ def test_the_rows(hoicli: Hoicli) -> None:
 def test_match_then_diagnose(hoicli: Hoicli, tmp_path: Path) -> None:
     matched = tmp_path / "matches.jsonl"
     assert hoicli("match", "-o", matched, *PAIR).code == 0
-    expected = hoicli("diagnose", "--per-class", "--top", "5", *PAIR).out
-    assert hoicli("diagnose", "--per-class", "--top", "5", matched).out == expected
-    assert hoicli("diagnose", "--per-class", "--top", "5", "--gt", PAIR[3], matched).out == expected
+    expected = hoicli("diagnose", "--per-class", *PAIR).out
+    assert hoicli("diagnose", "--per-class", matched).out == expected
+    assert hoicli("diagnose", "--per-class", "--gt", PAIR[3], matched).out == expected
 
 
 @pytest.mark.parametrize("key", ["person", "object"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap
-from hoicli.evaluation.grids import GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
+from hoicli.evaluation.protocols import GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
 
 
 def one(ranks: list[int], positives: int, grid: tuple[float, ...] = GRID_TENTHS) -> float:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import pytest
 
 from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import PROTOCOLS
 from tests.support.kernel import HICO, Record, ground_truth
-from tests.support.project import FIXTURES, Hoicli
 
 HOLD, WASH, NOTHING = (HICO.interaction_ids[verb, "cup"] for verb in ("hold", "wash", "no_interaction"))
 CLASSES = len(HICO.interactions)
@@ -136,35 +133,3 @@ def test_image_labels_are_those_stated_and_without_them_those_of_the_triplets() 
     assert ambiguous.tolist() == [HOLD]
     whole = PROTOCOLS["hico-image"]
     assert sorted(zip(*columns(*found.annotated(whole)), strict=True)) == sorted([(0, WASH), (0, NOTHING), (1, HOLD)])
-
-
-def test_triplets_that_are_there_twice_are_told_of_and_counted(hoicli: Hoicli, tmp_path: Path) -> None:
-    """On the same boxes, or on equal ones: the copy is never found, as in the released code."""
-    path = tmp_path / "gt.jsonl"
-    records = [orjson.loads(line) for line in (FIXTURES / "gt.jsonl").read_bytes().splitlines()]
-    once = hoicli("eval", "--gt", FIXTURES / "gt.jsonl", "--protocol", "hico", FIXTURES / "predictions.jsonl")
-    assert "repeat another" not in once.err
-    triplets = sum(len(record["hois"]) for record in records)
-    for number, record in enumerate(records):
-        count, copies = len(record["boxes"]), [dict(hoi) for hoi in record["hois"]]
-        if number % 2:
-            record["boxes"] += record["boxes"]
-            record["labels"] += record["labels"]
-            copies = [{**hoi, "subject": hoi["subject"] + count, "object": hoi["object"] + count} for hoi in copies]
-        record["hois"] += copies
-    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-    for command in ("eval", "diagnose", "recall", "confusion"):
-        result = hoicli(command, "--gt", path, FIXTURES / "predictions.jsonl")
-        said = [line for line in result.err.splitlines() if "repeat another" in line]
-        assert (result.code, len(said)) == (0, 1)
-        assert f"{triplets:,} of {2 * triplets:,} ground-truth triplets" in said[0]
-
-
-def test_triplets_that_differ_in_anything_are_no_copies(hoicli: Hoicli, tmp_path: Path) -> None:
-    record = image("a", (0, "hold", 2), (0, "wash", 2), (1, "hold", 2), (0, "hold", 3), (0, "hold", 4))
-    record["boxes"] += [[40, 0, 49, 9], [40, 0, 49, 9.5]]
-    record["labels"] += ["bottle", "cup"]
-    (tmp_path / "gt.jsonl").write_bytes(orjson.dumps(record))
-    (tmp_path / "p.jsonl").write_bytes(orjson.dumps({**record, "hois": []}))
-    result = hoicli("eval", "--gt", tmp_path / "gt.jsonl", tmp_path / "p.jsonl")
-    assert (result.code, "repeat another" in result.err) == (0, False)

@@ -97,10 +97,7 @@ def matches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ("--top-k", "5"),
-            "--top-k, --nms and --count-images act before matching: give them to hoicli match, or predictions with",
-        ),
+        (("--top-k", "5"), "--top-k and --nms act before matching: give them to hoicli match, or predictions with"),
         (("--protocol", "upt"), "--protocol upt: the matches are of diag, hico"),
         (("--protocol", "hico,upt,qpic"), "--protocol upt,qpic: the matches are of diag, hico"),
         (("--iou", "0.6"), "--iou 0.6: the matches of hico are not of it; give it to hoicli match"),

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hoicli.errors import UsageError
-from hoicli.evaluation.grids import GRID_LINSPACE, GRID_TENTHS
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
-from hoicli.evaluation.selection import adapted, adjusted, main_protocol, protocol_of, protocols, rows_of
+from hoicli.evaluation.selection import adapted, main_protocol, protocol_of, protocols, rows_of
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES
 
@@ -61,42 +60,6 @@ def test_another_dataset_takes_the_rules_of_triplets_and_not_the_shifts_of_files
 def test_another_dataset_with_roles_has_its_own_sets_of_classes(name: str, classes: str) -> None:
     row = adapted(PROTOCOLS[name], load("vcoco"))
     assert (row.classes, row.subsets) == (classes, ())
-
-
-# --count-images and --grid
-
-
-def test_no_options_change_nothing() -> None:
-    rows = [PROTOCOLS["hico"], PROTOCOLS["diag"]]
-    assert adjusted(iter(rows)) == rows
-
-
-def test_a_changed_row_says_so_and_one_that_has_it_already_does_not() -> None:
-    hico, inp_cc = adjusted([PROTOCOLS["hico"], PROTOCOLS["inp-cc"]], grid="linspace")
-    assert (hico.grid, hico.changed) == (GRID_LINSPACE, (("recall", "linspace"),))
-    assert inp_cc == replace(PROTOCOLS["inp-cc"], grid=GRID_LINSPACE, changed=inp_cc.changed)
-    both = adjusted([PROTOCOLS["hico"]], images="boxes", grid="tenths")[0]
-    assert (both.images, both.grid) == ("boxes", GRID_TENTHS)
-    assert both.changed == (("images", "boxes"), ("recall", "tenths"))
-    assert both.settings()["images"] == "boxes"
-    for name in ("hico", "diag"):
-        assert adjusted([PROTOCOLS[name]], images=PROTOCOLS[name].images) == [PROTOCOLS[name]]
-    assert adjusted([PROTOCOLS["hico"]], grid="arange")[0] is PROTOCOLS["hico"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"images": "some"}, "--count-images some: choose all, boxes, interactions"),
-        ({"grid": "some"}, "--grid some: choose arange, linspace, tenths"),
-        ({"grid": "tenths"}, "--grid tenths: vcoco-s1, vcoco-agent read precision at every recall, on no grid"),
-    ],
-)
-def test_what_cannot_be_changed(options: dict[str, str], message: str) -> None:
-    rows = [PROTOCOLS[name] for name in ("vcoco-s1", "hico", "vcoco-agent")]
-    with pytest.raises(UsageError) as error:
-        adjusted(rows, **options)
-    assert str(error.value) == message
 
 
 # --protocol

@@ -145,14 +145,14 @@ READERS: list[Reader] = [
     *pair("match", "--protocol hico", law=TRUTH),
     *pair("match", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *pair("pairstats", "", "--format csv"),
-    *pair("curves", "", "--per-class --points all --threshold 0.5", "--plot DIR/plot.svg"),
+    *pair("curves", "", "--per-class --threshold 0.5", "--plot DIR/plot.svg"),
     *pair("confusion", "", "--top all --plot DIR/plot.svg"),
     *pair("audit", "", "--same 0.3 --confident 0 --known 0"),
     *pair("audit", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *pair("show", "-o DIR/sheet.png", "--top all --size 64 -o DIR/drawn"),
     *pair("explore", "--slice people,objects -o DIR/explorer"),
     *pair("recall", "", "--split rf-uc --per-class --bootstrap 5", "--as-released openpsg"),
-    *pair("diagnose", "", "--as-released --per-class --top 2", "--emit predictions", "--plot DIR/plot.svg"),
+    *pair("diagnose", "", "--as-released --per-class", "--emit predictions", "--plot DIR/plot.svg"),
     *pair("diagnose", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *rows("""
 # the file of a dataset

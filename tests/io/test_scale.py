@@ -229,7 +229,7 @@ def test_diagnose_takes_the_matches_of_shards(hoicli: Hoicli, tmp_path: Path, sh
     matches = tmp_path / "matches.jsonl"
     streams = [hoicli("match", "--gt", GT, "--protocol", "diag", "--only-predicted", shard).out for shard in shards]
     matches.write_text("".join(streams))
-    for options in ((), ("--per-class", "--top", "3"), ("--as-released",)):
+    for options in ((), ("--per-class",), ("--as-released",)):
         whole = hoicli("diagnose", "--gt", GT, *options, PREDICTIONS)
         assert whole.code == 0
         assert hoicli("diagnose", "--gt", GT, *options, matches).out == whole.out

@@ -9,8 +9,7 @@ from hypothesis import given
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
 from hoicli.io.streams import Stream
-from hoicli.pairs.outcome import PairResults
-from hoicli.pairs.settings import Sweep
+from hoicli.pairs.settings import PairResults, Sweep
 from hoicli.pairs.statistics import pair_statistics
 from hoicli.records.intake import ErrorPolicy
 from tests.support import strategies

@@ -21,10 +21,9 @@ from hoicli.cli import run
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.io.streams import Line
-from hoicli.pairs.outcome import PairResults
 from hoicli.pairs.reading import pair_batch, read_pair_batches
 from hoicli.pairs.rows import pair_rows
-from hoicli.pairs.settings import Sweep, surviving_pairs
+from hoicli.pairs.settings import PairResults, Sweep, surviving_pairs
 from hoicli.pairs.statistics import RELEASED_STEPS, PairStatistics
 from hoicli.records.columns import attempt
 from hoicli.records.image import problems

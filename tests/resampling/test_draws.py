@@ -38,16 +38,6 @@ def test_a_swap_takes_a_bit_of_an_image_and_each_round_begins_a_word(images: int
     assert coins.T.tolist() == [[row[image // 64] >> image % 64 & 1 for image in range(images)] for row in words]
 
 
-@pytest.mark.parametrize("count", [2, 3, 5])
-def test_the_runs_drawn_are_one_fewer_than_there_are(count: int) -> None:
-    stream = bits(5, 2, 3, 8)
-    drawn = [[upper(stream, count) for _ in range(6)] for _ in range(count - 1)]
-    shares = Block(seed=5, number=3, rounds=6).runs(8, count)
-    expected = [[sum(row[at] == run for row in drawn) / (count - 1) for at in range(6)] for run in range(count)]
-    assert shares.tolist() == expected
-    assert shares.sum(axis=0) == pytest.approx(np.ones(6))
-
-
 @pytest.mark.parametrize(
     ("rounds", "sizes"), [(0, []), (1, [1]), (31, [31]), (32, [32]), (33, [32, 1]), (96, [32, 32, 32])]
 )

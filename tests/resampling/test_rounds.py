@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from hoicli.resampling.comparison import Difference, count_differences, differen
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
 from hoicli.resampling.ranked import AveragedLists
-from hoicli.resampling.rounds import Rounds, resampled, run_shares, sum_of_runs, swapped
+from hoicli.resampling.rounds import Rounds, resampled, swapped
 from hoicli.resampling.sums import ImageSums, rate
 from tests.resampling.test_ranked import IMAGES, LIKE, lists
 
@@ -55,27 +54,6 @@ def test_a_lone_round_is_added_up_as_it_is_among_others() -> None:
     assert np.concatenate(alone).tobytes() == together.tobytes()
 
 
-def test_a_run_that_was_not_drawn_has_no_say() -> None:
-    values = [np.array([[1.0, NAN, 4.0]]), np.array([[NAN, 2.0, 8.0]])]
-    shares = np.array([[1.0, 0.0, 0.25], [0.0, 1.0, 0.75]])
-    assert sum_of_runs(values, shares).tolist() == [[1.0, 2.0, 7.0]]
-    runs = [Rounds(value, np.array([[number, number, number]])) for number, value in enumerate(values)]
-    assert Rounds.of_runs(runs, shares).ap.tolist() == [[1.0, 2.0, 7.0]]
-    assert Rounds.of_runs(runs, shares).positives.tolist() == [[0, 0, 0]]
-    assert Rounds.of_runs(runs[:1], shares) is runs[0]
-
-
-def test_each_models_runs_are_drawn_for_themselves_through_all_blocks() -> None:
-    resampling = Resampling(40, 3)
-    one, two, three = run_shares([3, 3, 1], resampling)
-    assert one.shape == two.shape == (3, 40)
-    assert one.tolist() != two.tolist()
-    assert three.tolist() == [[1.0] * 40]
-    parts = [block.runs(1, 3) for block in blocks(resampling)]
-    assert two.tolist() == np.concatenate(parts, axis=1).tolist()
-    assert [share.shape for share in run_shares([2, 1], Resampling(0, 3))] == [(2, 0), (1, 0)]
-
-
 def test_resamples_are_of_all_models_the_same_and_in_the_order_of_blocks() -> None:
     some, of = counts(1), counts(2)
     models = [rates(some, of), rates(of, some)]
@@ -109,32 +87,15 @@ def test_a_difference_is_the_second_less_the_first_and_no_larger_than_it_can_be(
     assert difference(None, 0.75, rounds, swaps) == Difference(None, 0.75)
     assert difference(0.25, None, rounds, swaps) == Difference(0.25, None)
     assert (Difference(None, 1.0).value, Difference(1.0, None).value, Difference(0.0, 0.0).value) == (None, None, 0.0)
-    assert Difference(0.0, 1.0, p=0.0, p_bootstrap=0.5).chance == 0.0
-    assert Difference(0.0, 1.0, p_bootstrap=0.5).chance == 0.5
 
 
-@pytest.mark.parametrize(("before", "after"), [([1], [2]), ([1, 3], [2]), ([1], [2, 4]), ([1, 3], [2, 4, 5])])
-def test_differences_in_counts_are_those_of_each_round(before: Sequence[int], after: Sequence[int]) -> None:
-    resampling = Resampling(40, 3)
-    sides = [[counts(seed) for seed in seeds] for seeds in (before, after)]
-    one, two = run_shares([len(before), len(after)], resampling)
-    found = count_differences(sides[0], sides[1], (one, two), resampling)
+def test_differences_in_counts_are_those_of_each_round() -> None:
+    resampling, before, after = Resampling(40, 3), counts(1), counts(2)
     weights = np.concatenate([block.resamples(70) for block in blocks(resampling)], axis=1)
     coins = 1 - 2 * np.concatenate([block.swaps(70) for block in blocks(resampling)], axis=1)
-    single = len(before) == len(after) == 1
-    for number, row in enumerate(found):
-        first, second = (
-            sum((run[number] @ weights) * part for run, part in zip(side, share, strict=True))
-            for side, share in zip(sides, (one, two), strict=True)
-        )
-        means = [float(np.mean([run[number].sum() for run in side])) for side in sides]
-        swaps = (sides[1][0][number] - sides[0][0][number]) @ coins if single else np.zeros(0)
-        assert (row.before, row.after) == pytest.approx(tuple(means))
-        expected = difference(means[0], means[1], np.asarray(second - first), swaps.astype(np.float64))
-        assert row.ci == pytest.approx(expected.ci)
-        assert row.p == expected.p
-        assert (row.p is None) == (not single)
-        assert row.p_bootstrap == pytest.approx(expected.p_bootstrap)
+    for found, first, second in zip(count_differences(before, after, resampling), before, after, strict=True):
+        rounds = ((second - first) @ weights).astype(np.float64), ((second - first) @ coins).astype(np.float64)
+        assert found == difference(int(first.sum()), int(second.sum()), *rounds)
 
 
 @pytest.mark.parametrize(("grid", "cap"), LIKE)

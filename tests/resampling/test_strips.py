@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from hoicli.resampling.strips import MOST_LAYERS, Strips
+from hoicli.resampling.pieces import MOST_LAYERS, Strips
 
 COUNTS = [[1], [3, 1], [8, 8, 7], [9, 8, 1], [16, 9, 2], [17, 17, 16, 5, 1], [40, 3]]
 

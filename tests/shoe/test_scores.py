@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.evaluation.average_precision import interpolated_ap
-from hoicli.evaluation.grids import GRID_ARANGE
+from hoicli.evaluation.protocols import GRID_ARANGE
 from hoicli.shoe.explanation import explain
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.matching import UNIT

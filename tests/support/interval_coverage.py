@@ -22,10 +22,10 @@ from hoicli.evaluation.tally import averaged, subset_classes
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints
+from hoicli.resampling.draws import Weights
 from hoicli.resampling.intervals import interval, quantile
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds
-from hoicli.resampling.weighted import Weights
 from hoicli.vocabulary.datasets import load
 
 COLUMNS = 32
