@@ -121,7 +121,7 @@ def test_a_jpeg_of_the_jpeg_corruption_is_the_compressed_file_itself(hoicli: Hoi
          [(n, s) for n in ("jpeg", "zoom_blur") for s in (1, 5)]),
         (("--corruption", "jpeg", "--corruption", "moire", "--severity", "2-4"),
          [(n, s) for n in ("jpeg", "moire") for s in (2, 3, 4)]),
-        (("--corruption", "all", "--severity", "1"), [(name, 1) for name in ROHOI]),
+        pytest.param(("--corruption", "all", "--severity", "1"), [(name, 1) for name in ROHOI], marks=pytest.mark.long),
     ],
 )  # fmt: skip
 def test_what_is_asked_for_is_made(

@@ -541,6 +541,7 @@ def words(path: Path) -> list[str]:
     return ["".join(text.itertext()).strip() for text in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
+@pytest.mark.long
 def test_the_figure_of_many_models(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = [each for at in range(9) for each in grid_rows(falling(30 + at), model=f"$m{at}")]
     path, plot = write(tmp_path / "rows.jsonl", rows), tmp_path / "many.svg"

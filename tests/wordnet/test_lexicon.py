@@ -180,7 +180,6 @@ def imported(*arguments: str) -> set[str]:
     [
         ("vocab",),
         ("shoe-sim", "--dataset", "hico", "--backend", "wordnet:wup"),
-        ("shoe-sim", "--dataset", "hico", "--backend", "lexical"),
     ],
     ids=" ".join,
 )
