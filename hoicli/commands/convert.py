@@ -108,7 +108,7 @@ def convert(
     from hoicli.commands.inputs import as_files, policy_of
     from hoicli.converters.context import Context, check_format_options
     from hoicli.converters.conversion import Conversion
-    from hoicli.converters.formats import converter
+    from hoicli.converters.formats import FORMATS
     from hoicli.converters.imagelist import read_image_list
     from hoicli.converters.logits import PostProcessing
     from hoicli.io.progress import Progress
@@ -150,38 +150,24 @@ def convert(
         raise UsageError(f"{arg('to', to)}: name the file with {arg('output')}")
 
     @contextmanager
-    def reading() -> Iterator[tuple[list[str], Iterator[Record]]]:
+    def reading() -> Iterator[Iterator[Record]]:
         pause = nullcontext() if IN_PYTHON.get() else no_garbage_collection()
         files = as_files(source, "source", context.vocabulary)
         with files as paths, pause, Progress("convert", unit=" images") as progress:
-            yield paths, conversion.records(paths, progress)
+            yield conversion.records(paths, progress)
 
     if to is not None:
-        with reading() as (_, records):
-            converter(to).write(records, target, context)
+        with reading() as records:
+            FORMATS[to].converter.write(records, target, context)
         conversion.report(notes)
         return instead(Notes())
 
     def made() -> Iterator[bytes]:
-        with reading() as (paths, records):
-            lines = conversion.lines(records)
-            yield from _whole(lines) if target == "-" and len(paths) > 1 else lines
+        with reading() as records:
+            yield from conversion.lines(records)
         conversion.report(notes)
 
     return Records(made())
-
-
-def _whole(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The same bytes once all lines are there: of several paths, none is written to stdout if another is refused."""
-    from functools import partial
-
-    from hoicli.io.streams import Spool
-
-    spool = Spool("records", numbered=False)
-    with spool.filling() as file:
-        file.writelines(lines)
-    with spool.open() as file:
-        yield from iter(partial(file.read, 1 << 20), b"")
 
 
 def _formats() -> str:

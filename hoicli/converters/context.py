@@ -109,13 +109,9 @@ class Context:
         return Numbers({number: items[place] for number, place in own.items()}, refusal)
 
     def numbered(self, kind: str, ids: Mapping[Label, int]) -> Mapping[Label, int]:
-        """The numbers to write of "verbs", "objects" or "interactions" with these ids: those of the dataset's
-        `numbering`, else the ids."""
-        own = self.vocabulary.numbering.get(kind)
-        if own is None:
-            return ids
-        number_of = {place: number for number, place in own.items()}
-        return Spelled({name: number_of[place] for name, place in ids.items()})
+        """The numbers to write of "verbs", "objects" or "interactions" with these ids, by the dataset's `numbering`."""
+        number_of = {place: number for number, place in self.vocabulary.numbering.get(kind, {}).items()}
+        return Spelled({name: number_of[place] for name, place in ids.items()}) if number_of else ids
 
     def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
         """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a file's dataset
@@ -162,14 +158,10 @@ def check_format_options(
     models, which may be detected, and of raw outputs, which may not."""
     if source_format not in (None, "vlm") and set(of_answers) != {None}:
         raise UsageError(
-            f"{arg('coords')}, {arg('boxes')}, {arg('to_vocabulary')} and {arg('scores')} are for "
-            f"{arg('from_', 'vlm')}, the answers of models"
+            f"options for answers ({arg('coords')}, ...) are for {arg('from_', 'vlm')}, the answers of models"
         )
     if source_format != "logits" and set(of_logits) != {None}:
-        raise UsageError(
-            f"{arg('activation')}, {arg('lambda_')}, {arg('threshold')}, {arg('box_scores')} and {arg('box_nms')} go "
-            f"with {arg('from_', 'logits')}"
-        )
+        raise UsageError(f"options of post-processing ({arg('threshold')}, ...) go with {arg('from_', 'logits')}")
 
 
 def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> T:
@@ -195,8 +187,7 @@ def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> 
     """`items[index - base]`; raises `DataError` that names the field for anything but the number of an item."""
     number = (index if type(index) is int else whole_number(index, field_name)) - base
     if not 0 <= number < len(items):
-        shown = str(index).strip()
-        raise DataError(f"id {shown}, but there are {len(items)}, counted from {base}", field=field_name)
+        raise DataError(f"id {number + base}, but there are {len(items)}, counted from {base}", field=field_name)
     return items[number]
 
 

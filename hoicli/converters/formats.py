@@ -93,7 +93,7 @@ _TABLE = (
      "instances_*.json of hicodet (UPT, PViC, SCG), either object order"),
     ("hoia", "hoi_lists", _GT, "hico", "verbs objects", "[hoi_annotation annotations] is_truth",
      "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC; HOI-A (--dataset hoia)"),
-    ("ambiguous", "ambiguous", _GT, "ambiguous-hoi", "joint", "sniff",
+    ("ambiguous", "box_pairs", _GT, "ambiguous-hoi", "joint", "is_ambiguous",
      "Ambiguous-HOI's gt_ambiguous_hoi.pkl, with ambi_names.pkl for the images without its classes"),
     ("swig", "hoi_lists", _GT, "swig", "", "[box_annotations hoi_annotations]",
      "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI"),
@@ -119,7 +119,7 @@ _TABLE = (
      "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions"),
     ("ppdm", "hoi_lists", _PRED, "hico", "verbs objects", "[file_name] is_scored",
      "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117"),
-    ("ican", "ican", _PRED, "", "interactions", "sniff",
+    ("ican", "box_pairs", _PRED, "", "interactions", "is_ican",
      "pickles of iCAN, TIN, VCL, HOI-CL, DJ-RN: pairs with the scores of 600 classes"),
     ("image-scores", "image_scores", _PRED, "hico", "", "sniff",
      "scores of HICO's 600 classes for whole images: a matrix as .npy or .mat"),
@@ -131,7 +131,7 @@ _TABLE = (
      "a folder of detections_01..80.mat of UPT, PViC, SCG"),
     ("logits", "logits", _PRED, "", "joint", "sniff",
      ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them"),
-    ("diag-pairs", "diag_pairs", "pairs", "", "objects", "[box_pairs]",
+    ("diag-pairs", "box_pairs", "pairs", "", "objects", "[box_pairs]",
      "box_pairs lists of Diag-HOI, .pkl or .json"),
     ("vlm", "vlm.reading", _PRED, "", "", "sniff",
      "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks"),
@@ -177,11 +177,6 @@ class Converter(Protocol):
 
     def read(self, source: Source, context: Context) -> Iterator[Record]: ...
     def write(self, records: Iterable[Record], path: str, context: Context) -> None: ...
-
-
-def converter(name: str) -> Converter:
-    """The module of a format."""
-    return FORMATS[name].converter
 
 
 def detect(source: Source) -> str:

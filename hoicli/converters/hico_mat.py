@@ -62,26 +62,19 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     name = f"bbox_{context.split}"
     rows = _images(homes, name)
     labels = _image_labels(homes, context)
-    unused = dict(labels or {})
 
     def build(row: tuple[Any, Any, Any]) -> Record:
         file_name = row[0]
-        if not isinstance(file_name, str):
-            raise DataError("is no text; fetch the file again", field=".filename")
         if labels is not None and file_name not in labels:
             listed = f"list_{context.split} of {homes[f'list_{context.split}'].name}"
             raise DataError(f"{file_name!r} is not in {listed}; give two files of one release", field=".filename")
-        unused.pop(file_name, None)
         instances = _hois(row[2], context.vocabulary)
-        known = [hoi.interaction for hoi in instances] if labels is None else labels[file_name].positive
+        known = [hoi.interaction for hoi in instances] if labels is None else labels[file_name][0]
         record = record_of(file_name, *_size(row[1]), instances, known, context.vocabulary)
         return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
     items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
     yield from context.each(items, build, homes[name])
-    if unused:
-        place = f"{homes[f'list_{context.split}'].name}: {next(iter(unused))}"
-        context.drop("images of anno.mat that anno_bbox.mat does not have", place, len(unused))
 
 
 def _whole_images(homes: dict[str, Source], source: Source, context: Context) -> Iterator[Record]:
@@ -99,11 +92,8 @@ def _whole_images(homes: dict[str, Source], source: Source, context: Context) ->
     yield from context.each(items, build, source)
 
 
-class _Labels(NamedTuple):
-    """The interactions (0-based ids, ascending) that happen in an image, and those that are ambiguous."""
-
-    positive: list[int]
-    ambiguous: list[int]
+_Labels = tuple[list[int], list[int]]
+"""The interactions (0-based ids, ascending) that happen in an image, and those that are ambiguous."""
 
 
 def _named(interactions: Iterable[int], vocabulary: Vocabulary) -> list[list[str]]:
@@ -156,10 +146,7 @@ def interaction_id(number: Any, field: str, vocabulary: Vocabulary) -> int:
 
 
 def _size(value: Any) -> tuple[float, float]:
-    sizes = _rows(value, ("width", "height"), ".size")
-    if len(sizes) != 1:
-        raise DataError(f"{len(sizes)} sizes; an image has one", field=".size")
-    width, height = sizes[0]
+    ((width, height),) = _rows(value, ("width", "height"), ".size")
     return _number(width), _number(height)
 
 
@@ -276,7 +263,7 @@ def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
 
 def _file_names(value: Any, field: str) -> list[str]:
     names: list[str] = value.items if isinstance(value, Cells) else []
-    if not names or not all(isinstance(name, str) for name in names):
+    if not names or {*map(type, names)} != {str}:
         raise DataError("is no list of file names; fetch the file again", field=field)
     return names
 
@@ -286,7 +273,7 @@ def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -
     if not isinstance(matrix, Numbers) or matrix.shape != shape:
         problem = f"is no matrix of {shape[0]} interactions by {shape[1]} names ({field.replace('anno', 'list')})"
         raise DataError(f"{problem}; fetch the file again", field=field)
-    labels = {name: _Labels([], []) for name in files}
+    labels = {name: ([], []) for name in files}
     stated = matrix.array().T
     for place, value in enumerate((1, 0)):
         columns, rows = (stated == value).nonzero()
@@ -304,7 +291,7 @@ def _loaded(homes: dict[str, Source], name: str, understand: Callable[[Any], T])
 
 
 def _read_list(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image of the split in anno_list.json; raises `DataError` if there is none."""
+    """One record for each image of the split in anno_list.json."""
     vocabulary = context.vocabulary
     kept, others = 0, 0
 
@@ -329,13 +316,9 @@ def _read_list(source: Source, context: Context) -> Iterator[Record]:
         return record_of(file_name, width, height, instances, positive, vocabulary)
 
     yield from context.each(of_split(), build, source)
-    other = "train" if context.split == "test" else "test"
-    if others and not kept:
-        problem = f"none of its {others:,} images is of the {context.split} split; {arg('part', other)} takes them"
-        raise DataError(problem, place=source.name)
     if others:
-        taken = f"taking the {context.split} split: {kept:,} images"
-        context.announce(f"{taken}; {arg('part', other)} takes the other {others:,}")
+        option = arg("part", "train" if context.split == "test" else "test")
+        context.announce(f"taking the {context.split} split: {kept:,} images; {option} takes the other {others:,}")
 
 
 def _listed_instances(hoi: dict[str, Any], field: str, vocabulary: Vocabulary) -> Instances:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hoicli.converters import own
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
-from hoicli.converters.formats import FORMATS, converter, detect
+from hoicli.converters.formats import FORMATS, detect
 from hoicli.converters.numbers import shown
 from hoicli.errors import DataError, arg
 from hoicli.records.names import image_id_of, image_number, path_of
@@ -48,7 +48,7 @@ def read_image_list(path: str, context: Context) -> ImageList:
         dataset = FORMATS[form].dataset  # of the list, which may differ from the converted file's
         vocabulary = load(dataset) if dataset else context.vocabulary
         quiet = replace(context, vocabulary=vocabulary, format=form, announce=lambda _: None, dropped={})
-        records = own.images(source, quiet) if form == "records" else converter(form).read(source, quiet)
+        records = own.images(source, quiet) if form == "records" else FORMATS[form].converter.read(source, quiet)
         names = []
         while (record := guarded(partial(next, records, None), source)) is not None:
             names.append(str(record["image_id"]))
@@ -71,17 +71,10 @@ def images_by_position(count: int, what: str, source: Source, context: Context) 
     given, known = context.images, context.vocabulary.test_images
     images, whose = (known, "the HICO-DET test list") if given is None else (given, arg("image_list"))
     if count != len(images):
-        fix = f"{what} are images by position, so give the list the files were made from"
-        if given is None:
-            fix = (
-                f"say which images these are with {arg('image_list')} (ground truth in the same order, or a list of "
-                "names)"
-            )
+        fix = f"give {arg('image_list')}: ground truth in the order of the {what}, or a list of names"
         raise DataError(f"{count:,} {what}, but {whose} has {len(images):,}; {fix}", place=source.name)
-    joined = f"images of {whose} by position"
-    if given is None:
-        joined = f"HICO-DET test images by position ({arg('image_list')} for others)"
-    context.announce(f"{source.name}: {what} joined with the {count:,} {joined}")
+    others = f" ({arg('image_list')} for others)" if given is None else ""
+    context.announce(f"{source.name}: {what} joined with the {count:,} images of {whose} by position{others}")
     return images
 
 
@@ -93,12 +86,10 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
     if context.image_numbers:
         return dict(context.image_numbers)
     given = context.images
-    if given is None and not context.vocabulary.test_images:
-        problem = (
-            f"names images by number only; give the annotation file, which has them as img_id, with {arg('image_list')}"
-        )
-        raise DataError(problem, place=source.name)
     if given is None:
+        if not context.vocabulary.test_images:
+            problem = "names images by number only; give the annotation file, which has them as img_id, with"
+            raise DataError(f"{problem} {arg('image_list')}", place=source.name)
         context.announce(
             f"{source.name} names images by number only: taking HICO-DET test numbers "
             f"(1 is {context.vocabulary.test_images[0]}); {arg('image_list')} for another set"
@@ -110,10 +101,8 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
         if number is None:
             continue
         if numbers.setdefault(number, image_id) != image_id:
-            raise DataError(
-                f"{numbers[number]} and {image_id} end in one number; give the images of one set",
-                place=arg("image_list"),
-            )
+            problem = f"{numbers[number]} and {image_id} end in one number; give the images of one set"
+            raise DataError(problem, place=arg("image_list"))
     return numbers
 
 

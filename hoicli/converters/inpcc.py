@@ -67,9 +67,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             f"holds no dictionary of predictions; {arg('from_', like='NAME')} chooses another format", place=source.name
         )
     if context.vocabulary.roles:
-        raise DataError(
-            f"numbers interactions of HICO-DET or SWIG-HOI; say {arg('dataset', 'hico')} or swig", place=source.name
-        )
+        problem = f"numbers interactions of HICO-DET or SWIG-HOI; say {arg('dataset', 'hico')} or swig"
+        raise DataError(problem, place=source.name)
     interactions = context.interactions().names
     numbers = cache(lambda: numbered_images(context, source))
     if _has_columns(source):
@@ -84,24 +83,23 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         boxes = BoxTable(context.subject)
         hois = []
         for index, row in enumerate(table(item[1], BEFORE)):
-            interaction = interactions.get(row[0])  # 17.0, from an array, equals 17
-            if interaction is None:
-                ids = f"{min(interactions)} to {max(interactions)}"
-                problem = f"HOI id {shown(row[0])}, but ids run from {ids}{_hint(context)}"
-                raise DataError(problem, field=f"[{index}]")
-            verb, label = interaction
+            if row[0] not in interactions:  # 17.0, from an array, equals 17
+                raise _unknown(row[0], f"[{index}]", context)
+            verb, label = interactions[row[0]]
             hois.append({**boxes.pair(row[2:6], row[6:], label), "verb": verb, "score": row[1]})
         return {**record, "boxes": boxes.boxes, "labels": boxes.labels, "hois": hois}
 
     yield from context.each(((where, (image, rows)) for where, image, rows in images), build, source)
 
 
-def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
-    """(place of the first row, image, rows) of preds.pkl, by image.
+def _unknown(hoi: Any, field: str, context: Context) -> DataError:
+    ids = context.interactions().names
+    hint = "" if context.vocabulary.name == "swig" else f"; for SWIG-HOI's 14,130 say {arg('dataset', 'swig')}"
+    return DataError(f"HOI id {shown(hoi)}, but ids run from {min(ids)} to {max(ids)}{hint}", field=field)
 
-    Raises `DataError` for ids that the vocabulary does not have; errors within an interaction go to the policy, which
-    may drop the interaction.
-    """
+
+def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
+    """(place of the first row, image, rows) of preds.pkl, by image. An interaction with an error goes to the policy."""
     columns = [
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
     ]
@@ -109,11 +107,8 @@ def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
     ids = context.interactions().names
     for hoi in (*found[:1], *found[-1:]):
         if hoi not in ids:
-            raise DataError(
-                f"holds {len(found):,} interactions, one with id {shown(hoi)}; {context.vocabulary.name} has ids "
-                f"{min(ids)} to {max(ids)}{_hint(context)}",
-                place=source.name,
-            )
+            problem = _unknown(hoi, "", context).problem
+            raise DataError(f"holds {len(found):,} interactions: {problem}", place=source.name)
 
     def build(hoi: int) -> Record:
         scores, boxes, keys = (
@@ -122,9 +117,13 @@ def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
         if not len(scores) == len(boxes) == len(keys):
             counts = f"{len(boxes):,} boxes, {len(scores):,} scores and {len(keys):,} keys"
             raise DataError(f"{counts}; they must agree: write the file again", field=f".boxes[{hoi}]")
+        images = [number_or_name(plain(key)) for key in keys]
+        for index, image in enumerate(images):
+            if type(image) not in (int, str):
+                problem = f"{shown(image)} is no image; give a number or a file name"
+                raise DataError(problem, field=f".keys[{hoi}][{index}]")
         scored = zip(finite_list(scores, f".scores[{hoi}]"), table(boxes, (), f".boxes[{hoi}]"), strict=True)
-        rows = [[hoi, score, *box] for score, box in scored]
-        return {"hoi": hoi, "images": _images(keys, f".keys[{hoi}]"), "rows": rows}
+        return {"hoi": hoi, "images": images, "rows": [[hoi, score, *box] for score, box in scored]}
 
     images: dict[Any, tuple[str, Any, _Rows]] = {}
     for item in context.each((("", hoi) for hoi in found), build, source):
@@ -135,26 +134,11 @@ def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
     return [images[image] for image in sorted(images, key=lambda image: (type(image) is str, image))]
 
 
-def _hint(context: Context) -> str:
-    return "" if context.vocabulary.name == "swig" else f"; for SWIG-HOI's 14,130 say {arg('dataset', 'swig')}"
-
-
 def _hoi_id(key: Any, field: str, source: Source) -> int:
     number = number_or_name(key)
     if type(number) is not int:
         raise DataError(f"key {shown(key)} is no HOI id; they are integers", place=source.name, field=field)
     return number
-
-
-def _images(keys: list[Any], where: str) -> list[Any]:
-    """The images of one interaction's rows: integers, or file names."""
-    if {*map(type, keys)} <= {int}:
-        return keys
-    images = [number_or_name(plain(key)) for key in keys]
-    for index, image in enumerate(images):
-        if type(image) not in (int, str):
-            raise DataError(f"{shown(image)} is no image; give a number or a file name", field=f"{where}[{index}]")
-    return images
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
@@ -181,14 +165,9 @@ def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, st
     """The unique number of an image: its img_id, or the one at the end of its name."""
     image_id = str(record["image_id"])
     number = record["img_id"] if type(record.get("img_id")) is int else numbers.get(image_id, image_number(image_id))
-    if number is None:
-        problem = (
-            f"has no number at its end, and this format has nothing else for an image; use {arg('to', 'cdn-json')}"
-        )
-        raise DataError(problem, place=f"image {image_id}")
-    if images.setdefault(number, image_id) != image_id:
-        problem = f"has the number of {images[number]}; this format cannot tell them apart: use {arg('to', 'cdn-json')}"
-        raise DataError(problem, place=f"image {image_id}")
+    if number is None or images.setdefault(number, image_id) != image_id:
+        problem = "has no number of its own at its end, and this format has nothing else for an image"
+        raise DataError(f"{problem}; use {arg('to', 'cdn-json')}", place=f"image {image_id}")
     return number
 
 

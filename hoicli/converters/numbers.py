@@ -31,8 +31,7 @@ def whole_number(value: Any, field: str) -> int:
         return int(plain)
     if type(plain) is str and _DIGITS.fullmatch(plain):
         return int(plain)
-    shown = repr(plain)[:40] if type(plain) in (float, str, bool) else f"a {type(value).__name__}"
-    raise DataError(f"{shown} is no whole number; ids and indices are", field=field)
+    raise DataError(f"{shown(plain)} is no whole number; ids and indices are", field=field)
 
 
 def box_indices(hoi: Mapping[str, Any], field: str) -> tuple[int, int]:
@@ -58,9 +57,8 @@ def shown(value: Any) -> str:
 def finite(value: Any, field: str) -> int | float:
     """A finite number. Raises `DataError` naming the field for anything else."""
     if type(value) not in (int, float) or not -LARGEST < value < LARGEST:
-        raise DataError(
-            f"{shown(value)} is no finite number; fix what wrote it, or pass {arg('on_error', 'skip')}", field=field
-        )
+        fix = f"fix what wrote it, or pass {arg('on_error', 'skip')}"
+        raise DataError(f"{shown(value)} is no finite number; {fix}", field=field)
     number: int | float = value
     return number
 
@@ -125,15 +123,9 @@ def corners(box: Any, field: str, off: Sequence[int] | None = None) -> list[Any]
 
 OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] = {
     "coco": (" is none of the 80 in COCO's order (0-79)", lambda known: dict(enumerate(known.objects))),
-    "coco-1": (
-        "none of the 80 in COCO's order, counted from 1 (1-80)",
-        lambda known: dict(enumerate(known.objects, start=1)),
-    ),
+    "coco-1": (" is none of the 80 in COCO's order (1-80)", lambda known: dict(enumerate(known.objects, start=1))),
     "coco-id": (" is none of COCO's 80 (1-90 with gaps)", lambda known: known.coco_names),
-    "alphabetical": (
-        "none of the 80 in alphabetical order (0-79)",
-        lambda known: dict(enumerate(known.alphabetical_objects)),
-    ),
+    "alphabetical": (" is none of the 80 (0-79, by name)", lambda known: dict(enumerate(known.alphabetical_objects))),
 }
 """`--object-order`: the numberings of the 80 objects of HICO-DET and V-COCO, each with the message about a wrong number
 and the names by number."""

@@ -45,15 +45,50 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     for where, item in _people(source, context):
         images.setdefault(item["image_id"], []).append((where, item))
     items = (("", image) for image in images.items())  # the builder's errors name the dictionary
-    reader = _PeopleReader(source.name, context)
-    yield from context.each(items, reader.record, source)
-    if reader.incomplete:
+    keys, counts = _keys(context.vocabulary), Counter[str]()
+
+    def build(image: tuple[int | str, list[tuple[str, dict[str, Any]]]]) -> Record:
+        image_id, people = image
+        boxes = [_numbers(person.get("person_box"), 4, f"{where}.person_box") for where, person in people]
+        objects = BoxTable()
+        hois: list[dict[str, Any]] = []
+        left_out: list[dict[str, Any]] = []
+        for subject, (where, person) in enumerate(people):
+            stated = keys.keys() & person.keys()
+            for key in (key for key in person if key not in OF_A_PERSON):
+                field = f"{where}.{str(key)[:40]}"
+                if key not in stated:
+                    context.drop("keys that are no V-COCO action", f"{source.name}: {field}")
+                    continue
+                verb, role = keys[key]
+                *box, score = _numbers(person[key] if role else [person[key]], 5 if role else 1, field)
+                named = {"verb": verb, "role": role} if role else {"verb": verb}
+                if math.isnan(score):
+                    context.drop(NO_SCORE, f"{source.name}: {field}")
+                    left_out.append({"subject": subject, **named})
+                    continue
+                filled = role and not all(map(math.isnan, box))
+                object_ = len(people) + objects.add(box, "") if filled else None  # role boxes come after the people
+                hois.append({"subject": subject, "object": object_, "verb": verb, "score": score, **named})
+            counts.update(people=1, incomplete=len(stated) != len(keys))
+        complete = all(keys.keys() <= person.keys() for _, person in people)
+        if complete:  # nothing is filled in: only an action can be derived, from a role of it
+            roles = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
+            left_out = [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in roles]
+        labels = [SUBJECT] * len(people) + [None] * len(objects.boxes)
+        record: Record = {"image_id": image_id, "boxes": boxes + objects.boxes, "labels": labels, "hois": hois}
+        return {
+            **record,
+            **({} if complete else {"unstated": UNSTATED}),
+            **({"left_out": left_out} if left_out else {}),
+        }
+
+    yield from context.each(items, build, source)
+    if counts["incomplete"]:
         context.announce(
-            f"{reader.incomplete:,} of {reader.people:,} dictionaries lack keys: what they do not state counts as "
-            "UPT's cache fills it, score 0 and the box [0, 0, 0.1, 0.1]"
+            f"{counts['incomplete']:,} of {counts['people']:,} dictionaries lack keys: what they do not state counts "
+            "as UPT's cache fills it, score 0 and the box [0, 0, 0.1, 0.1]"
         )
-    for key, count in reader.unknown_keys.items():
-        context.drop(f"keys that are no V-COCO action ({key!r} and the like)", source.name, count)
 
 
 def _people(source: Source, context: Context) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -75,58 +110,6 @@ def _keys(vocabulary: Vocabulary) -> dict[str, tuple[str, str]]:
         keys[f"{verb}_agent"] = (verb, "")
         keys |= {f"{verb}_{role}": (verb, role) for role in roles}
     return keys
-
-
-class _PeopleReader:
-    """Builds a record from the dictionaries of an image; counts missing and unknown keys."""
-
-    def __init__(self, file: str, context: Context) -> None:
-        self._keys = _keys(context.vocabulary)
-        self._file = file
-        self._context = context
-        self.people = 0
-        self.incomplete = 0
-        self.unknown_keys: Counter[str] = Counter()
-
-    def record(self, image: tuple[int | str, list[tuple[str, dict[str, Any]]]]) -> Record:
-        """The record of (image id, [(place, dictionary)])."""
-        image_id, people = image
-        boxes = [_numbers(person.get("person_box"), 4, f"{where}.person_box") for where, person in people]
-        objects = BoxTable()
-        hois: list[dict[str, Any]] = []
-        left_out: list[dict[str, Any]] = []
-        complete = True
-        for subject, (where, person) in enumerate(people):
-            stated = [key for key in person if key in self._keys]
-            for key in stated:
-                verb, role = self._keys[key]
-                field = f"{where}.{key}"
-                *box, score = _numbers(person[key] if role else [person[key]], 5 if role else 1, field)
-                named = {"verb": verb, "role": role} if role else {"verb": verb}
-                if math.isnan(score):
-                    self._context.drop(NO_SCORE, f"{self._file}: {field}")
-                    left_out.append({"subject": subject, **named})
-                    continue
-                filled = role and not all(map(math.isnan, box))
-                object_ = len(people) + objects.add(box, "") if filled else None  # role boxes come after the people
-                hois.append({"subject": subject, "object": object_, "verb": verb, "score": score, **named})
-            self.unknown_keys.update(
-                str(key)[:40] for key in person if key not in self._keys and key not in OF_A_PERSON
-            )
-            self.people += 1
-            self.incomplete += len(stated) != len(self._keys)
-            complete &= len(stated) == len(self._keys)
-        if complete:  # nothing is filled in: only an action can be derived, from a role of it
-            roles = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
-            left_out = [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in roles]
-        return {
-            "image_id": image_id,
-            "boxes": boxes + objects.boxes,
-            "labels": [SUBJECT] * len(people) + [None] * len(objects.boxes),
-            "hois": hois,
-            **({} if complete else {"unstated": UNSTATED}),
-            **({"left_out": left_out} if left_out else {}),
-        }
 
 
 def _numbers(values: Any, count: int, field: str) -> list[float]:

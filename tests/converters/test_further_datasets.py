@@ -82,7 +82,8 @@ def test_image_level_scores_in_every_container(kind: str, hoicli: Hoicli, tmp_pa
     [
         (
             np.zeros((3, 600)),
-            "3 rows, but --image-list has 8; rows are images by position, so give the list the files were made from",
+            "3 rows, but --image-list has 8; give --image-list: ground truth in the order of the rows, or a list of "
+            "names",
         ),
         (np.zeros((8, 117)), "a float64 array of shape [8, 117]; save a matrix of images by 600 classes"),
         (np.full((8, 600), np.inf), "[0][0]: is no finite number; every class of every image needs a score"),

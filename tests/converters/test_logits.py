@@ -378,9 +378,7 @@ def test_settings_that_mean_nothing_are_refused(hoicli: Hoicli, options: tuple[s
 def test_the_settings_are_for_logits(hoicli: Hoicli) -> None:
     result = hoicli("convert", "--threshold", "0.5", FIXTURES / "foreign" / "preds.pkl")
     assert result.code == 2
-    assert (
-        result.err == "hoicli: --activation, --lambda, --threshold, --box-scores and --box-nms go with --from logits\n"
-    )
+    assert result.err == "hoicli: options of post-processing (--threshold, ...) go with --from logits\n"
 
 
 def test_vcoco_has_no_columns(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.converters.formats import converter, detect
+from hoicli.converters.formats import FORMATS, detect
 from hoicli.errors import DataError
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
@@ -32,10 +32,10 @@ PAIR = {"h_box": [1, 2, 30, 40], "o_box": [5.5, 6.5, 70.25, 80], "o_label": 13, 
 def read(path: Path, name: str, *, images: list[str] | None = None, skip: bool = False) -> list[Record]:
     """The records of a file, each of them good."""
     said: list[str] = []
-    context = Context(load("hico"), ErrorPolicy(skip=skip), announce=said.append, images=images)
+    context = Context(load("hico"), ErrorPolicy(skip=skip), announce=said.append, format=name, images=images)
     source = Source(str(path))
     assert name == detect(source)
-    records = list(converter(name).read(source, context))
+    records = list(FORMATS[name].converter.read(source, context))
     for record in records:
         assert list(problems(record, context.vocabulary, scored=True)) == []
     return records
@@ -43,9 +43,9 @@ def read(path: Path, name: str, *, images: list[str] | None = None, skip: bool =
 
 def refusal(path: Path, name: str, *, images: list[str] | None = None) -> str:
     """The message of the `DataError`, without the file in front of it."""
-    context = Context(load("hico"), ErrorPolicy(), announce=lambda _: None, images=images)
+    context = Context(load("hico"), ErrorPolicy(), announce=lambda _: None, format=name, images=images)
     with pytest.raises(DataError) as caught:
-        list(converter(name).read(Source(str(path)), context))
+        list(FORMATS[name].converter.read(Source(str(path)), context))
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
     assert message.isprintable()
@@ -217,10 +217,10 @@ COLUMN_PROBLEMS = {
     "an image of nothing": (change("keys", 17, [None, 1]), ".keys[17][0]: None is no image"),
     "no list": (change("scores", 17, 0.5), ".scores[17]: 0.5 is no list"),
     "a name for an id": (change("keys", "ride", []), ".keys: key ride is no HOI id"),
-    "an id too high": (change("keys", 600, []), "holds 3 interactions, one with id 600; hico has ids 0 to 599"),
+    "an id too high": (change("keys", 600, []), "holds 3 interactions: HOI id 600, but ids run from 0 to 599"),
     "SWIG-HOI": (
         {name: {hoi: [] for hoi in range(14130)} for name in preds()},
-        "holds 14,130 interactions, one with id 14129; hico has ids 0 to 599; for SWIG-HOI's 14,130 say --dataset swig",
+        "holds 14,130 interactions: HOI id 14129, but ids run from 0 to 599; for SWIG-HOI's 14,130 say --dataset swig",
     ),
 }
 
@@ -250,7 +250,7 @@ def test_what_is_no_image(key: Any, tmp_path: Path) -> None:
 
 def write(records: list[Record], path: Path) -> Context:
     context = Context(load("hico"), ErrorPolicy(), announce=lambda _: None)
-    converter("inpcc-json").write(records, str(path), context)
+    FORMATS["inpcc-json"].converter.write(records, str(path), context)
     return context
 
 
@@ -285,8 +285,8 @@ def test_writing_needs_a_number_an_image_and_scores(tmp_path: Path) -> None:
     unscored = deepcopy(PREDICTIONS[0])
     del unscored["hois"][0]["score"]
     for records, message in (
-        ([named], "image beach: has no number at its end"),
-        ([PREDICTIONS[0], same], "image mine_1: has the number of HICO_test2015_00000001"),
+        ([named], "image beach: has no number of its own at its end"),
+        ([PREDICTIONS[0], same], "image mine_1: has no number of its own"),
         ([unscored], "image HICO_test2015_00000001: hois[0].score: missing"),
     ):
         with pytest.raises(DataError, match=message.replace("[", r"\[")):
@@ -354,7 +354,7 @@ def test_a_pair_that_lacks_something(save: Save, tmp_path: Path) -> None:
     for key in PAIR:
         pair = {name: value for name, value in PAIR.items() if name != key}
         path = save(tmp_path, [{"filename": "a_1.jpg", "box_pairs": [pair]}])
-        assert refusal(path, "diag-pairs").startswith(f"[0].box_pairs[0]: has no '{key}'")
+        assert refusal(path, "diag-pairs").startswith(f"[0]: has no '{key}'")
     path = save(tmp_path, [{"box_pairs": []}])
     assert refusal(path, "diag-pairs").startswith("[0]: has no 'filename'")
 

@@ -19,7 +19,7 @@ from scipy.io import loadmat
 from hoicli.converters import hoi_lists
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.converters.formats import converter, detect
+from hoicli.converters.formats import FORMATS, detect
 from hoicli.converters.numbers import box_indices, whole_number
 from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
@@ -54,7 +54,7 @@ def context_of(images: list[str] | None = None, *, skip: bool = False) -> tuple[
 def convert(path: Path, name: str, context: Context | None = None) -> Records:
     context = context or context_of()[0]
     context.format = name
-    return list(converter(name).read(Source(str(path)), context))
+    return list(FORMATS[name].converter.read(Source(str(path)), context))
 
 
 def triplets(record: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -439,19 +439,14 @@ def test_mat_without_images_takes_the_test_list(folder: Path) -> None:
     context.vocabulary = replace(VOCABULARY, test_images=tuple(IMAGES))
     assert by_image(convert(folder, "mat", context)) == by_image(OF_LAST_PIXELS, IMAGES)
     assert said[0] == (
-        f"{folder}: columns joined with the 8 HICO-DET test images by position (--image-list for others)"
+        f"{folder}: columns joined with the 8 images of the HICO-DET test list by position (--image-list for others)"
     )
 
 
 def test_mat_counts_must_agree(folder: Path) -> None:
-    assert error_of(folder, None) == (
-        f"{folder}: 8 columns, but the HICO-DET test list has 9,658; say which images these are with --image-list "
-        "(ground truth in the same order, or a list of names)"
-    )
-    assert error_of(folder, IMAGES[:7]) == (
-        f"{folder}: 8 columns, but --image-list has 7; columns are images by position, so give the list the files were "
-        "made from"
-    )
+    fix = "give --image-list: ground truth in the order of the columns, or a list of names"
+    assert error_of(folder, None) == f"{folder}: 8 columns, but the HICO-DET test list has 9,658; {fix}"
+    assert error_of(folder, IMAGES[:7]) == f"{folder}: 8 columns, but --image-list has 7; {fix}"
 
 
 def test_mat_missing_files(folder: Path) -> None:

@@ -307,7 +307,7 @@ def test_keys_of_other_datasets_are_counted(hoicli: Hoicli, tmp_path: Path) -> N
     path = dumped(tmp_path / "p.json", [person(hold_agent=0.5, fly_agent=0.5, hold_instr=[1, 2, 3, 4, 0.5])])
     result = hoicli("convert", path)
     assert len(records(result)[0]["hois"]) == 1
-    assert f"left out: keys that are no V-COCO action ('fly_agent' and the like): 1 (the first: {path})" in result.err
+    assert f"left out: keys that are no V-COCO action: 2 (the first: {path}: [0].fly_agent)" in result.err
 
 
 # The official list, written

@@ -40,8 +40,7 @@ FLAGS_AND_SHAPE = struct.Struct("<8I").unpack_from
 MATRIX, COMPRESSED = 14, 15
 FLAGS, DIMENSIONS = (6, 8), 5
 CELL, STRUCT, TEXT, NUMBERS = 1, 2, 4, range(6, 16)
-KINDS = {CELL: "cell", STRUCT: "struct", TEXT: "text"}
-"""Classes of matrices in HICO-DET's files, which have no objects, functions or sparse matrices."""
+"""Types of data elements, and classes of matrices in HICO-DET's files: no objects, functions or sparse matrices."""
 
 CODES = {1: "<b", 2: "<B", 3: "<h", 4: "<H", 5: "<i", 6: "<I", 7: "<f", 9: "<d", 12: "<q", 13: "<Q"}
 """Type of a data element -> its code in `struct` and NumPy."""
@@ -49,19 +48,15 @@ CODES = {1: "<b", 2: "<B", 3: "<h", 4: "<H", 5: "<i", 6: "<I", 7: "<f", 9: "<d",
 ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16-le", 16: "utf-8", 17: "utf-16-le"}
 """Type of a data element -> the encoding of its text."""
 
-LARGEST = 1 << 30
-"""Bytes a variable may decompress to: several times bbox_train, the largest of HICO-DET."""
-
-DENSE, DENSEST = 1 << 26, 200
-"""A variable may unpack to DENSE bytes, and to more only up to DENSEST times its compressed size."""
+LARGEST, DENSE, DENSEST = 1 << 30, 1 << 26, 200
+"""A variable may unpack to DENSE bytes, and to more only up to DENSEST times its compressed size, and LARGEST."""
 
 PACKED_PIECE = 1 << 14
 """Compressed bytes unpacked at a time: at most a thousand times as many come of them before they are counted."""
 
 PLACES, PLACES_PER_BYTE = 1 << 20, 16
-"""Cells and fields of structs that a variable may have in any case, and a byte of the file. An object of HICO-DET has
-up to 200,000 cells, nearly all of them empty: compressed, they are less than a byte each."""
-
+"""Cells and fields of structs that a variable may have in any case, and a byte of the file: of the cells of detections
+nearly all are empty, and compressed they are less than a byte each."""
 MATRICES, MATRICES_PER_BYTE = 1 << 18, 4
 """Matrices in them, but for empty ones that are spelled alike. HICO-DET's annotations have 0.2 a byte."""
 
@@ -106,7 +101,7 @@ class Structs(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A variable's place in the file, its kind (cell, struct, text, numbers, or `class 5` for another), its shape."""
+    """A variable's place in the file, its kind (cell, numbers, or another class's number), its shape."""
 
     start: int
     end: int
@@ -212,7 +207,7 @@ class _MatrixReader:
         """The kind of the variable, and its shape."""
         flags = FLAGS_AND_SHAPE(self.data, 8)
         kind = flags[2] & 0xFF
-        name = "numbers" if kind in NUMBERS else KINDS.get(kind, f"class {kind}")
+        name = "numbers" if kind in NUMBERS else "cell" if kind == CELL else f"class {kind}"
         return name, struct.unpack_from(f"<{flags[5] // 4}I", self.data, 32)
 
     def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:

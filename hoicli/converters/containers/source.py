@@ -85,21 +85,13 @@ class Source:
 
     def describe(self) -> str:
         """A description of the file for the message that its format is unknown."""
-        if self.kind in ("json-list", "json-text"):
-            item = self.first_item
-            if item is None:
-                return "an empty list"
-            return f"a list of {_some_keys(item) if isinstance(item, dict) else type(item).__name__}"
-        if self.kind in ("json-object", "pickle"):
-            what = "a dictionary" if self.kind == "json-object" or isinstance(self.unpickled, dict) else "a pickle"
-            return f"{what} of {_some_keys(self.mapping)}" if self.mapping else f"{what} with nothing in it to go by"
-        names = {
-            "folder": "a folder without detections_XX.mat or .npz files",
-            "mat": "a MATLAB file",
-            "npy": "a NumPy array without a side of 600",
-            "json-lines": "JSON lines",
-        }
-        return names.get(self.kind, "neither JSON, nor a pickle, nor a MATLAB file")
+        found = self.first_item if self.is_list else self.mapping
+        if isinstance(found, dict) and found:
+            keys = (key[:40] if isinstance(key, str) else type(key).__name__ for key in islice(found, 6))
+            return f"a {'list' if self.is_list else 'dictionary'} of {', '.join(keys)}"
+        if self.kind == "unknown":
+            return "neither JSON, nor a pickle, nor a MATLAB file"
+        return f"{self.kind} with nothing in it to go by"
 
     # Lists
 
@@ -190,8 +182,3 @@ class Source:
         from hoicli.converters.containers.unpickle import load_pickle
 
         return load_pickle(self.data, self.name)
-
-
-def _some_keys(mapping: dict[Any, Any]) -> str:
-    """The first keys of a dictionary, shortened for a message."""
-    return ", ".join(key[:40] if isinstance(key, str) else type(key).__name__ for key in islice(mapping, 6))

@@ -1,0 +1,195 @@
+"""Files of pairs of boxes, an image each: predictions of the iCAN family, pairs of Diag-HOI, and the ground truth of
+Ambiguous-HOI. Equal boxes of one label in an image become one, and nothing is shifted. `read` raises `DataError` with
+the place in the file: `[3].box_pairs[5].h_box` is in image 3 of the list.
+
+ican (iCAN, TIN, VCL, HOI-CL, DJ-RN): a pickle of pairs with the scores of 600 classes.
+
+    {image: [[human box, object box, object class, 600 scores, human score, object score, ...]]}
+
+The image is HICO's number or a file name; the object class counts from 1 in COCO order (1-80). The score of a triplet
+is its class score times both boxes' scores, as the family's own evaluation has it, which reads only the interactions of
+the object's class and only pairs with two positive scores; others are left out and counted. Further elements of a row
+(scores of streams) are not read. Read by vt-vl-lab/iCAN (Generate_detection.py).
+
+diag-pairs (Diag-HOI): pairs without verbs, .pkl or .json (hicodet_pair_preds.pkl, pair_pred_wscore.pkl).
+
+    [{"filename", "box_pairs": [{"h_box", "o_box", "o_label", "hoi_score_inter"}]}]
+
+Boxes are float edges in pixels of the original image (also as 1 x 4), o_label is 0-79 in COCO order; a person may be
+the object. A record has no hois, but `pairs`: {"subject", "object", "interactiveness"} in the file's order, repeated
+ones too. NumPy arrays may stand for lists and numbers. Read by neu-vi/Diag-HOI, pair_localization.py.
+
+ambiguous (Ambiguous-HOI): gt_ambiguous_hoi.pkl, with ambi_names.pkl for the images without any of the 87 classes.
+
+    {class: {"hico_id", "obj", "verb", "data": {file name: [n, 8]}}}     the 8 numbers: human box, object box
+    [file name]                                                          all 8,996 images
+
+hico_id is an interaction of HICO, counted from 0; obj and verb, which have numberings of their own, are not read.
+Predictions on images that neither file names are refused later, so give both files: the released evaluator counts them
+as false. Read by DirtyHarryLYL/DJ-RN (-Results/Evaluate_ambiguous.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context, entry, image_record
+from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
+from hoicli.converters.numbers import corners, finite, finite_list, plain, shown, table
+from hoicli.errors import DataError, arg
+from hoicli.records.parsing import Record
+
+UNDETECTED = "pairs with a box score of 0 or less"
+
+
+def is_ican(source: Source) -> bool:
+    """A pickled dictionary of lists of rows whose fourth element has a number for each of 600 interactions."""
+    if source.kind != "pickle":
+        return False
+    row = next((rows[0] for rows in source.mapping.values() if isinstance(rows, list) and rows), None)
+    return isinstance(row, list | tuple) and len(row) >= 6 and _length(row[3]) == 600 and _length(row[0]) == 4
+
+
+def is_ambiguous(source: Source) -> bool:
+    """A dictionary whose first value has hico_id and data."""
+    first = next(iter(source.mapping.values()), None) if source.kind == "pickle" else None
+    return isinstance(first, dict) and {"hico_id", "data"} <= first.keys()
+
+
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image."""
+    readers = {"ican": _read_ican, "diag-pairs": _read_pairs, "ambiguous": _read_ambiguous}
+    return readers[context.format](source, context)
+
+
+# iCAN
+
+
+def _length(value: Any) -> int:
+    flat = _flat(value)
+    return len(flat) if isinstance(flat, list) else 0
+
+
+def _flat(value: Any) -> Any:
+    """A NumPy array as a flat list, anything else as it is."""
+    return value.ravel().tolist() if hasattr(value, "ravel") else value
+
+
+def _read_ican(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image."""
+    vocabulary = context.vocabulary
+    if not source.mapping:
+        raise DataError(
+            f"holds no dictionary of images; {arg('from_', like='NAME')} chooses another format", place=source.name
+        )
+    numbers = cache(lambda: numbered_images(context, source))
+    rows_of = {label: vocabulary.interactions_of(label) for label in vocabulary.objects}
+    if any(type(number_or_name(image)) is int for image in source.mapping):
+        numbers()  # without the numbers of the images there is nothing to read
+
+    def build(item: tuple[Any, Any]) -> Record:
+        head = named_image(item[0], numbers, context)
+        table, hois = BoxTable(context.subject), []
+        for index, row in enumerate(item[1]):
+            field = f"[{index}]"
+            row = [_flat(part) for part in row]
+            _, _, number, scores, *strengths = row
+            label = entry(vocabulary.objects, number, f"{field}[2]", base=1)
+            if not isinstance(scores, list) or len(scores) != len(vocabulary.interactions):
+                problem = f"{_length(scores)} scores, but {vocabulary.name} has {len(vocabulary.interactions)} classes"
+                raise DataError(problem, field=f"{field}[3]")
+            both = [finite(strengths[place], f"{field}[{4 + place}]") for place in (0, 1)]
+            if min(both) <= 0:
+                context.drop(UNDETECTED, context.place + field)
+                continue
+            human, other = (corners(finite_list(row[at], f"{field}[{at}]"), f"{field}[{at}]") for at in (0, 1))
+            pair = table.pair(human, other, label)
+            for interaction in rows_of[label]:
+                score = finite(scores[interaction], f"{field}[3][{interaction}]") * both[0] * both[1]
+                hois.append({**pair, "verb": vocabulary.interactions[interaction][0], "score": score})
+        return {**head, "boxes": table.boxes, "labels": table.labels, "hois": hois}
+
+    images = ((f"[{shown(image)}]", (number_or_name(image), rows)) for image, rows in source.mapping.items())
+    yield from context.each(images, build, source)
+
+
+# Diag-HOI
+
+
+def _read_pairs(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image."""
+    objects = context.objects("coco")
+
+    def build(item: dict[str, Any]) -> Record:
+        table = BoxTable(context.subject)
+        pairs = []
+        for index, pair in enumerate(item["box_pairs"]):
+            where = f".box_pairs[{index}]"
+            boxes = [_box(pair[key], f"{where}.{key}") for key in ("h_box", "o_box")]
+            label = objects.name(_inner(pair["o_label"]), f"{where}.o_label")
+            score = finite(_inner(pair["hoi_score_inter"]), f"{where}.hoi_score_inter")
+            pairs.append({**table.pair(boxes[0], boxes[1], label), "interactiveness": score})
+        return image_record(item["filename"], table.boxes, table.labels, [], pairs=pairs)
+
+    yield from context.each(source.items(), build, source)
+
+
+def _inner(value: Any) -> Any:
+    """Arrays as lists, and the item of a list of one item, up to four levels (a pickled list can contain itself)."""
+    for _ in range(4):
+        value = plain(value)
+        if isinstance(value, list | tuple) and len(value) == 1:
+            value = value[0]
+    return value
+
+
+def _box(value: Any, field: str) -> list[int | float]:
+    """Four finite numbers."""
+    box = _inner(value)
+    sides = corners(box if isinstance(box, list | tuple) else [box], field)
+    return [finite(_inner(side), f"{field}[{index}]") for index, side in enumerate(sides)]
+
+
+# Ambiguous-HOI
+
+
+def _read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image, in the order in which the files name them."""
+    tables: dict[str, tuple[BoxTable, list[dict[str, Any]]]] = {}
+    for key, item in source.mapping.items():
+        where = f"[{shown(key)}]"
+        try:
+            _gather(item, where, context, tables)
+        except DataError as error:
+            context.policy.handle(DataError(error.problem, place=source.name, field=error.field))
+    for companion in source.companions:
+        for where, name in companion.items():
+            if type(name) is not str:
+                raise DataError(f"{shown(name)} is no file name", place=companion.name, field=where)
+            tables.setdefault(name, (BoxTable(context.subject), []))
+    if not source.companions:
+        context.announce(
+            f"{source.name}: images without ground truth are not known; give ambi_names.pkl as a second path"
+        )
+
+    def build(name: str) -> Record:
+        boxes, hois = tables[name]
+        return image_record(name, boxes.boxes, boxes.labels, hois)
+
+    yield from context.each(((f": {name}", name) for name in tables), build, source)
+
+
+def _gather(item: Any, where: str, context: Context, tables: dict[str, tuple[BoxTable, list[dict[str, Any]]]]) -> None:
+    """Add the pairs of one class."""
+    if not isinstance(item, dict) or not isinstance(item.get("data"), dict):
+        raise DataError("has no data of images; is this gt_ambiguous_hoi.pkl?", field=where)
+    verb, label = entry(context.vocabulary.interactions, item.get("hico_id"), f"{where}.hico_id")
+    for name, rows in item["data"].items():
+        field = f"{where}.data[{shown(name)}]"
+        if type(name) is not str:
+            raise DataError("is no file name", field=field)
+        boxes, hois = tables.setdefault(name, (BoxTable(context.subject), []))
+        hois += [{**boxes.pair(row[:4], row[4:], label), "verb": verb} for row in table(rows, (), field)]
