@@ -31,17 +31,12 @@ DERIVED = "no image-level labels in this file: Known Object will derive them fro
 class Context:
     """The settings of a conversion, and what it found.
 
-    images: image ids in the order of a source that has only positions or numbers, from `--image-list`; None if not
-    given. image_numbers, image_sizes: from the same file, if it has them: the image id of each `img_id`, and each
-    image's width and height.
-    logits: how raw outputs become triplets (`--activation` and related options).
-    format, target: the names of FORMATS that are read and written.
-    split: "test" or "train", for sources that hold both.
-    open_names: labels may be any, because the files state them and no dataset was named.
-    verb_base, object_order: the file's numbering of verbs and objects, if it differs from its format's. coords, boxes,
-    to_vocabulary, scores: the options of these names, for answers of models. announce: prints an assumption (joins by
-    position, derived labels). dropped: what was left out: (count, first place) by reason. place: the current item of
-    `each`.
+    images, image_numbers, image_sizes: from `--image-list`, else None or empty: image ids in order, the image id of
+    each `img_id`, each image's width and height. logits: how raw outputs become triplets. format, target: the names of
+    FORMATS that are read and written. split: "test" or "train", for sources that hold both. open_names: labels may be
+    any, because the files state them and no dataset was named. verb_base, object_order: the file's numbering, if it
+    differs from its format's. coords, boxes, to_vocabulary, scores: options for answers of models. announce: prints an
+    assumption. dropped: what was left out: (count, first place) by reason. place: the current item of `each`.
     """
 
     vocabulary: Vocabulary

@@ -27,13 +27,12 @@ if TYPE_CHECKING:
 class Format:
     """A row of `hoicli convert --list`.
 
-    module: the name of its module; holds: "ground truth", "predictions", "pairs", "graphs" or "records". dataset: the
-    only dataset with such files; "" if --dataset has to say it. signs: what `detect` goes by: `[key ...]` the keys of
-    the first item of a list, `{key ...}` the keys of a dictionary; a name, a function of the module; several must all
-    hold. "" for a format that only --from chooses. joint: several paths form one source (a file and its companion).
-    numbers: what the file numbers in an order that it does not state, so that files
-    of other datasets may look the same: "verbs", "objects", "interactions". named: it states the names of all its
-    labels, so that without --dataset any are taken. owner: the package and version that added it, "" for hoicli's own.
+    module: the name of its module. holds: "ground truth", "predictions", "pairs", "graphs" or "records". dataset: the
+    only dataset with such files; "" if --dataset has to say it. signs: what `detect` goes by, "" for a format that only
+    --from chooses: `[key ...]` the keys of the first item of a list, `{key ...}` the keys of a dictionary, a name a
+    function of the module; several must all hold. joint: several paths form one source. numbers: what the file numbers
+    in an order that it does not state: "verbs", "objects", "interactions". named: it states the names of all its
+    labels, so that without --dataset any are taken. owner: the package and version that added it.
     """
 
     name: str

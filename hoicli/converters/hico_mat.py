@@ -273,7 +273,7 @@ def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -
     if not isinstance(matrix, Numbers) or matrix.shape != shape:
         problem = f"is no matrix of {shape[0]} interactions by {shape[1]} names ({field.replace('anno', 'list')})"
         raise DataError(f"{problem}; fetch the file again", field=field)
-    labels = {name: ([], []) for name in files}
+    labels: dict[str, _Labels] = {name: ([], []) for name in files}
     stated = matrix.array().T
     for place, value in enumerate((1, 0)):
         columns, rows = (stated == value).nonzero()

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
@@ -66,8 +66,8 @@ class Layout:
 
     objects: the numbering of the boxes' classes (of OBJECT_ORDERS), "own" for the dataset's order from 0, "first" for
     what the first subjects tell. verbs: the number of the first verb, or the order of V-COCO's action-roles (of
-    VCOCO_ORDERS). shift: what is subtracted from the boxes of ground truth. strays: what becomes of an interaction that
-    points at no box: it is counted and left out, refused, or kept for the check of the record.
+    VCOCO_ORDERS). shift: what is subtracted from the boxes of ground truth. strays: interactions that point at no box
+    are known; they are left out and counted. Elsewhere the check of the record refuses them.
     """
 
     image: tuple[str, ...] = ("file_name",)
@@ -79,7 +79,7 @@ class Layout:
     verbs: int | str
     shift: Sequence[int] | None = None
     scored: bool = False
-    strays: Literal["left out", "refused", "kept"] = "left out"
+    strays: bool = True
 
     @property
     def roles(self) -> bool:
@@ -115,13 +115,13 @@ LAYOUTS = {
     # short side of 512, read as they are; everything counts from 0. Dumps of the INP-CC family name images by img_id.
     "swig": Layout(
         boxes=("box_annotations",), hois=("hoi_annotations",), verb="action_id", kept=("img_id", "width", "height"),
-        objects="own", verbs=0, strays="refused",
+        objects="own", verbs=0, strays=False,
     ),
     # results.json of CDN and MUREN (YueLiao/CDN datasets/hico_eval.py, OreoChocolate/MUREN datasets/hico_eval_ko.py), a
     # JSON string that holds the repr of a dictionary; the same list of Diag-HOI (neu-vi/Diag-HOI standard_eval.py).
     "cdn": Layout(
         image=("filename",), boxes=("predictions",), hois=("hoi_prediction",), kept=(), objects="coco", verbs=0,
-        scored=True, strays="kept",
+        scored=True, strays=False,
     ),
     # predictions_model_N.json, best_predictions.json (YueLiao/PPDM src/test_hoi.py, src/lib/detectors/hoidet.py;
     # SherlockHolmes221/GGNet): 0-based boxes, unless they were saved after PPDM's evaluator ran, which adds 1 to them.
@@ -165,12 +165,12 @@ def is_vcoco(source: Source) -> bool:
 
 def has_classes(source: Source) -> bool:
     """Predictions whose boxes have categories, or without any box."""
-    return first_row_has(source, "predictions", "category_id") is not False
+    return not is_classless(source)
 
 
 def is_classless(source: Source) -> bool:
     """Predictions whose boxes have no category."""
-    return not has_classes(source)
+    return first_row_has(source, "predictions", "category_id") is False
 
 
 def is_scored(source: Source) -> bool:
@@ -220,7 +220,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             if not (0 <= subject < count > object_ >= 0):
                 if roles and 0 <= subject < count and object_ < 0:
                     object_ = None
-                elif _is_left_out(hoi, f".{hoi_key}[{index}]", count, layout, context):
+                elif layout.strays:
+                    without = subject < 0 or (object_ < 0 and not roles)
+                    context.drop(WITHOUT if without else BEYOND, f"{context.place}.{hoi_key}[{index}]")
                     continue
             number = hoi[verb_key]
             verb = verb_of.get(number) if type(number) is int else None
@@ -287,19 +289,6 @@ def _roles(layout: Layout, context: Context) -> dict[str, dict[str, str | None]]
     """What each of V-COCO's action-roles makes of a triplet; none for other datasets."""
     order = () if isinstance(layout.verbs, int) else VCOCO_ORDERS[layout.verbs]
     return {name: action_role(name, context) for name in order}
-
-
-def _is_left_out(hoi: dict[str, Any], field: str, count: int, layout: Layout, context: Context) -> bool:
-    """Whether an interaction that points at none of so many boxes is left out, and counted. Raises `DataError` if it is
-    refused."""
-    if layout.strays == "refused":
-        for key in ("subject_id", "object_id"):
-            entry(range(count), hoi[key], f"{field}.{key}")
-    if layout.strays == "left out":
-        subject, object_ = box_indices(hoi, field)
-        without = subject < 0 or (object_ < 0 and not layout.roles)
-        context.drop(WITHOUT if without else BEYOND, context.place + field)
-    return layout.strays == "left out"
 
 
 def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:

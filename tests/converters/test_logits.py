@@ -14,11 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context
-from hoicli.converters.logits import PostProcessing, corners, sigmoid, triplets
-from hoicli.errors import DataError
-from hoicli.records.intake import ErrorPolicy
+from hoicli.converters.logits import PostProcessing, sigmoid, triplets
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, Hoicli, Result
 
@@ -137,13 +133,6 @@ def test_it_equals_plain_python(
     assert (record["image_id"], [record["height"], record["width"]]) == ("a", content["sizes"].tolist())
 
 
-def test_the_defaults_are_sigmoid_1_and_a_tenth(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = saved(tmp_path / "a.npz", arrays(4))
-    named = hoicli("convert", *RAW, "--activation", "sigmoid", "--lambda", 1, "--threshold", 0.1, path)
-    assert hoicli("convert", path).out == named.out
-    assert min(hoi["score"] for hoi in rows(named)[0]["hois"]) > 0.1
-
-
 def test_the_threshold_itself_is_left_out() -> None:
     logits, boxes = np.zeros((1, 1)), np.zeros((1, 8))
     for threshold, count in ((0.5, 0), (0.49, 1)):
@@ -154,12 +143,6 @@ def test_the_threshold_itself_is_left_out() -> None:
 def test_the_sigmoid_has_no_overflow() -> None:
     extreme = np.array([-np.inf, -1e4, 0.0, 1e4])
     np.testing.assert_array_equal(sigmoid(extreme), [0.0, 0.0, 0.5, 1.0])
-
-
-def test_corners() -> None:
-    """A box of half the image's sides at its centre, and one that leaves it."""
-    boxes = np.array([[0.5, 0.5, 0.5, 0.5, 0.0, 1.0, 0.5, 0.5]])
-    np.testing.assert_array_equal(corners(boxes, (100.0, 200.0)), [[50, 25, 150, 75, 0, 75, 50, 100]])
 
 
 @given(st.lists(st.tuples(st.floats(-4, 4), st.floats(-4, 4)), min_size=2, max_size=2), st.integers(1, 3))
@@ -379,11 +362,3 @@ def test_the_settings_are_for_logits(hoicli: Hoicli) -> None:
     result = hoicli("convert", "--threshold", "0.5", FIXTURES / "foreign" / "preds.pkl")
     assert result.code == 2
     assert result.err == "hoicli: options of post-processing (--threshold, ...) go with --from logits\n"
-
-
-def test_vcoco_has_no_columns(tmp_path: Path) -> None:
-    from hoicli.converters.logits import read
-
-    context = Context(load("vcoco"), ErrorPolicy(), announce=lambda _: None)
-    with pytest.raises(DataError, match="columns are interactions of HICO-DET or SWIG-HOI, not vcoco"):
-        list(read(Source(str(FIXTURE)), context))

@@ -128,7 +128,7 @@ def changed(path: Path, change: Any) -> Path:
         ),
         (
             lambda c: c[0]["hoi_annotations"][0].update(object_id=3),
-            "[0].hoi_annotations[0].object_id: id 3, but there are 3",
+            "image juggling_12: hois[0].object: index 3, but the line has 3 boxes",
         ),
     ],
 )

@@ -32,16 +32,12 @@ from hoicli.errors import DataError
 from hoicli.io.workers import no_garbage_collection
 
 MEMORY_FLOOR, MEMORY_RATIO = 1 << 30, 64
-"""Memory for building: 1 GiB, or 64 bytes for each byte of the file. The densest honest content, a list of empty lists,
-takes about 50."""
-
+"""Bytes for building, and more for each byte of the file; a list of empty lists, the densest content, takes 50."""
 VALUES, VALUES_PER_BYTE = 1 << 20, 4
 """Values in the tree that a pickle stands for, what stands in several places counted in each. Dumps have 0.2 to 0.5 a
 byte; a shared box of four numbers is two bytes."""
-
 DEEPEST = 100
 """Containers within containers; a dump has six."""
-
 PIECE = 1 << 14
 """Containers looked into at once."""
 
