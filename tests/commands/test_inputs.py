@@ -68,10 +68,9 @@ def test_every_file_that_is_read_stays(hoicli: Hoicli, words: tuple[str, ...], l
 
 def test_no_folder_for_temporary_files(hoicli: Hoicli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dump = FIXTURES / "foreign/instances_test2015.json"
-    for words in (("eval", "--gt", dump, "preds.jsonl"), ("convert", "gt.jsonl", "other.jsonl")):
-        with monkeypatch.context() as patch:
-            patch.setattr(tempfile, "tempdir", None)
-            patch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(here / "nowhere")])
-            result = hoicli(*words)
-        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1), words
-        assert result.err.startswith("TMPDIR: no folder takes temporary files")
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(here / "nowhere")])
+        result = hoicli("eval", "--gt", dump, "preds.jsonl")
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert result.err.startswith("TMPDIR: no folder takes temporary files")
