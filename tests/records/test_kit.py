@@ -9,7 +9,6 @@ from hoicli.records.kit import (
     best_of_groups,
     expanded,
     find,
-    joined,
     rank_by_id,
     run_starts,
     runs_of,
@@ -46,21 +45,12 @@ def test_the_best_of_each_group_and_of_equals_the_first() -> None:
 
 def test_columns_grow_part_by_part() -> None:
     columns = Growing(image=np.int64, hit=np.bool_)
-    assert columns["hit"].dtype == np.bool_
+    assert {name: columns[name].dtype for name in columns.names} == {"image": np.int64, "hit": np.bool_}
     for part in ([1, 2], [3]):
         columns.add(image=np.array(part), hit=np.array(part) > 1)
     assert columns["image"].tolist() == [1, 2, 3]
     columns.add(image=np.array([4]), hit=np.array([True]))
     assert columns["hit"].tolist() == [False, True, True, True]
-
-
-def test_columns_have_their_types_before_they_have_rows() -> None:
-    columns = Growing(image=np.int32, score=np.float64)
-    assert columns.names == ["image", "score"]
-    for name, dtype in (("image", np.int32), ("score", np.float64)):
-        assert columns[name].dtype == dtype
-        assert len(columns[name]) == 0
-    assert joined([np.array([2], dtype=np.int16), np.array([1], dtype=np.int16)], np.int16).tolist() == [2, 1]
 
 
 def test_images_rank_by_their_names_whatever_their_order() -> None:
