@@ -93,7 +93,7 @@ JOBS = Count(1, 1024)
 """Processes, or requests in flight: few machines have more processors, and systems open no more files by default."""
 DATASETS = "vocabulary.datasets:DATASETS"
 DATASET = "NAME|FILE.json"
-A_DATASET = "hico (default), vcoco, swig, hoia, another that hoicli vocab --help names, or FILE.json"
+A_DATASET = "hico (default), vcoco, swig, hoia, another one (see hoicli vocab --help), or FILE.json"
 """How the texts of options say which datasets there are."""
 
 
@@ -153,7 +153,8 @@ DiagnosedProtocol = Annotated[
     str | None,
     Option(
         "NAME",
-        "Whose rules say what is right: diag (default; of V-COCO vcoco-s1 or vcoco-s2), or a file that is like it.",
+        "The protocol that decides what is correct: diag (default; for V-COCO vcoco-s1 or vcoco-s2), or a file of your "
+        "own like it.",
         offer=choices.single_protocols,
     ),
 ]
@@ -166,8 +167,8 @@ Split = Annotated[
     str | None,
     Option(
         "NAME",
-        "Adds the unseen and the seen classes of a zero-shot split: rare_first (rf-uc), non_rare_first (nf-uc), "
-        "unseen_object (uo), unseen_verb (uv), uc0 to uc4, or one of FILE.json.",
+        "Add rows for the unseen and the seen classes of a zero-shot split: rare_first (rf-uc), non_rare_first "
+        "(nf-uc), unseen_object (uo), unseen_verb (uv), uc0 to uc4, or one of FILE.json.",
         offer=choices.splits,
     ),
 ]
@@ -176,8 +177,8 @@ Iou = Annotated[
     Numbers,
     Option(
         "T",
-        "Rows at these thresholds in place of the protocol's own: 0.5,0.75; or 0.5:0.95:0.05, with their mean. An "
-        "extension, in the signature.",
+        "Use these IoU thresholds in place of the protocol's: 0.5,0.75; or 0.5:0.95:0.05, which adds their mean. The "
+        "signature says so.",
         several=True,
     ),
 ]
@@ -185,13 +186,13 @@ Slice = Annotated[
     Names,
     Option(
         "NAME",
-        "Rows once more for parts of the data: objects, distance, people, pairs, verb, object, frequency, or a file of "
-        "image_id<TAB>slice lines; other cuts as distance:0.5:1; several with commas.",
+        "Add rows for parts of the data: objects, distance, people, pairs, verb, object, frequency, or a file of "
+        "image_id<TAB>slice lines; with cuts of your own as distance:0.5:1; several with commas.",
         offer=choices.slices,
         several=True,
     ),
 ]
-Seed = Annotated[int, Option("S", "Which resamples are drawn: the same seed gives the same intervals.")]
+Seed = Annotated[int, Option("S", "The seed of the resamples: the same seed gives the same intervals.")]
 TopK = Annotated[int | None, Option("K", "Keep only the K best triplets of each image.")]
 Nms = Annotated[
     float | None,
@@ -201,14 +202,14 @@ NmsAlpha = Annotated[float, Option("A", "The exponent of the subjects' IoU.")]
 NmsBeta = Annotated[float, Option("B", "The exponent of the objects' IoU.")]
 AllowUncounted = Annotated[
     bool,
-    Option("", "Go on where most of the ground truth, or of the predictions, belongs to no class of the dataset."),
+    Option("", "Print numbers even if most of the ground truth, or of the predictions, is of no class of the dataset."),
 ]
 From = Annotated[
     str | None,
     Option(
         "NAME",
-        "The format of a file that is not JSONL, where detection is wrong (hoicli convert --list): of --gt if it is "
-        "one of ground truth, else of the other files.",
+        "The format of a file that is not JSONL, if hoicli mistakes it for another (hoicli convert --list): of --gt if "
+        "it is a format of ground truth, else of the other files.",
         one_of=choices.readable_formats,
     ),
 ]
@@ -216,7 +217,7 @@ ImageList = Annotated[
     Path | None,
     Option(
         "FILE",
-        "The order of the images for a file, not JSONL, that has only positions or numbers (hoicli help convert).",
+        "The image names, in order, for a file that only numbers its images (hoicli help convert).",
         mark=READ,
     ),
 ]
@@ -224,16 +225,16 @@ WordNet = Annotated[
     Path | None,
     Option(
         "NAME|DIR",
-        "Another WordNet than the embedded 3.0: one that nltk reads, from its data folders (wordnet31) or DIR; with "
-        ":LANG, words of another language for the senses of 3.0 (omw-1.4:fra).",
+        "Use another WordNet than the embedded 3.0: one that nltk reads, from its data folders (wordnet31) or DIR; "
+        "with :LANG, words of another language for the senses of 3.0 (omw-1.4:fra).",
         mark=READ,
     ),
 ]
 OnError = Annotated[
     str,
-    Option("", "A bad line stops the run, or is skipped; how many were skipped is reported.", one_of=("stop", "skip")),
+    Option("", "What to do about a bad line: stop, or skip it and say how many.", one_of=("stop", "skip")),
 ]
-Tag = Annotated[Tags, Option("KEY=VALUE", "Put a tag on every row; repeatable.", repeated=True)]
+Tag = Annotated[Tags, Option("KEY=VALUE", "Add a tag to every row; repeatable.", repeated=True)]
 
 FORMAT = Option(
     "NAME",
