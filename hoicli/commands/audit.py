@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hoicli.commands import choices, options
+from hoicli.commands import options
 from hoicli.commands.checks import READ, Count
 from hoicli.commands.command import command
 from hoicli.commands.options import Argument, Names, Option, Streams
@@ -39,7 +39,7 @@ def audit(
     ] = None,
     *,
     dataset: options.Dataset = None,
-    protocol: Annotated[str | None, Option("NAME", offer=choices.single_protocols)] = None,
+    protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     name: options.ModelNames = None,
     kind: Annotated[Names, Option("NAME", offer="validation.audit:KINDS", several=True)] = None,
     same: Annotated[float, Option("T")] = 0.7,

@@ -25,12 +25,12 @@ def table(address: str) -> Any:
 
 
 def entries(offer: Offer) -> list[tuple[str, str]]:
-    """(name, meaning) of every value on offer; the meaning is "" where the table gives none."""
+    """(name, meaning) of every value on offer; the meaning is a row's title, and "" where the table gives none."""
     values = table(offer) if isinstance(offer, str) else offer() if callable(offer) else offer
     pairs = values.items() if isinstance(values, Mapping) else (
         value if isinstance(value, tuple) else (value, "") for value in values
     )  # fmt: skip
-    return [(str(name), str(meaning) if isinstance(meaning, str | float) else "") for name, meaning in pairs]
+    return [(str(name), str(getattr(row, "title", row if isinstance(row, str | float) else ""))) for name, row in pairs]
 
 
 def completer(offer: Offer, *, several: bool = False) -> Callable[[str], list[tuple[str, str]]]:
@@ -47,12 +47,7 @@ def completer(offer: Offer, *, several: bool = False) -> Callable[[str], list[tu
 
 def protocols() -> list[tuple[str, str]]:
     """The protocols, and `all`."""
-    return [("all", "all of the dataset"), *single_protocols()]
-
-
-def single_protocols() -> list[tuple[str, str]]:
-    """The protocols, where only one can be named."""
-    return [(row.name, row.title) for row in table("evaluation.protocols:PROTOCOLS").values()]
+    return [("all", "all of the dataset"), *entries("evaluation.protocols:PROTOCOLS")]
 
 
 def slices() -> list[tuple[str, str]]:
@@ -82,11 +77,6 @@ def splits() -> list[tuple[str, str]]:
 def named_truth() -> list[tuple[str, str]]:
     """The ground truth that has a name."""
     return [(row.name, row.title) for row in table("converters.named:NAMED").values()]
-
-
-def published() -> list[tuple[str, str]]:
-    """What `table --published` takes."""
-    return [*table("tables.published:SETS").items()]
 
 
 def vocabularies() -> list[Any]:
@@ -143,11 +133,6 @@ def recipes() -> list[tuple[str, str]]:
 def severities() -> list[Any]:
     """The severities of a corruption, and `all`."""
     return ["all", *table("corruption.catalogue:SEVERITIES")]
-
-
-def grid_severities() -> list[Any]:
-    """What `robust --severity` takes."""
-    return [*table("corruption.catalogue:SEVERITIES")]
 
 
 def offline_backends() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import choices, options
+from hoicli.commands import options
 from hoicli.commands.command import command
 from hoicli.commands.options import Names, Numbers, Option
 from hoicli.commands.results import Result
@@ -41,7 +41,7 @@ def curves(
     predictions: options.Models = None,
     *,
     dataset: options.DatasetOfMatches = None,
-    protocol: Annotated[str | None, Option("NAME", offer=choices.single_protocols)] = None,
+    protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     name: options.ModelNames = None,
     per_class: bool = False,
     verb: Annotated[Names, Option("NAME", several=True)] = None,

@@ -37,7 +37,7 @@ def explore(
     predictions: options.Models = None,
     *,
     dataset: options.Dataset = None,
-    protocol: Annotated[str | None, Option("NAME", offer=choices.single_protocols)] = None,
+    protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     name: options.ModelNames = None,
     images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
     pictures: Annotated[str, Option(one_of=("link", "copy"))] = "link",

@@ -155,7 +155,7 @@ DiagnosedProtocol = Annotated[
         "NAME",
         "The protocol that decides what is correct: diag (default; for V-COCO vcoco-s1 or vcoco-s2), or a file of your "
         "own like it.",
-        offer=choices.single_protocols,
+        offer="evaluation.protocols:PROTOCOLS",
     ),
 ]
 Dataset = Annotated[Path | None, dataset(f"{A_DATASET}.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hoicli.commands import choices, options
+from hoicli.commands import options
 from hoicli.commands.checks import READ
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
@@ -46,7 +46,7 @@ def table(
         Given | None, Piped("ROWS...", "Streams of result rows, read as one; - or nothing is stdin.", mark=READ)
     ] = None,
     *,
-    published: Annotated[str | None, Option("NAME", one_of=choices.published)] = None,
+    published: Annotated[str | None, Option("NAME", one_of="tables.published:SETS")] = None,
     layout: Annotated[str | None, Option(one_of="tables.layouts:LAYOUTS")] = None,
     lines: Annotated[Names, Option("KEY", several=True)] = None,
     columns: Annotated[Names, Option("KEY", several=True)] = None,
