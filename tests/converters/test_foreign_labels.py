@@ -125,11 +125,6 @@ def test_numbered_interactions_are_told_by_their_images(hoicli: Hoicli, tmp_path
     assert hoicli("convert", dumped(path, items)).code == 0
 
 
-def test_images_without_triplets_show_nothing_and_do_no_harm(hoicli: Hoicli, tmp_path: Path) -> None:
-    items = [{**item, "hoi_annotation": []} for item in hoi_a()]
-    assert hoicli("convert", dumped(tmp_path / "gt.json", items)).code == 0
-
-
 # No mean of what is not counted
 
 

@@ -12,17 +12,13 @@ import pytest
 from scipy.io import savemat
 
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed
 
 HICO = load("hico")
 SCORES = np.random.default_rng(15).integers(0, 200, (8, 600)).astype(np.uint8)
 SCORES[-1, -1] = ord(".")  # a pickle ends so, too
 IMAGES = str(FIXTURES / "gt.jsonl")  # eight
 Records = list[dict[str, Any]]
-
-
-def records(text: str) -> Records:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_hoi_a_counts_from_one_and_its_boxes_are_edges(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -36,7 +32,7 @@ def test_hoi_a_counts_from_one_and_its_boxes_are_edges(hoicli: Hoicli, tmp_path:
     }
     path = tmp_path / "test_hoia.json"
     path.write_text(json.dumps([item]))
-    (record,) = records(hoicli("convert", "--dataset", "hoia", path).out)
+    (record,) = parsed(hoicli("convert", "--dataset", "hoia", path).out)
     assert record["boxes"] == [[0, 5, 639, 479], [9, 9, 19, 29]]
     assert record["labels"] == ["person", "document"]
     assert record["hois"] == [{"subject": 0, "object": 1, "verb": "play_computer"}]
@@ -66,9 +62,9 @@ def written(folder: Path, kind: str) -> Path:
 @pytest.mark.parametrize("kind", ["npy", "mat"])
 def test_image_level_scores_in_every_container(kind: str, hoicli: Hoicli, tmp_path: Path) -> None:
     result = hoicli("convert", written(tmp_path, kind), "--image-list", IMAGES)
-    found = records(result.out)
+    found = parsed(result.out)
     assert [record["image_id"] for record in found] == [
-        record["image_id"] for record in records(Path(IMAGES).read_text())
+        record["image_id"] for record in parsed(Path(IMAGES).read_text())
     ]
     for record, row in zip(found, SCORES.tolist(), strict=True):
         named = [(hoi["verb"], record["labels"][hoi["object"]]) for hoi in record["hois"]]
@@ -104,7 +100,7 @@ def test_scores_of_whole_images_have_no_boxes_to_validate(hoicli: Hoicli, tmp_pa
 
 def test_anno_mat_alone_labels_whole_images(hoicli: Hoicli) -> None:
     result = hoicli("convert", FIXTURES / "foreign/anno.mat")
-    found, truth = records(result.out), records(Path(IMAGES).read_text())
+    found, truth = parsed(result.out), parsed(Path(IMAGES).read_text())
     assert [record["image_hois"] for record in found] == [record["image_hois"] for record in truth]
     assert all(record["boxes"] == record["hois"] == [] for record in found)
     assert all(record["caveats"] == ["whole_image"] for record in found)
@@ -122,7 +118,7 @@ def test_the_ican_family(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "dump.pkl"
     path.write_bytes(pickle.dumps({1: rows, "HICO_test2015_00000002.jpg": []}))
     result = hoicli("convert", path)
-    first, second = records(result.out)
+    first, second = parsed(result.out)
     assert (first["image_id"], second["image_id"]) == ("HICO_test2015_00000001", "HICO_test2015_00000002")
     assert (first["boxes"], first["labels"]) == ([[1, 2, 30, 40], [5, 6, 70, 80]], ["person", "bicycle"])
     assert [(hoi["verb"], hoi["score"]) for hoi in first["hois"]] == [

@@ -86,16 +86,6 @@ def test_a_record_is_placed_by_its_image() -> None:
     assert records(PREDICTIONS)[0].place == f"{PREDICTIONS}:1"
 
 
-def test_dumps_and_lines_stand_in_the_order_given(tmp_path: Path) -> None:
-    lines = PREDICTIONS.read_text().splitlines(keepends=True)
-    for name, part in (("a.jsonl", lines[:1]), ("b.jsonl", lines[-1:])):
-        (tmp_path / name).write_text("".join(part))
-    dump = tmp_path / "dump.json"
-    dump.write_text(json.dumps(json.loads(OF_CDN.read_text())[1:3]))
-    found = records(tmp_path / "a.jsonl", dump, tmp_path / "b.jsonl")
-    assert [Path(line.file).name for line in found] == ["a.jsonl", "dump.json", "dump.json", "b.jsonl"]
-
-
 def test_lines_can_be_read_again_and_in_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "SHARE", 500)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
@@ -138,13 +128,6 @@ def test_a_format_of_another_dataset_is_refused() -> None:
     assert len(records(dump, opening=Opening(fixed=False))) == 7
 
 
-def test_a_format_is_for_the_files_it_fits() -> None:
-    opening = Opening(source_format="cdn")
-    assert (opening.truth.source_format, opening.predictions.source_format) == (None, "cdn")
-    opening = Opening(source_format="hoia")
-    assert (opening.truth.source_format, opening.predictions.source_format) == ("hoia", None)
-
-
 def test_a_format_is_not_for_stdin() -> None:
     with pytest.raises(UsageError, match=r"^--from cdn: stdin and pipes are JSONL; name the file, or: hoicli convert"):
         list(Stream(["-"], "predictions", Opening(source_format="cdn")))
@@ -169,13 +152,6 @@ def test_a_dump_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
     path.write_text('[{"filename": "a.jpg", "predictions": 1, "hoi_prediction": 2}]')
     with pytest.raises(DataError, match=rf"^{path}: nothing is left of it: skipped 1 item; the first: {path}: \[0\]"):
         records(path, opening=Opening(skip=True))
-
-
-def test_nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    lines = iter(Stream([str(OF_CDN)], "predictions", Opening()))
-    next(lines)
-    assert not list(tmp_path.iterdir())
 
 
 def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:

@@ -264,11 +264,6 @@ def test_writing_loses_nothing(tmp_path: Path) -> None:
     assert all(isinstance(row, list) for row in json.loads((tmp_path / "out.json").read_text())["1"])
 
 
-def test_writing_nothing(tmp_path: Path) -> None:
-    write([], tmp_path / "out.json")
-    assert json.loads((tmp_path / "out.json").read_text()) == {}
-
-
 def test_writing_leaves_out_what_is_no_interaction(tmp_path: Path) -> None:
     records = deepcopy(PREDICTIONS[:1])
     records[0]["hois"][2]["verb"] = "milk"
@@ -320,15 +315,6 @@ def test_pairs_with_boxes_of_one_row(save: Save, tmp_path: Path) -> None:
     assert record["boxes"] == [PAIR["h_box"], PAIR["o_box"]]
     assert record["labels"] == ["person", load("hico").objects[13]]
     assert record["pairs"] == [{"subject": 0, "object": 1, "interactiveness": 0.5}] * 2
-
-
-def test_pairs_of_arrays(tmp_path: Path) -> None:
-    pair = {key: np.array([value]) for key, value in PAIR.items()}
-    images = [{"filename": "a_1.jpg", "box_pairs": [pair]}, {"filename": "a_2.jpg", "box_pairs": []}]
-    first, second = read(pickled(tmp_path, images), "diag-pairs")
-    assert first["pairs"] == [{"subject": 0, "object": 1, "interactiveness": 0.5}]
-    assert first["boxes"] == [PAIR["h_box"], PAIR["o_box"]]
-    assert (second["boxes"], second["pairs"]) == ([], [])
 
 
 PAIR_PROBLEMS = {

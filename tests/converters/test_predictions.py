@@ -285,21 +285,6 @@ def test_gen_vlkt_doubts_small_ids(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"category_id": 600}, "category_id: id 600, but there are 600, counted from 0"),
-        ({"subject_id": -1}, "subject_id: id -1, but there are 2, counted from 0"),
-        ({"object_id": 2}, "object_id: id 2, but there are 2, counted from 0"),
-    ],
-)
-def test_gen_vlkt_errors(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    path = dump(tmp_path / "results.json", [vlkt_item(hoi_of(**changes))])
-    with pytest.raises(DataError) as error:
-        convert(path, "gen-vlkt")
-    assert str(error.value) == f"{path}: [0].hoi_prediction[0].{message}"
-
-
 def test_categories_tell_cdn_from_gen_vlkt(tmp_path: Path) -> None:
     for item, name in ((cdn_item(), "cdn"), (vlkt_item([]), "gen-vlkt"), (vlkt_item([], boxes=0), "cdn")):
         text = dump(tmp_path / "results.json", str({"preds": [item], "gts": []}))
@@ -417,13 +402,6 @@ def test_mat_order_and_merged_boxes(folder: Path) -> None:
     ]
 
 
-def test_mat_numbers_files_in_coco_order() -> None:
-    """The three files that the projects' own tables name: person, bicycle, airplane and the rows they have."""
-    objects = VOCABULARY.objects
-    assert (objects[0], objects[1], objects[4]) == ("person", "bicycle", "airplane")
-    assert [len(VOCABULARY.interactions_of(objects[index])) for index in (0, 1, 4)] == [10, 14, 10]
-
-
 def test_mat_announces_the_join(folder: Path) -> None:
     context, said = context_of(IMAGES)
     convert(folder, "mat", context)
@@ -530,12 +508,6 @@ def cut(tmp_path: Path) -> Path:
     return path
 
 
-def test_command_stops_at_a_cut_file(hoicli: Hoicli, cut: Path) -> None:
-    result = hoicli("convert", "--from", "cdn", cut)
-    error = f"{cut}: [4]: not readable (the list breaks off), and nothing after it was read; write the file again"
-    assert (result.code, result.err.splitlines()[-1]) == (1, error)
-
-
 def test_command_keeps_what_came_before_a_cut(hoicli: Hoicli, cut: Path) -> None:
     result = hoicli("convert", "--from", "cdn", cut, "--on-error", "skip")
     assert result.code == 0
@@ -545,19 +517,3 @@ def test_command_keeps_what_came_before_a_cut(hoicli: Hoicli, cut: Path) -> None
     assert "4 images, 17 boxes, 22 triplets" in result.err
     error = f"{cut}: [4]: not readable (the list breaks off), and nothing after it was read; write the file again"
     assert f"hoicli: skipped 1 item; the first: {error}\n" in result.err
-
-
-def test_command_reads_mat(hoicli: Hoicli) -> None:
-    target = FOREIGN / "detections_mat"
-    result = hoicli("convert", target, "--image-list", FIXTURES / "gt.jsonl")
-    assert result.code == 0
-    assert f"hoicli: {target}: columns joined with the 8 images of --image-list by position\n" in result.err
-    assert f"{target} as mat (predictions): 8 images, 32 boxes, 41 triplets" in result.err
-    assert by_image([orjson.loads(line) for line in result.out.splitlines()]) == by_image(OF_LAST_PIXELS, IMAGES)
-
-
-def test_command_tells_wrong_counts(hoicli: Hoicli) -> None:
-    folder = FOREIGN / "detections_mat"
-    result = hoicli("convert", folder)
-    assert result.code == 1
-    assert result.err.splitlines()[-1].startswith(f"{folder}: 8 columns, but the HICO-DET test list has 9,658;")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
-import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,7 @@ from hoicli.records.reading import concatenate, read_scenes
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
 from tests.support import reference, strategies
-from tests.support.project import FIXTURES, Hoicli, without_gt
+from tests.support.project import FIXTURES, Hoicli, parsed, without_gt
 
 SWIG = load("swig")
 FOLDER = FIXTURES / "swig"
@@ -39,10 +37,6 @@ Record = dict[str, Any]
 
 def records(path: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def rows(text: str) -> list[Record]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 # The vocabulary
@@ -81,21 +75,12 @@ def test_the_published_lists(shared: Path) -> None:
         assert (number in SWIG.subsets["evaluated"]) == bool(evaluation)
 
 
-def test_the_other_datasets_are_listed_too(hoicli: Hoicli) -> None:
-    classes = rows(hoicli("vocab", "vcoco").out)
-    assert len(classes) == 51
-    assert classes[0] == {"id": 0, "verb": "hold", "role": "obj", "in": ["24", "25", "29"]}
-    verbs = {row["verb"]: row["roles"] for row in rows(hoicli("vocab", "vcoco", "--list", "verbs").out)}
-    assert (len(verbs), verbs["eat"], verbs["walk"]) == (26, ["obj", "instr"], [])
-    assert len(rows(hoicli("vocab", "vcoco", "--list", "objects").out)) == 80
-
-
 # The files
 
 
 def test_the_annotations_convert_back(hoicli: Hoicli) -> None:
     result = hoicli("convert", "--dataset", "swig", ANNOTATIONS)
-    assert rows(result.out) == records(TRUTH)
+    assert parsed(result.out) == records(TRUTH)
     assert "[x, y, w, h], is read as [x1, y1, x2, y2]" in result.err
     assert result.err.endswith("as swig (ground truth): 5 images, 13 boxes, 10 triplets\n")
 
@@ -160,8 +145,8 @@ def test_dumps_are_joined_by_img_id(hoicli: Hoicli, images: Path) -> None:
     """Two file names of the fixtures end in 12: the number in a name is no image."""
     result = hoicli("convert", "--dataset", "swig", "--image-list", images, DUMP)
     assert result.code == 0, result.err
-    assert triplets(rows(result.out)) == triplets(records(PREDICTIONS))
-    assert [record["img_id"] for record in rows(result.out)] == [0, 1, 2, 3]
+    assert triplets(parsed(result.out)) == triplets(records(PREDICTIONS))
+    assert [record["img_id"] for record in parsed(result.out)] == [0, 1, 2, 3]
 
 
 def test_dumps_need_the_images(hoicli: Hoicli) -> None:
@@ -183,16 +168,7 @@ def test_a_dump_can_be_written_and_read_back(hoicli: Hoicli, tmp_path: Path) -> 
     assert hoicli("convert", "--dataset", "swig", PREDICTIONS, "--to", "inpcc-json", "-o", path).code == 0
     assert set(json.loads(path.read_text())) == {"0", "1", "2", "3"}
     result = hoicli("convert", "--dataset", "swig", "--image-list", TRUTH, path)
-    assert triplets(rows(result.out)) == triplets(records(PREDICTIONS))
-
-
-def test_a_compressed_dump_with_file_names(hoicli: Hoicli, tmp_path: Path) -> None:
-    row = {"scores": {14129: [0.5]}, "boxes": {14129: [[1.0] * 8]}, "keys": {14129: ["hugging_12.jpg"]}}
-    path = tmp_path / "preds.pkl.gz"
-    path.write_bytes(gzip.compress(pickle.dumps(row)))
-    (record,) = rows(hoicli("convert", "--dataset", "swig", path).out)
-    assert record["image_id"] == "hugging_12"
-    assert (record["hois"][0]["verb"], record["labels"][1]) == SWIG.interactions[14129]
+    assert triplets(parsed(result.out)) == triplets(records(PREDICTIONS))
 
 
 # The protocol
@@ -203,15 +179,15 @@ def test_the_figures_by_hand(hoicli: Hoicli) -> None:
     catching ball.n.01 (rare): one of two found, precision 1 at recalls 0 to 0.5, 6/11. riding horse, hugging person: 1.
     leading horse, kicking ball.n.01: 0. hugging ball.n.01 and twirling ball.n.03 are not evaluated."""
     result = hoicli("eval", "--protocol", "swig", "--gt", TRUTH, PREDICTIONS)
-    found = {row["subset"]: (row["value"], row["n"]) for row in rows(result.out) if row["metric"] == "mAP"}
+    found = {row["subset"]: (row["value"], row["n"]) for row in parsed(result.out) if row["metric"] == "mAP"}
     ap = {"full": 1 + 1 / 2 + 6 / 11 + 1 + 1, "zero_shot": 1 / 2, "rare": 6 / 11, "non_rare": 3}
     assert list(found) == list(EVALUATED)
     for subset, (value, count) in found.items():
         assert count == EVALUATED[subset]
         assert value == pytest.approx(100 * ap[subset] / count, rel=1e-12)
-    recall = {row["subset"]: row["value"] for row in rows(result.out) if row["metric"] == "mean_max_recall"}
+    recall = {row["subset"]: row["value"] for row in parsed(result.out) if row["metric"] == "mean_max_recall"}
     assert recall["rare"] == pytest.approx(100 * 0.5 / 2841)
-    assert {without_gt(row["signature"]).rsplit("|", 1)[0] for row in rows(result.out)} == {"protocol:swig|data:swig"}
+    assert {without_gt(row["signature"]).rsplit("|", 1)[0] for row in parsed(result.out)} == {"protocol:swig|data:swig"}
 
 
 def test_all_protocols_of_the_dataset_are_this_one(hoicli: Hoicli) -> None:
@@ -222,7 +198,7 @@ def test_all_protocols_of_the_dataset_are_this_one(hoicli: Hoicli) -> None:
 def test_per_class_rows_are_of_the_evaluated(hoicli: Hoicli) -> None:
     found = [
         row
-        for row in rows(hoicli("eval", "--protocol", "swig", "--per-class", "--gt", TRUTH, PREDICTIONS).out)
+        for row in parsed(hoicli("eval", "--protocol", "swig", "--per-class", "--gt", TRUTH, PREDICTIONS).out)
         if row["metric"] == "AP"
     ]
     assert len(found) == EVALUATED["full"]

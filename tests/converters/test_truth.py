@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.hico_mat import read
@@ -493,34 +492,3 @@ def test_a_declared_size_takes_no_room(tmp_path: Path) -> None:
     path.write_bytes(data[:dimensions] + struct.pack("<I", 7) + data[dimensions + 4 :])
     with pytest.raises(DataError, match="only 7 items declared, but there are more at byte "):
         converted(path)
-
-
-def test_a_container_made_by_hand(tmp_path: Path) -> None:
-    """Numbers, text in two encodings, a struct in a cell; small elements and large."""
-
-    def element(kind: int, data: bytes) -> bytes:
-        if 0 < len(data) <= 4:
-            return struct.pack("<HH", kind, len(data)) + data.ljust(4, b"\0")
-        return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
-
-    def matrix(number: int, shape: tuple[int, ...], name: bytes, *parts: bytes) -> bytes:
-        head = element(6, struct.pack("<II", number, 0))
-        head += element(5, struct.pack(f"<{len(shape)}I", *shape)) + element(1, name)
-        content = head + b"".join(parts)
-        return struct.pack("<II", 14, len(content)) + content
-
-    numbers = matrix(6, (2, 2, 1), b"anno_test", element(3, struct.pack("<4h", 1, -1, 3, 4)))
-    narrow = matrix(4, (1, 2), b"", element(16, "ä".encode()))
-    wide = matrix(4, (1, 3), b"", element(17, "äöü".encode("utf-16-le")))
-    empty = struct.pack("<II", 14, 0)
-    fields = element(5, struct.pack("<I", 8)) + element(1, b"a".ljust(8, b"\0") + b"text".ljust(8, b"\0"))
-    cells = matrix(1, (1, 2), b"list_test", narrow, matrix(2, (1, 1), b"", fields, empty, wide))
-    path = tmp_path / "hand.mat"
-    path.write_bytes(b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + numbers + cells)
-
-    source = Source(str(path))
-    assert list(variables(source)) == ["anno_test", "list_test"]
-    assert load(source, "anno_test").flat() == (1, -1, 3, 4)
-    assert load(source, "anno_test").array().tolist() == [[[1], [3]], [[-1], [4]]]
-    nothing = Numbers((0, 0), "<d", b"")
-    assert load(source, "list_test") == Cells((1, 2), ["ä", Structs(("a", "text"), [(nothing, "äöü")])])

@@ -291,25 +291,6 @@ def test_damaged_detections(hoicli: Hoicli, tmp_path: Path, item: Any, message: 
     assert f"skipped 1 item; the first: {path}: {message}" in skipped.err
 
 
-@pytest.mark.parametrize(
-    ("box", "message"),
-    [
-        ({"person_box": [math.nan] * 4}, "boxes[0]"),
-        ({"hold_obj": [1, math.nan, 3, 4, 0.5]}, "boxes[1]"),
-    ],
-)
-def test_boxes_that_are_partly_nan(hoicli: Hoicli, tmp_path: Path, box: Record, message: str) -> None:
-    path = dumped(tmp_path / "p.json", [person(**box)])
-    assert refusal(hoicli("convert", path)).startswith(f"{path}: image 7: {message}: ")
-
-
-def test_keys_of_other_datasets_are_counted(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = dumped(tmp_path / "p.json", [person(hold_agent=0.5, fly_agent=0.5, hold_instr=[1, 2, 3, 4, 0.5])])
-    result = hoicli("convert", path)
-    assert len(records(result)[0]["hois"]) == 1
-    assert f"left out: keys that are no V-COCO action: 2 (the first: {path}: [0].fly_agent)" in result.err
-
-
 # The official list, written
 
 

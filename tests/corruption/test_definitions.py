@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from io import BytesIO
 from itertools import pairwise
@@ -19,9 +18,7 @@ from hoicli.corruption import cracks, environment, geometry, optical
 from hoicli.corruption.catalogue import CORRUPTIONS, HOICLI_1, RECIPES, ROHOI, SEVERITIES, Effect, scale_of
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.pixels import filtered, gaussian_blur, resized
-from hoicli.corruption.quality import Original
 from tests.support.golden_sheet import GOLDEN, Image, golden_sheet
-from tests.support.photographs import PHOTOS, photograph
 from tests.support.pictures import textured
 
 SCENE = textured(90, 128)
@@ -539,26 +536,3 @@ def test_the_published_constants() -> None:
             made = corrupt(image, name, severity, recipe=recipe)
             drawn = draw(name, image.shape, image_id="", seed=0, recipe=recipe)
             assert (made == EFFECTS[name].apply(image, drawn, *expected[name][severity - 1])).all()
-
-
-def psnr_of_signs(name: str, photos: Mapping[str, Image], severity: int) -> NDArray[np.float64]:
-    """[photographs, 2] the PSNR of both branches that chance chooses from."""
-    signs: tuple[Any, Any] = (1, -1) if name == "exposure" else (True, False)
-    level = HOICLI_1.level(name, severity)
-    return np.array([[Original(photo).psnr(EFFECTS[name].apply(photo, sign, *level)) for sign in signs]
-                     for photo in photos.values()])  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["exposure", "perspective"])
-def test_chance_does_not_decide_what_a_severity_costs(name: str) -> None:
-    photos = {photo: photograph(photo, 280) for photo in PHOTOS}
-    both = [psnr_of_signs(name, photos, severity) for severity in SEVERITIES]
-    for values in both:
-        one, other = values.mean(axis=0)
-        assert abs(one - other) < 0.5
-        if name == "perspective":  # what exposure costs depends on how light the picture is
-            assert (np.abs(values[:, 0] - values[:, 1]) < 2.5).all()
-            assert np.median(np.abs(values[:, 0] - values[:, 1])) < 1
-    for milder, worse in pairwise(both):
-        # whichever of the two, a severity is worse than the one before
-        assert milder.mean(axis=0).min() > worse.mean(axis=0).max()

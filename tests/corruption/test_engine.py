@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import cv2
 import jsonschema
@@ -31,14 +30,9 @@ from hoicli.errors import DataError
 from hoicli.io.pool import ordered_map
 from hoicli.records.schemas import schema_text
 from tests.support.pictures import textured
-from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli
+from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, parsed
 
 GT, IMAGES = FIXTURES / "gt.jsonl", FIXTURES / "images"
-Record = dict[str, Any]
-
-
-def records_of(text: str) -> list[Record]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -80,7 +74,7 @@ def call(folder: Path, *options: object, out: str = "out") -> list[object]:
 def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder: Path) -> None:
     result = hoicli(*call(folder, "--jobs", 1))
     assert (result.code, result.err) == (0, "")
-    records = records_of(result.out)
+    records = parsed(result.out)
     assert len(records) == 4 * 20 * 5
     assert {record["file_name"] for record in records} == set(files_of(folder / "out"))
     assert [record["image_id"] for record in records[::100]] == [f"image-{number}" for number in range(4)]
@@ -127,7 +121,7 @@ def test_a_jpeg_of_the_jpeg_corruption_is_the_compressed_file_itself(hoicli: Hoi
 def test_what_is_asked_for_is_made(
     hoicli: Hoicli, folder: Path, options: tuple[str, ...], cells: list[tuple[str, int]]
 ) -> None:
-    records = records_of(hoicli(*call(folder, *options)).out)
+    records = parsed(hoicli(*call(folder, *options)).out)
     assert Counter((r["corruption"], r["severity"]) for r in records) == dict.fromkeys(cells, 4)
     assert list(dict.fromkeys((r["corruption"], r["severity"]) for r in records)) == cells
 
@@ -135,21 +129,15 @@ def test_what_is_asked_for_is_made(
 def test_images_can_be_named_themselves(hoicli: Hoicli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     options = ("--save-images", "out", "--corruption", "pixelate", "--severity", "1")
-    records = records_of(hoicli("corrupt", *options, "images/a.png", "images/sub/c.png").out)
+    records = parsed(hoicli("corrupt", *options, "images/a.png", "images/sub/c.png").out)
     assert [(r["image_id"], r["file_name"]) for r in records] == [
         ("a", "pixelate/1/images/a.png"), ("c", "pixelate/1/images/sub/c.png"),
     ]  # fmt: skip
     assert "boxes" not in records[0]
-    records = records_of(
+    records = parsed(
         hoicli("corrupt", "--images", "images/sub", *options, folder / "images/sub/c.png", "images/b.png").out
     )
     assert [r["file_name"] for r in records] == ["pixelate/1/c.png", "pixelate/1/b.png"]
-
-
-def test_a_record_without_an_id_has_the_files_name(hoicli: Hoicli, folder: Path) -> None:
-    (folder / "gt.jsonl").write_text('{"file_name": "sub/c.png"}\n')
-    (record,) = records_of(hoicli(*call(folder, "--corruption", "jpeg", "--severity", 1)).out)
-    assert record["image_id"] == "c"
 
 
 # The same, whatever the way
@@ -204,7 +192,7 @@ def test_a_file_of_other_settings_is_made_anew(hoicli: Hoicli, folder: Path) -> 
     options = ("--jobs", 1, "--corruption", "gaussian_noise", "--severity", 1)
     seeds = [hoicli(*call(folder, *options, "--seed", seed)).out for seed in (0, 1, 0)]
     assert seeds[0] == seeds[2]
-    assert [r["psnr"] for r in records_of(seeds[0])] != [r["psnr"] for r in records_of(seeds[1])]
+    assert [r["psnr"] for r in parsed(seeds[0])] != [r["psnr"] for r in parsed(seeds[1])]
     fresh = hoicli(*call(folder, *options, out="fresh"))
     assert fresh.out == seeds[0]
     assert files_of(folder / "fresh") == files_of(folder / "out")
@@ -329,35 +317,6 @@ def test_a_wrong_call_is_one_clear_line(
     assert message in result.err
 
 
-@pytest.fixture
-def tiny_disk(tmp_path: Path) -> Any:
-    """A file system of 64 KiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("may not mount a file system")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
-def test_a_full_disk_is_told_and_leaves_whole_files(hoicli: Hoicli, folder: Path, tiny_disk: Path) -> None:
-    command = call(folder, "--corruption", "gaussian_noise", "--jobs", 1)
-    command[4] = tiny_disk / "out"
-    result = hoicli(*command)
-    assert (result.code, result.err.count("\n")) == (1, 1)
-    assert "cannot be written (" in result.err
-    assert "No space left on device" in result.err
-    made = list((tiny_disk / "out").rglob("*.*"))
-    assert made
-    for path in made:
-        assert not path.name.startswith(".")
-        PIL.Image.open(path).load()
-    skipping = hoicli(*command, "--on-error", "skip")
-    assert skipping.code == 0
-    assert all((tiny_disk / "out" / record["file_name"]).is_file() for record in records_of(skipping.out))
-
-
 def test_a_dead_worker_is_told() -> None:
     with pytest.raises(DataError, match="a worker process was killed"):
         list(ordered_map(os._exit, [1, 2, 3], 2))
@@ -384,7 +343,7 @@ def test_results_come_in_order_and_work_does_not_run_far_ahead(tmp_path: Path) -
 
 def test_list_explains_all(hoicli: Hoicli) -> None:
     listed = hoicli("corrupt", "--list", "--format", "jsonl")
-    rows = records_of(listed.out)
+    rows = parsed(listed.out)
     assert {row["recipe"] for row in rows} == {"hoicli-1"}
     assert listed.err == (
         "hoicli: RoHOI-style, recipe hoicli-1: RoHOI's paper publishes no constants; these are ours but "
@@ -400,7 +359,7 @@ def test_list_explains_all(hoicli: Hoicli) -> None:
 
 def test_a_recipe_is_named_wherever_its_numbers_stand(hoicli: Hoicli, folder: Path) -> None:
     published = hoicli(*call(folder, "--recipe", "imagenet-c", "--severity", 3))
-    records = records_of(published.out)
+    records = parsed(published.out)
     shared = [name for name, row in CORRUPTIONS.items() if row.published]
     assert [record["corruption"] for record in records[:12]] == shared
     assert len(records) == 4 * 12
@@ -411,9 +370,9 @@ def test_a_recipe_is_named_wherever_its_numbers_stand(hoicli: Hoicli, folder: Pa
         assert (np.asarray(PIL.Image.open(folder / f"out/{name}/3/a.png")) == expected).all()
         assert (corrupt(source, name, 3, image_id="image-0") != expected).any()
     # the same folder by another recipe: made anew
-    ours = records_of(hoicli(*call(folder, "--severity", 3, "--corruption", "pixelate")).out)
+    ours = parsed(hoicli(*call(folder, "--severity", 3, "--corruption", "pixelate")).out)
     assert [record["psnr"] for record in ours] != [r["psnr"] for r in records if r["corruption"] == "pixelate"]
-    rows = records_of(hoicli("corrupt", "--list", "--recipe", "imagenet-c", "--format", "jsonl").out)
+    rows = parsed(hoicli("corrupt", "--list", "--recipe", "imagenet-c", "--format", "jsonl").out)
     assert [row["corruption"] for row in rows] == shared
     assert {row["recipe"] for row in rows} == {"imagenet-c"}
     assert all("ImageNet-C" in row["source"] for row in rows)
@@ -427,7 +386,7 @@ def a_recipe(**changes: object) -> dict[str, object]:
 def test_a_file_is_a_recipe(hoicli: Hoicli, folder: Path) -> None:
     path = folder / "mild.json"
     path.write_text(json.dumps(a_recipe()))
-    records = records_of(hoicli(*call(folder, "--recipe", path, "--corruption", "all")).out)
+    records = parsed(hoicli(*call(folder, "--recipe", path, "--corruption", "all")).out)
     assert len(records) == 4 * 5
     (name,) = {record["recipe"] for record in records}
     assert re.fullmatch("mild@[0-9a-f]{8}", name)
@@ -437,12 +396,12 @@ def test_a_file_is_a_recipe(hoicli: Hoicli, folder: Path) -> None:
     with PIL.Image.open(folder / "out/jpeg/1/d.jpg") as made:
         assert made.quantization == PIL.Image.open(expected).quantization  # type: ignore[attr-defined]
     path.write_text(json.dumps(a_recipe(name="other")))  # a name changes no number
-    (row,) = records_of(hoicli("corrupt", "--list", "--recipe", path, "--format", "jsonl").out)
+    (row,) = parsed(hoicli("corrupt", "--list", "--recipe", path, "--format", "jsonl").out)
     assert row["recipe"] == name.replace("mild", "other")
     assert row["severity_1"] == {"quality": 60}
     levels = [{"quality": value} for value in (61, 50, 40, 30, 20)]
     path.write_text(json.dumps(a_recipe(corruptions={"jpeg": levels})))
-    (row,) = records_of(hoicli("corrupt", "--list", "--recipe", path, "--format", "jsonl").out)
+    (row,) = parsed(hoicli("corrupt", "--list", "--recipe", path, "--format", "jsonl").out)
     assert row["recipe"].startswith("mild@")
     assert row["recipe"] != name
     sheet = folder / "sheet.png"
@@ -519,8 +478,8 @@ def test_a_bad_recipe_is_one_clear_line(hoicli: Hoicli, folder: Path, text: str,
 
 def test_boxes_stay_where_they_are_told_to(hoicli: Hoicli, folder: Path) -> None:
     options = ("--severity", 5, "--corruption", "motion_blur,perspective,occlusion,screen_crack")
-    moved, kept = (records_of(hoicli(*call(folder, *options, "--boxes", way)).out) for way in ("moved", "kept"))
-    given = records_of((folder / "gt.jsonl").read_text())
+    moved, kept = (parsed(hoicli(*call(folder, *options, "--boxes", way)).out) for way in ("moved", "kept"))
+    given = parsed((folder / "gt.jsonl").read_text())
     assert {record["recipe"] for record in moved} == {"hoicli-1"}
     assert {record["recipe"] for record in kept} == {"hoicli-1+kept"}
     for one, other, number in zip(moved, kept, range(16), strict=True):
@@ -555,17 +514,6 @@ def test_the_preview_is_a_picture_of_all_hundred(hoicli: Hoicli, tmp_path: Path)
         small = cv2.resize(whole, (256, 171), interpolation=cv2.INTER_AREA)
         assert np.abs(shown(number, severity, 0) - small).mean() < 4
         assert np.abs(shown(number, severity, 1) - whole[top : top + 171, left : left + 256]).mean() < 4
-
-
-def test_a_preview_of_no_image_is_told(hoicli: Hoicli, tmp_path: Path) -> None:
-    bad = tmp_path / "x.jpg"
-    bad.write_text("text")
-    result = hoicli("corrupt", "--preview", bad, "-o", tmp_path / "sheet.png")
-    assert (result.code, result.err) == (
-        1,
-        f"{bad}: is no image that can be read; give JPEG or PNG\n",
-    )
-    assert "no such file" in hoicli("corrupt", "--preview", tmp_path / "y.jpg", "-o", tmp_path / "sheet.png").err
 
 
 @pytest.mark.parametrize("missing", ["cv2", "PIL.Image"])

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
 import pytest
 from hypothesis import given
@@ -256,35 +255,6 @@ def test_interaction_map_by_hand() -> None:
     hois = [triplet(0, 2, "fly", 0.3), triplet(1, 2, "fly", 0.2), triplet(0, 2, "carry", 0.9)]
     assert statistics(truth, [prediction(hois=hois)], triplet_scores=True)["full"].inter_map == 0.5
     assert statistics(truth, [prediction(hois=hois)], triplet_scores=True, as_released=True)["full"].inter_map == 1.0
-
-
-def test_a_pair_takes_its_score_from_its_triplets() -> None:
-    hois = [
-        triplet(0, 2, "fly", 0.4, verb_score=0.6),
-        triplet(0, 2, "carry", 0.2, verb_score=0.7),
-        triplet(0, 2, "no_interaction", 0.99),
-        triplet(0, 4, "no_interaction", 0.9),  # no pair of its own: protocol diag drops the verb
-        triplet(2, 4, "fly", 0.9),  # nor is this a human-object pair
-        triplet(3, 4, "ride", 0.9),  # nor this an interaction
-    ]
-    (batch,) = read_pair_batches(lines([prediction(hois=hois)]), HICO, policy=ErrorPolicy())
-    assert (batch.pairs.score.tolist(), batch.interacting.tolist()) == ([0.4], [0.7])
-    record = prediction([(0, 2, 0.0), (3, 4, 0.3)], hois=hois)
-    (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy())
-    assert (batch.pairs.score.tolist(), batch.interacting.tolist()) == ([0.0, 0.3], [0.0, 0.3])
-    assert batch.stated.all()
-    del record["pairs"][0]["interactiveness"]
-    record["pairs"].append({"subject": 0, "object": 4})
-    (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy())
-    # interactiveness and triplet scores are two scales: the record's pairs are ordered by one of them
-    assert batch.pairs.score.tolist() == [0.4, -np.inf, -np.inf]
-    np.testing.assert_array_equal(batch.interacting, [0.7, 0.3, np.nan])
-    assert batch.stated.tolist() == [False, True, False]
-    (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy(), triplet_scores=True)
-    np.testing.assert_array_equal(batch.interacting, [0.4, 0.3, np.nan])
-    del hois[0]["verb_score"]  # whose verb score may be the larger one
-    (batch,) = read_pair_batches(lines([prediction(hois=hois)]), HICO, policy=ErrorPolicy())
-    assert np.isnan(batch.interacting).all()
 
 
 def test_equal_verb_scores_are_ranked_by_triplet_score() -> None:
@@ -896,20 +866,6 @@ def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_
     result = hoicli("pairstats", "--gt", files[0], strange)
     assert result.code == 1
     assert "strange.jsonl:1: image_id: 'z' is not in the ground truth" in result.err
-
-
-def test_notes(tmp_path: Path, hoicli: Hoicli) -> None:
-    truth = write(tmp_path / "gt.jsonl", [truth_record((0, 2, "fly")), truth_record((0, 2, "fly"), image_id="b")])
-    silent = prediction()
-    silent["pairs"] = [{"subject": 0, "object": 2}, {"subject": 0, "object": 4}]
-    found = write(tmp_path / "preds.jsonl", [silent])
-    result = hoicli("pairstats", "--gt", truth, "--format", "jsonl", found)
-    assert result.code == 0
-    assert "1 of 2 ground-truth images have no predictions: their pairs are missed" in result.err
-    assert "no negative AP: 2 of 2 pairs have neither interactiveness nor a verb_score" in result.err
-    assert "no mAP: the records list pairs and no triplets\n" in result.err
-    released = hoicli("pairstats", "--gt", truth, "--as-released", found)
-    assert "have no predictions: left out, as released" in released.err
 
 
 def test_a_stream_of_bad_lines_alone_can_be_skipped(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ from hoicli.robustness.rows import ranked, robustness_rows
 from tests.support import standin
 from tests.support.forks import put_hoicli
 from tests.support.project import FIXTURES, ROOT, Hoicli
-from tests.support.standin import detector
 
 Row = dict[str, Any]
 ROBUST = FIXTURES / "robust"
@@ -292,15 +291,6 @@ def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path
         gather(unstated)
 
 
-def test_a_signature_of_other_settings_is_kept_as_it_is() -> None:
-    (grid,), _ = gather(grid_rows(falling(), signature="made by hand|protocol:x|version:3|zz:1"))
-    (made,) = {each["signature"] for each in robustness_rows([grid])}
-    assert made == f"made by hand|protocol:x|zz:1|of:mAP/full|grid:rohoi|recipe:a recipe|version:{__version__}"
-    (grid,), _ = gather(grid_rows(falling(), signature=""))
-    (made,) = {each["signature"] for each in robustness_rows([grid])}
-    assert made == f"of:mAP/full|grid:rohoi|recipe:a recipe|version:{__version__}"
-
-
 def test_an_incomplete_grid_is_refused_and_named(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = [
         each for each in grid_rows(falling(), model="m")
@@ -378,16 +368,6 @@ def test_more_than_half_of_the_benchmark_is_meant_to_be_whole(hoicli: Hoicli, tm
     assert whole(results(hoicli, write(tmp_path / "one.jsonl", one_level)), "mri") == 40
     some = grid_rows({name: [40.0, 30.0, 20.0] for name in ROHOI}, tags={})
     assert "lacks 40 of 101 cells" in hoicli("robust", write(tmp_path / "some.jsonl", some)).err
-
-
-def test_the_only_kind_of_row_is_taken(hoicli: Hoicli, tmp_path: Path) -> None:
-    rows = [{**each, "subset": "24"} for each in grid_rows({"jpeg": [30.0, 20.0]}, tags={})]
-    result = hoicli("robust", write(tmp_path / "rows.jsonl", rows))
-    assert result.code == 0
-    assert '"signature":"protocol:hico|data:hico|of:mAP/24|' in result.out
-    both = [*rows, *({**each, "subset": "25"} for each in rows)]
-    refused = hoicli("robust", write(tmp_path / "rows.jsonl", both))
-    assert (refused.code, "there are mAP 24 hico, mAP 25 hico" in refused.err) == (2, True)
 
 
 # Units
@@ -524,15 +504,6 @@ def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, .
     assert result.err.startswith(message.format(path=path))
 
 
-def test_streams_without_rows(hoicli: Hoicli, tmp_path: Path) -> None:
-    empty = write(tmp_path / "empty.jsonl", [])
-    assert hoicli("robust", empty).err.startswith("hoicli: no result rows in it; hoicli eval --tag corruption=NAME")
-    result = hoicli("robust", FIXTURES / "gt.jsonl")
-    assert (result.code, result.err.count("\n")) == (1, 1)
-    assert result.err.startswith(f"{FIXTURES / 'gt.jsonl'}:1: metric: missing")
-    assert hoicli("robust", tmp_path / "none").err == f"{tmp_path / 'none'}: no such file; check the path\n"
-
-
 # The figure
 
 
@@ -572,23 +543,6 @@ def test_heat_maps(hoicli: Hoicli, tmp_path: Path) -> None:
     assert (lonely.code, lonely.err) == (2, "hoicli: --plot-kind heatmap: name the figure with --plot FILE\n")
 
 
-def test_heads_for_papers(hoicli: Hoicli, tmp_path: Path) -> None:
-    rows = write(tmp_path / "rows.jsonl", grid_rows(falling(), model="cdn"))
-    text = hoicli("robust", "--format", "latex", rows).out
-    heads = [line for line in text.splitlines() if line.endswith(r"\\") and ("Clean" in line or "family" in line)]
-    severities = " & ".join(map(str, range(1, 6)))
-    assert heads == [
-        r"Method & Clean & MRI & CRI & Drop (\%) \\",
-        rf"corruption & family & {severities} & mean & sigma & drop \% \\",
-        rf"family & {severities} & mean & drop \% \\",
-    ]
-    levels = {name: list(values) for name, values in falling().items()}
-    assert f" & {mri(levels):.2f} & {cri(levels, 40):.3f} & " in text
-    assert f"{cri(levels, 40):.3f}" in hoicli("robust", "--format", "table", rows).out
-    (row,) = (each for each in results(hoicli, rows) if each["metric"] == "cri")
-    assert row["value"] == cri(levels, 40)  # not rounded
-
-
 # The whole benchmark, on drawn scenes
 
 
@@ -603,61 +557,6 @@ def test_the_scenes_are_as_drawn() -> None:
         # resizing rounds as OpenCV's build does: a level here and there
         assert np.abs(stored.astype(int) - picture).max() <= 2
     assert sum(path.stat().st_size for path in (ROBUST / "images").iterdir()) < 150_000
-
-
-def predictions(records: Path, images: Path, path: Path) -> Path:
-    """What the stand-in sees, which reads of a record only these two fields."""
-    import cv2
-
-    lines = []
-    for record in map(json.loads, records.read_text().splitlines()):
-        picture = cv2.imread(str(images / record["file_name"]))
-        found = standin.detector().interactions(picture)
-        lines.append(json.dumps({"image_id": record["image_id"], **found}) + "\n")
-    path.write_text("".join(lines))
-    return path
-
-
-@pytest.mark.long
-def test_a_detector_that_depends_on_pixels(hoicli: Hoicli, tmp_path: Path) -> None:
-    """images | corrupt | a detector | eval --tag | robust: quality falls with severity, and boxes move along."""
-    pytest.importorskip("cv2")
-    name = "perspective"
-    truth, rows = ROBUST / "ground_truth.jsonl", tmp_path / "rows.jsonl"
-
-    def evaluate(records: Path, images: Path, **tags: object) -> None:
-        found = predictions(records, images, tmp_path / "predictions.jsonl")
-        options = [f"--tag={key}={value}" for key, value in tags.items()]
-        result = hoicli("eval", "--protocol", "qpic", "--gt", records, *options, found)
-        assert result.code == 0, result.err
-        with rows.open("a") as stream:
-            stream.write(result.out)
-
-    evaluate(truth, ROBUST / "images", corruption="clean")
-    for severity in (1, 5):
-        cell = tmp_path / f"{name}-{severity}.jsonl"
-        arguments = ("--corruption", name, "--severity", severity, "--save-images", tmp_path / "images", "-o", cell)
-        result = hoicli("corrupt", "--jobs", 1, "--images", ROBUST / "images", *arguments, truth)
-        assert result.code == 0, result.err
-        evaluate(cell, tmp_path / "images", corruption=name, severity=severity)
-    found = results(hoicli, "--corruption", name, "--severity", "1,5", rows)
-    assert whole(found, "clean") > 90
-    assert whole(found, "mri") < 0.95 * whole(found, "clean")
-    by_severity = [row["value"] for row in found if row["metric"] == "mean" and PARTS & row.keys() == {"severity"}]
-    assert by_severity[0] > by_severity[1] + 10
-    # What is found lies nearer the boxes that moved than those of the original images.
-    lens = predictions(tmp_path / "perspective-5.jsonl", tmp_path / "images", tmp_path / "predictions.jsonl")
-    still, moved = (mean_overlap(gt, lens) for gt in (truth, tmp_path / "perspective-5.jsonl"))
-    assert still < moved
-
-
-def mean_overlap(truth: Path, found: Path) -> float:
-    """The mean IoU of each box with the detection that fits it best."""
-    given, seen = ([json.loads(line)["boxes"] for line in path.read_text().splitlines()] for path in (truth, found))
-    overlap = detector().overlap
-    best = [max((overlap(box, other) for other in others), default=0.0)
-            for boxes, others in zip(given, seen, strict=True) for box in boxes]  # fmt: skip
-    return sum(best) / len(best)
 
 
 @pytest.mark.long
@@ -688,15 +587,3 @@ def test_the_makefile(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli("robust", *chosen, folder / "rows.jsonl").code == 0
     listed = (ROBUST / "benchmark.mk").read_text().split("CORRUPTIONS ?= ")[1].split("SEVERITIES")[0]
     assert tuple(listed.replace("\\", " ").split()) == ROHOI
-
-
-def test_the_rows_of_the_benchmark(hoicli: Hoicli) -> None:
-    """What docs/commands/robust.md shows: both stand-ins on all twenty corruptions."""
-    rows = results(hoicli, ROBUST / "rows.jsonl")
-    ranks = {row["tags"]["model"]: row["value"] for row in rows if row["metric"] == "rank"}
-    assert ranks.keys() == {"plain", "median"}
-    means = {(row["tags"]["model"], row["corruption"]): row["value"] for row in rows
-             if row["metric"] == "mean" and "corruption" in row}  # fmt: skip
-    assert len(means) == 40
-    assert means["median", "salt_pepper_noise"] > means["plain", "salt_pepper_noise"]
-    assert means["median", "defocus_blur"] < means["plain", "defocus_blur"]

@@ -58,15 +58,6 @@ def test_a_floor_leaves_ground_truth_missed_and_its_prediction_loose() -> None:
     assert pairs(shoe_of(TRUTH, found, min_similarity=0.7)) == [(0, 0.7), None]  # a floor is reached
 
 
-def test_the_least_more_similarity_is_worth_more_than_any_score() -> None:
-    for wide in (2, 6, 40):
-        similarity = np.full(wide, 10)
-        similarity[-1] = 11
-        ranks, only = np.arange(wide), np.zeros(wide, dtype=np.int64)
-        assert optimal(only, ranks, similarity, ranks, np.zeros(1, dtype=np.int64)).tolist() == [wide - 1]
-        assert greedy(only, ranks, similarity, ranks, np.zeros(1, dtype=np.int64)).tolist() == [wide - 1]
-
-
 @st.composite
 def overlaps(draw: st.DrawFn) -> tuple[list[dict[tuple[int, int], int]], list[float]]:
     """Images of up to 4 ground truths (rows) and 4 predictions with the similarity of those that meet; scores."""

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError
 from hoicli.records.kit import Ints
 from hoicli.shoe.explanation import explain
 from hoicli.shoe.matching import UNIT, Shoe
 from hoicli.shoe.scores import scores_of
-from hoicli.shoe.settings import ShoeOptions
 from tests.support.shoe import AWAY, Record, image, pairs, scored, shoe_of
 
 # --- Algorithm 1 and 2, lines 9 to 21: matching ---------------------------------------------------------------------
@@ -117,22 +116,6 @@ def test_how_verb_and_object_combine(options: dict[str, Any], expected: float) -
     (pair,) = pairs(shoe)
     assert pair is not None
     assert pair[1] == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"delta": "1.5"}, "--delta 1.5: '1.5' is no similarity; give a number from 0 to 1"),
-        ({"min_rank": 1.5}, "--min-rank 1.5: give a number from 0 to 1"),
-        ({"rank_of": "image"}, "--rank-of and --filter-map say more of --min-score and --min-rank; give one"),
-        ({"filter_map": True}, "--rank-of and --filter-map say more of"),
-        ({"verb_weight": -1}, "--verb-weight -1: give a number from 0 to 1"),
-    ],
-)
-def test_settings_that_cannot_be(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        ShoeOptions(**options)
-    assert str(caught.value).startswith(message)
 
 
 # --- Images of very many triplets -----------------------------------------------------------------------------------

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -12,15 +10,11 @@ import pytest
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.table import JoinedTables, SimilarityTable
 from tests.support.llm_stub import rate, serving
-from tests.support.project import Hoicli
+from tests.support.project import Hoicli, parsed
 from tests.support.shoe import SHOE, as_lines
 
 PAIR = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}
 TRUTH = ("--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl")
-
-
-def lines_of(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_a_models_line_says_what_it_was_asked_and_when(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -29,18 +23,18 @@ def test_a_models_line_says_what_it_was_asked_and_when(hoicli: Hoicli, tmp_path:
     with serving() as stub:
         given = ("shoe-sim", "--backend", "llm", "--base-url", stub.url, "--cache", cache)
         assert hoicli(*given, "--model", "m", *TRUTH, "-o", table).code == 0
-        answers = lines_of(cache.read_text())
+        answers = parsed(cache.read_text())
         days = {answer["date"] for answer in answers}
         # a year ago, but for one
         aged = [{**answer, "date": "2025-11-22"} for answer in answers[1:]]
         cache.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in [answers[0], *aged]))
-        again = lines_of(hoicli(*given, "--model", "m", *TRUTH).out)
-        both = lines_of(hoicli(*given, "--model", "m", "--model", "n", *TRUTH).out)
+        again = parsed(hoicli(*given, "--model", "m", *TRUTH).out)
+        both = parsed(hoicli(*given, "--model", "m", "--model", "n", *TRUTH).out)
         missing = tmp_path / "missing.jsonl"
         missing.write_bytes(orjson.dumps({"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}))
-        (named,) = lines_of(hoicli(*given, "--model", "m", "--pairs", missing).out)
+        (named,) = parsed(hoicli(*given, "--model", "m", "--pairs", missing).out)
     assert len(days) == 1
-    line = lines_of(table.read_text())[0]
+    line = parsed(table.read_text())[0]
     assert (line["scores"], line["date"]) == ({"m": rate("m", line["a"], line["b"])}, min(days))
     assert line["prompt"] == answers[0]["setup"]
     assert {line["date"] for line in again} == {f"2025-11-22/{min(days)}"}
@@ -91,8 +85,8 @@ def test_what_a_table_lacks_is_written_to_be_rated(hoicli: Hoicli, tmp_path: Pat
     lines = table.read_text().splitlines(keepends=True)
     part.write_text("".join(lines[::3]))
     lacking = hoicli("shoe-sim", "--check", part, *TRUTH, "-o", rest)
-    lost = [{key: line[key] for key in PAIR} for at, line in enumerate(lines_of("".join(lines))) if at % 3]
-    assert lines_of(rest.read_text()) == lost
+    lost = [{key: line[key] for key in PAIR} for at, line in enumerate(parsed("".join(lines))) if at % 3]
+    assert parsed(rest.read_text()) == lost
     assert lacking.code == 1
     assert f"{part}: lacks {len(lost):,} pairs; rate them with hoicli shoe-sim --pairs, and add" in lacking.err
     rated = hoicli("shoe-sim", "--backend", "wordnet:path", "--pairs", rest)

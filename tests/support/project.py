@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -31,6 +33,11 @@ class Result:
 
 
 Hoicli = Callable[..., Result]
+
+
+def parsed(text: str) -> list[dict[str, Any]]:
+    """The objects of JSON lines."""
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def without_gt(signature: object) -> str:

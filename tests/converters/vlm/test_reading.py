@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.converters.vlm.claims import numbers_of
 from hoicli.converters.vlm.forms import read_answer
 from hoicli.converters.vlm.frames import QWEN_PIXELS, parse_frame, resized_by_qwen
 from hoicli.converters.vlm.names import Spelling, split_phrase, verbs_of
 from hoicli.converters.vlm.text import LONGEST, final_part, values_in
 from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli, Result
+from tests.support.project import Hoicli, Result
 
 PERSON, THING = [100, 200, 300, 400], [250, 300, 500, 450]
 RIDE = {"person_bbox": PERSON, "object_bbox": THING, "object": "bicycle", "verb": "ride"}
@@ -197,23 +196,6 @@ def test_every_gerund_of_hico_finds_its_verb() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "numbers"),
-    [
-        ([[1, 2, 3, 4]], [1, 2, 3, 4]),
-        ([[1, 2], [3, 4]], [1, 2, 3, 4]),
-        (["1", " 2.5", "3", "4"], [1, 2.5, 3, 4]),
-        ([1, 2, 3], None),
-        ([1, 2, 3, True], None),
-        ([1, 2, 3, float("inf")], None),
-        ([1, 2, 3, 10**400], None),
-        ("left", None),
-    ],
-)
-def test_the_numbers_of_a_box(value: object, numbers: list[float] | None) -> None:
-    assert numbers_of(value) == numbers
-
-
-@pytest.mark.parametrize(
     ("name", "box", "pixels"),
     [
         ("pixels", [10, 20, 30, 40], [10, 20, 30, 40]),
@@ -346,12 +328,6 @@ def test_rows_of_one_image_are_taken_together(convert: Any) -> None:
     assert records[0]["labels"] == ["person", "bicycle"]
 
 
-def test_two_persons_are_a_pair(convert: Any) -> None:
-    pair = [{"bbox_2d": PERSON, "label": "person"}, {"bbox_2d": THING, "label": "person"}]
-    records, _ = convert(row(json.dumps([pair]), action="hug", object="person"))
-    assert triplets(records[0]) == [(PERSON, "hug", "person", THING)]
-
-
 # Coordinates
 
 
@@ -435,15 +411,6 @@ def test_boxes_of_a_detector_are_named_by_index(convert: Any, tmp_path: Path) ->
     ]
     assert "left out: a triplet without a person or an object, or with a box that is not four numbers: 1" in result.err
     assert "left out: a triplet with the index of a box that is not there: 1" in result.err
-
-
-def test_bad_boxes_files_are_named(convert: Any, tmp_path: Path) -> None:
-    path = tmp_path / "boxes.jsonl"
-    path.write_text('{"image_id": "a", "boxes": [[1, 2, 3]], "labels": ["person"]}\n')
-    _, result = convert(row("[]"), options=("--boxes", path))
-    assert (result.code, result.err) == (
-        1, f"{path}:1: boxes[0]: [1, 2, 3] is no box; give four finite numbers [x1, y1, x2, y2]\n"
-    )  # fmt: skip
 
 
 # Containers
@@ -546,34 +513,3 @@ def test_to_vocabulary(convert: Any) -> None:
     records, result = convert(row(things), options=("--coords", "pixels", "--to-vocabulary"))
     assert records[0]["labels"] == ["cell_phone", "person"]
     assert "left out: an object outside the vocabulary: 1" in result.err
-
-
-def test_from_answers_to_explanations(hoicli: Hoicli, tmp_path: Path) -> None:
-    """The whole way on the fixtures: what became of each annotated triplet, as the supplement's Figure 6 tells it."""
-    folder = FIXTURES / "vlm"
-    predictions, table, why = (tmp_path / name for name in ("predictions.jsonl", "sim.jsonl", "why.jsonl"))
-    assert hoicli("convert", "--from", "vlm", "--coords", "1000", "-o", predictions, folder / "answers.jsonl").code == 0
-    pair = ("--gt", folder / "ground_truth.jsonl", predictions)
-    assert hoicli("shoe-sim", "--backend", "wordnet:wup", "-o", table, *pair).code == 0
-    result = hoicli("shoe-eval", "--sim", table, "--reasons", why, *pair)
-    assert result.code == 0
-    assert "are not in the similarity table" not in result.err
-    told = {
-        (line["image_id"], line["verb"], line["outcome"]): (
-            line.get("predicted_verb"),
-            line.get("predicted_verb_synset"),
-            round(line.get("verb_similarity", 0), 3),
-        )
-        for line in map(json.loads, why.read_text().splitlines())
-    }
-    assert told == {
-        ("giraffe", "pet", "matched"): ("touching", "touch.v.01", 0.286),
-        ("giraffe", "pet", "false_positive"): ("feed", "feed.v.06", 0.25),
-        ("train", "wash", "matched"): ("clean", "clean.v.01", 0.8),
-        ("kite", "fly", "matched"): ("fly", "fly.v.03", 1.0),
-        ("kite", "pull", "matched"): ("hold", "keep.v.01", 0.4),
-        ("motorcycle", "hold", "matched"): ("hold", "hold.v.02", 1.0),
-        ("motorcycle", "ride", "matched"): ("ride", "ride.v.10", 1.0),
-        ("motorcycle", "sit_on", "missed"): (None, None, 0),
-        ("toilet", "flush", "matched"): ("touching", "touch.v.01", 0.25),
-    }
