@@ -50,8 +50,6 @@ def audit(
     top: Annotated[int | str, Option("N")] = 100,
     top_k: options.TopK = None,
     nms: options.Nms = None,
-    nms_alpha: options.NmsAlpha = 1.0,
-    nms_beta: options.NmsBeta = 0.5,
     allow_uncounted: options.AllowUncounted = False,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -101,7 +99,7 @@ def audit(
     rules.of(len(models))
     for model in models:
         model.unmatched("audit")
-    filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    filters = Filters.of(top_k, nms, allow_uncounted)
     truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
     audited = Audit(truth, row, rules, [(model.model, model) for model in models], filters, policy)
     made = AuditRows(audited, kinds, tags)

@@ -60,8 +60,6 @@ def compare(
     slice: options.Slice = None,
     top_k: options.TopK = None,
     nms: options.Nms = None,
-    nms_alpha: options.NmsAlpha = 1.0,
-    nms_beta: options.NmsBeta = 0.5,
     allow_uncounted: options.AllowUncounted = False,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -96,7 +94,7 @@ def compare(
 
     gt, own, names, most = required(gt, "compare"), text_of(dataset), names_of(protocol), count_of("top", top)
     policy, resampling = policy_of(on_error), Resampling.checked(bootstrap, seed, or_none=True)
-    filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    filters = Filters.of(top_k, nms, allow_uncounted)
     chosen = [] if metric else chosen_protocols(names or [main_protocol(load(own or "hico")).name], own)
     inputs = Inputs(own, policy, own or (chosen[0].dataset if chosen else "hico"), from_, image_list)
     models = inputs.models(predictions, name, what="two or more PREDS")

@@ -52,8 +52,6 @@ def curves(
     slice: options.Slice = None,
     top_k: options.TopK = None,
     nms: options.Nms = None,
-    nms_alpha: options.NmsAlpha = 1.0,
-    nms_beta: options.NmsBeta = 0.5,
     allow_uncounted: options.AllowUncounted = False,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -95,7 +93,7 @@ def curves(
         objects=tuple(dict.fromkeys(names_of(object_))),
         interactions=tuple(dict.fromkeys(names_of(interaction))),
     )
-    policy, filters = policy_of(on_error), Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
     of_named = rows_named[0].dataset if rows_named else None
     inputs = Inputs(own, policy, own or of_named or "hico", from_, image_list)
     models = inputs.models(predictions, name)

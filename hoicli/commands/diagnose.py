@@ -55,8 +55,6 @@ def diagnose(
     slice: options.Slice = None,
     top_k: options.TopK = None,
     nms: options.Nms = None,
-    nms_alpha: options.NmsAlpha = 1.0,
-    nms_beta: options.NmsBeta = 0.5,
     allow_uncounted: options.AllowUncounted = False,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -109,7 +107,7 @@ def diagnose(
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     row = diagnosing(names_of(protocol), text_of(dataset), reading)
     own = text_of(dataset) or (row.dataset if row is not None else None)
-    policy, filters = policy_of(on_error), Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
     inputs = Inputs(own, policy, own or "hico", from_, image_list)
     models = inputs.models(predictions, name)
     if emit and (gt is None or len(models) != 1):

@@ -57,8 +57,6 @@ def evaluate(
     slice: options.Slice = None,
     top_k: options.TopK = None,
     nms: options.Nms = None,
-    nms_alpha: options.NmsAlpha = 1.0,
-    nms_beta: options.NmsBeta = 0.5,
     allow_uncounted: options.AllowUncounted = False,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -93,7 +91,7 @@ def evaluate(
     views = views_of(iou, slice, known)
     if split:
         known.split(split)  # an unknown split fails before the work
-    filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    filters = Filters.of(top_k, nms, allow_uncounted)
     tags, policy = tags_of(tag, *tags_of_views(iou, slice)), policy_of(on_error)
     resampling = Resampling.asked(bootstrap, seed)
     inputs = Inputs(own, policy, own or known.path or known.name, from_, image_list)

@@ -83,9 +83,7 @@ class Evaluator:
         iou: Numbers = None,
         slice: Names = None,
         top_k: int | None = None,
-        nms: float | None = None,
-        nms_alpha: float = 1.0,
-        nms_beta: float = 0.5,
+        nms: float | str | None = None,
         allow_uncounted: bool = False,
         from_: str | None = None,
         image_list: Path | None = None,
@@ -105,7 +103,7 @@ class Evaluator:
             else:
                 chosen = chosen_protocols(names, own)
                 self._vocabulary = load(own or chosen[0].dataset)
-            self._filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+            self._filters = Filters.of(top_k, nms, allow_uncounted)
             if shared is not None:
                 self._truth = shared._of(self._vocabulary)
                 self._filters = shared._filters if self._filters == Filters() else self._filters

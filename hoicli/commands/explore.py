@@ -46,8 +46,6 @@ def explore(
     port: Annotated[int, Option("N", mark=Count(0, 65535))] = 0,
     top_k: options.TopK = None,
     nms: options.Nms = None,
-    nms_alpha: options.NmsAlpha = 1.0,
-    nms_beta: options.NmsBeta = 0.5,
     allow_uncounted: options.AllowUncounted = False,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -94,7 +92,7 @@ def explore(
     if of_classes := [made.name for made in slices if made.of == CLASSES]:
         problem = f"the page filters by verb, {vocabulary.qualifier} and frequency anyway; leave it out"
         raise UsageError(f"{arg('slice', ','.join(of_classes))}: {problem}")
-    policy, filters = policy_of(on_error), Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+    policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
     inputs = Inputs(own, policy, own or "hico", from_, image_list)
     models = inputs.models(predictions, name)
     if len(models) > 2:

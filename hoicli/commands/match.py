@@ -39,8 +39,6 @@ def match(
     slice: options.Slice = None,
     top_k: options.TopK = None,
     nms: options.Nms = None,
-    nms_alpha: options.NmsAlpha = 1.0,
-    nms_beta: options.NmsBeta = 0.5,
     allow_uncounted: options.AllowUncounted = False,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -70,7 +68,7 @@ def match(
     if whole := [row.name for row in chosen if row.whole_image]:
         problem = "of whole images, which have no boxes to match; hoicli eval"
         raise UsageError(f"{arg('protocol', ', '.join(whole))}: {problem}")
-    filters, policy = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted), policy_of(on_error)
+    filters, policy = Filters.of(top_k, nms, allow_uncounted), policy_of(on_error)
     vocabulary = load(own or chosen[0].dataset)
     views = views_of(iou, slice, vocabulary)
     if views.of_classes:

@@ -195,11 +195,13 @@ Slice = Annotated[
 Seed = Annotated[int, Option("S", "The seed of the resamples: the same seed gives the same intervals.")]
 TopK = Annotated[int | None, Option("K", "Keep only the K best triplets of each image.")]
 Nms = Annotated[
-    float | None,
-    Option("T", "Pair NMS: drop a triplet whose IoU_subject^a * IoU_object^b with a better one exceeds T (CDN: 0.7)."),
+    float | str | None,
+    Option(
+        "T",
+        "Pair NMS: drop a triplet whose IoU_subject^a * IoU_object^b with a better one exceeds T (CDN: 0.7); a is 1 "
+        "and b 0.5, or as in T/a/b.",
+    ),
 ]
-NmsAlpha = Annotated[float, Option("A", "The exponent of the subjects' IoU.")]
-NmsBeta = Annotated[float, Option("B", "The exponent of the objects' IoU.")]
 AllowUncounted = Annotated[
     bool,
     Option("", "Print numbers even if most of the ground truth, or of the predictions, is of no class of the dataset."),

@@ -54,8 +54,6 @@ def pairstats(
     as_released: bool = False,
     interactiveness: bool = False,
     nms_sweep: Annotated[Numbers, Option("T,T,...")] = None,
-    nms_alpha: options.NmsAlpha = 1.0,
-    nms_beta: options.NmsBeta = 0.5,
     allow_uncounted: options.AllowUncounted = False,
     det_threshold: Annotated[Numbers, Option("S,S,...")] = None,
     from_: options.From = None,
@@ -101,7 +99,7 @@ def pairstats(
     models = inputs.models(predictions, name)
     tags = tags_of(tag, *(["model"] if models[0].tagged else []))
     thresholds = numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold)
-    settings = sweeps(*thresholds, alpha=nms_alpha, beta=nms_beta)
+    settings = sweeps(*thresholds)
     protocol = protocol_of(vocabulary)
     if as_released and protocol.person_first:
         # neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes

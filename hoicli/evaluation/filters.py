@@ -29,7 +29,21 @@ class Filters:
         if self.nms is not None and not 0 <= self.nms <= 1:
             raise UsageError(f"{arg('nms', self.nms)}: the threshold is an overlap, between 0 and 1")
         if not (self.nms_alpha >= 0 and self.nms_beta >= 0):  # so is NaN
-            raise UsageError(f"{arg('nms_alpha')}, {arg('nms_beta')}: exponents of an overlap, at least 0")
+            raise UsageError(f"{arg('nms', self._nms)}: the exponents must be at least 0")
+
+    @classmethod
+    def of(cls, top_k: int | None, nms: float | str | None, allow_uncounted: bool) -> Filters:
+        """nms: a threshold, or threshold/alpha/beta as a signature has it. Raises `UsageError` for anything else."""
+        if nms is None:
+            return cls(top_k, allow_uncounted=allow_uncounted)
+        try:
+            threshold, *exponents = map(float, str(nms).split("/"))
+        except ValueError:
+            threshold, exponents = 0.0, [0.0]
+        if len(exponents) not in (0, 2):
+            raise UsageError(f"{arg('nms', nms)}: give a number, or three as in 0.7/1/0.5")
+        alpha, beta = exponents or (1.0, 0.5)
+        return cls(top_k, threshold, alpha, beta, allow_uncounted)
 
     @property
     def removes(self) -> bool:
@@ -46,5 +60,9 @@ class Filters:
         if self.top_k is not None:
             settings["topk"] = str(self.top_k)
         if self.nms is not None:
-            settings["nms"] = f"{self.nms:g}/{self.nms_alpha:g}/{self.nms_beta:g}"
+            settings["nms"] = self._nms
         return settings
+
+    @property
+    def _nms(self) -> str:
+        return f"{self.nms:g}/{self.nms_alpha:g}/{self.nms_beta:g}"

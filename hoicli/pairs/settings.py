@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.filters import Filters
 from hoicli.pairs.reading import PairBatch
 from hoicli.records.boxes import pair_nms
 from hoicli.records.kit import Bools
@@ -37,9 +36,7 @@ class Sweep:
         return settings
 
 
-def sweeps(
-    nms: Sequence[float], det_thresholds: Sequence[float], *, alpha: float = 1.0, beta: float = 0.5
-) -> list[Sweep]:
+def sweeps(nms: Sequence[float], det_thresholds: Sequence[float]) -> list[Sweep]:
     """All pairs first, then each NMS threshold, then each detection threshold: one setting changes at a time (Table 3).
 
     Raises `UsageError` for values out of range.
@@ -47,9 +44,7 @@ def sweeps(
     for value in nms:
         if not 0 <= value <= 1:
             raise UsageError(f"{arg('nms_sweep', value)}: the threshold is an overlap, between 0 and 1")
-    Filters(nms_alpha=alpha, nms_beta=beta)  # checks the exponents, also without a threshold
-    rows = [Sweep(), *(Sweep(nms=value, alpha=alpha, beta=beta) for value in nms)]
-    rows += [Sweep(det_threshold=value) for value in det_thresholds]
+    rows = [Sweep(), *(Sweep(nms=value) for value in nms), *(Sweep(det_threshold=value) for value in det_thresholds)]
     return list(dict.fromkeys(rows))
 
 

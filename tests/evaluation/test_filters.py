@@ -9,10 +9,15 @@ from hoicli.evaluation.filters import Filters
 from hoicli.records.results import parse_tags
 
 
-@pytest.mark.parametrize("exponents", [(float("nan"), 1.0), (1.0, float("nan")), (-0.1, 1.0)])
-def test_exponents_of_an_overlap(exponents: tuple[float, float]) -> None:
-    with pytest.raises(UsageError, match="--nms-alpha, --nms-beta"):
-        Filters(nms=0.5, nms_alpha=exponents[0], nms_beta=exponents[1])
+@pytest.mark.parametrize("nms", ["0.5/nan/1", "0.5/1/nan", "0.5/-0.1/1", "0.5/1", "0.5/1/1/1", "x", "", "2", "nan"])
+def test_pair_nms_that_cannot_be(nms: str) -> None:
+    with pytest.raises(UsageError, match=f"^--nms {nms}"):
+        Filters.of(None, nms, False)
+
+
+def test_exponents_of_pair_nms() -> None:
+    assert Filters.of(None, 0.5, False) == Filters.of(None, "0.5/1/0.5", False)
+    assert Filters.of(3, "0.5/0.5/1", False).signature() == {"topk": "3", "nms": "0.5/0.5/1"}
 
 
 def test_tags_are_text() -> None:

@@ -851,7 +851,6 @@ def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: 
     [
         (["--nms-sweep", "0.5,x"], "hoicli: --nms-sweep 0.5,x: 'x' is no number; give numbers with commas between\n"),
         (["--det-threshold", "nan"], "--det-threshold nan: 'nan' is no number"),
-        (["--nms-alpha", "-1"], "--nms-alpha"),
         (["--nms-sweep", "2"], "--nms-sweep 2: the threshold is an overlap, between 0 and 1"),
     ],
 )
