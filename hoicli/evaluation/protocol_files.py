@@ -7,11 +7,9 @@ such an object as a dict, under an entry point of the group `hoicli.protocols` t
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, asdict, fields, replace
-from difflib import get_close_matches
 from hashlib import sha256
 from typing import Any
 
@@ -121,9 +119,7 @@ def _record(path: str) -> Record:
     known = ["like", *_columns()]
     for name in record:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            meant = f"did you mean {near[0]}?" if near else f"the fields are {', '.join(known)}"
-            raise bad(short(name).strip('"'), f"there is no such field; {meant}")
+            raise bad(short(name).strip('"'), f"there is no such field; the fields are {', '.join(known)}")
     if "name" not in record:
         raise bad("name", "missing; rows and signatures name the protocol by it")
     name = record["name"]
@@ -201,12 +197,10 @@ def _grid(value: Any, bad: Bad) -> tuple[float, ...]:
     """The recall values that a file names or lists."""
     if type(value) is str and value in (*GRIDS, EVERY):
         return GRIDS.get(value, EVERY_RECALL)
-    if type(value) is not list or not 1 <= len(value) <= MOST_POINTS or not all(map(is_number, value)):
-        raise bad("grid", f"must be {', '.join(GRIDS)}, {EVERY}, or an array of 1 to {MOST_POINTS:,} recall values")
-    if not all(before < after for before, after in zip([-math.inf, *value], value, strict=False)):
-        raise bad("grid", "must ascend, each recall value once")
-    if not 0 <= value[0] <= value[-1] <= 1:
-        raise bad("grid", "recall values lie between 0 and 1")
+    numbers = type(value) is list and 1 <= len(value) <= MOST_POINTS and all(map(is_number, value))
+    if not numbers or value != sorted(set(value)) or not 0 <= value[0] <= value[-1] <= 1:
+        points = f"1 to {MOST_POINTS:,} recall values from 0 to 1, ascending, each once"
+        raise bad("grid", f"must be {', '.join(GRIDS)}, {EVERY}, or an array of {points}")
     return tuple(map(float, value))
 
 

@@ -6,15 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import chain
 from pickle import PickleBuffer
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.box_conventions import BoxSample
 from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, Inverted, allow, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.match_records import match_records
-from hoicli.evaluation.match_stream import MatchStream, read_matches
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
@@ -30,6 +28,9 @@ from hoicli.records.reading import concatenate, made_of_scenes, read_scenes
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
+
+if TYPE_CHECKING:
+    from hoicli.evaluation.match_stream import MatchStream
 
 Part = TypeVar("Part")
 
@@ -101,6 +102,8 @@ def matched_lines(
 
     Raises `DataError` as `matched_batches`.
     """
+    from hoicli.evaluation.match_records import match_records
+
     kept = BoxSample()
 
     def make(scenes: Scenes) -> MatchedLines | None:
@@ -198,6 +201,8 @@ def tallies(
         chosen = views.of(served(truth, chosen, named), named)
         yield tally_predictions(predictions, truth, chosen, filters, policy), vocabulary, filters.signature()
         return
+    from hoicli.evaluation.match_stream import MatchStream, read_matches
+
     if filters.removes:
         problem = f"{arg('top_k')} and {arg('nms')} act before matching"
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with {arg('gt')}")

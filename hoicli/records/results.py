@@ -18,7 +18,7 @@ SIGNATURE_KEYS = (
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "raters", "prompt", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "ties"),
     *("unlabelled", "assign", "minsim", "minscore", "minrank", "filtered", "bins", "setting", "choose", "match"),
-    *("runs", "boot", "swaps", "levels", "modelscale", "group", "permutations", "seed"),
+    *("boot", "swaps", "levels", "modelscale", "group", "permutations", "seed"),
     *("of", "grid", "recipe", "missing", "refused", "failed", "published", "audit"),
     "version",
 )
@@ -76,7 +76,7 @@ ROW_KEYS = (
     *("threshold", "rank", "recall", "bin_low", "bin_high", "kind", "truth", "predicted"),
     *("verb", "object", "role"),
     *("raters", "item_group", "level", "rating", "majority"),
-    *("ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "sd", "comparable", "source"),
+    *("ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "comparable", "source"),
 )
 """Keys of rows (formats/result.schema.json) and CSV's column of notes, which no tag may have as its name. Without
 `corruption`, `severity` and `family`: these are keys of robust's rows, and tags of eval's."""

@@ -126,11 +126,10 @@ class Value(NamedTuple):
 
 
 def plain_value(rows: Sequence[Row]) -> Value:
-    """The value of the last row, with its deviation and 95 % interval if it has them."""
+    """The value of the last row, with its 95 % interval if it has one."""
     row = rows[-1]
     digits = digits_of(row)
-    spread = "" if row.get("sd") is None else f" ± {number_text(row['sd'], digits)}"
-    return Value(number_text(row["value"], digits), spread + interval_text(row, digits))
+    return Value(number_text(row["value"], digits), interval_text(row, digits))
 
 
 def single_value(rows: Sequence[Row]) -> Value:
