@@ -12,7 +12,6 @@ from tests.support.project import Hoicli
 from tests.support.shoe import AWAY, SHOE, image
 
 ASKED = ("--sim", "wordnet:wup", "--format", "jsonl", "--bootstrap", "200")
-FIXTURE = SHOE / "predictions.jsonl"
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +78,6 @@ def test_a_model_and_itself_and_no_rounds(hoicli: Hoicli, files: dict[str, Path]
         (["--metric", "soft_map"], "compare --metric: give similarities with --sim FILE; hoicli shoe-sim makes them"),
         (["--metric", "mAP", "--sim", "lexical"], "--metric mAP: choose from soft_map, mf1, gt_miss_rate,"),
         (["--metric", "mf1", "--sim", "lexical", "--top-k", "5"], "--metric: SHOE has no protocols, splits, --iou,"),
-        (["--metric", "mf1", "--sim", "lexical", "--protocol", "hico"], "--metric: SHOE has no protocols, splits,"),
-        (["--metric", "mf1", "--sim", "lexical", "--name", "a,a"], "--name: a, a: names must differ"),
         (["--sim", "lexical"], "--sim: goes with --metric, for example"),
     ],
 )

@@ -147,6 +147,15 @@ def truth_and_predictions(strange: int, known: int, folder: Path) -> tuple[Path,
     return truth, found
 
 
+def mostly_strange(side: str, folder: Path) -> tuple[Path, Path]:
+    """Truth and predictions of five images, most of one side (`truth`, `predictions` or `none`) of no class."""
+    made = {}
+    for name, strange in (("most", 4), ("few", 1)):
+        (folder / name).mkdir()
+        made[name] = truth_and_predictions(strange, 5 - strange, folder / name)
+    return made["most" if side == "truth" else "few"][0], made["most" if side == "predictions" else "few"][1]
+
+
 COMMANDS = {
     "eval": ("eval", "--protocol", "qpic"),
     "match": ("match", "--protocol", "qpic"),
@@ -172,12 +181,7 @@ def test_no_number_where_most_ground_truth_counts_for_nothing(name: str, hoicli:
 @pytest.mark.parametrize("strange", ["truth", "predictions", "none"])
 def test_leave_that_was_not_needed_is_in_no_signature(name: str, strange: str, hoicli: Hoicli, tmp_path: Path) -> None:
     """The same numbers have the same signature, whether anybody gave leave or not."""
-    for folder in ("most", "few"):
-        (tmp_path / folder).mkdir()
-    most, few = (
-        truth_and_predictions(count, 5 - count, tmp_path / folder) for count, folder in ((4, "most"), (1, "few"))
-    )
-    truth, found = (most if strange == "truth" else few)[0], (most if strange == "predictions" else few)[1]
+    truth, found = mostly_strange(strange, tmp_path)
     other = tmp_path / "other.jsonl"
     other.write_bytes(found.read_bytes())
     more = [other] if name in ("compare", "audit") else []
@@ -198,12 +202,7 @@ def test_matches_tell_in_shards_whether_leave_was_needed(
     strange: str, code: int, hoicli: Hoicli, tmp_path: Path
 ) -> None:
     """Of ground truth in shards, too, one of which may need it alone."""
-    for folder in ("most", "few"):
-        (tmp_path / folder).mkdir()
-    most, few = (
-        truth_and_predictions(count, 5 - count, tmp_path / folder) for count, folder in ((4, "most"), (1, "few"))
-    )
-    truth, found = (most if strange == "truth" else few)[0], (most if strange == "predictions" else few)[1]
+    truth, found = mostly_strange(strange, tmp_path)
     whole = hoicli("eval", "--protocol", "diag", "--gt", truth, "--allow-uncounted", found)
     assert hoicli("eval", "--protocol", "diag", "--gt", truth, found).code == code
     assert ("|uncounted:allowed|" in whole.out) == bool(code)

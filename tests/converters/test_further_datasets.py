@@ -18,7 +18,6 @@ HICO = load("hico")
 SCORES = np.random.default_rng(15).integers(0, 200, (8, 600)).astype(np.uint8)
 SCORES[-1, -1] = ord(".")  # a pickle ends so, too
 IMAGES = str(FIXTURES / "gt.jsonl")  # eight
-Records = list[dict[str, Any]]
 
 
 def test_hoi_a_counts_from_one_and_its_boxes_are_edges(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import pickle
 import shutil
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 from hoicli.commands.convert import convert
 from hoicli.converters.opening import Opening, content
 from hoicli.errors import DataError, UsageError
-from hoicli.io import streams
 from hoicli.io.streams import Line, Stream
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, Hoicli
@@ -84,21 +82,6 @@ def test_a_record_is_placed_by_its_image() -> None:
     first = records(OF_CDN)[0]
     assert first.place == f"{OF_CDN}: image HICO_test2015_00000001"
     assert records(PREDICTIONS)[0].place == f"{PREDICTIONS}:1"
-
-
-def test_lines_can_be_read_again_and_in_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "SHARE", 500)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
-    stream = Stream([str(OF_CDN)], "predictions", Opening())
-    whole = [line.data for line in stream]
-    assert whole == [line.data for line in stream]
-    shares = stream.shares()
-    assert len(shares) == 3
-    readers = [iter(share) for share in shares]
-    firsts = [next(reader).data for reader in readers]  # side by side, as forks do
-    assert [
-        line for first, reader in zip(firsts, readers, strict=True) for line in (first, *(o.data for o in reader))
-    ] == whole
 
 
 def test_a_joint_source_is_named_with_commas(hoicli: Hoicli) -> None:

@@ -235,16 +235,6 @@ def test_a_wrong_interaction_is_left_out_under_skip(tmp_path: Path) -> None:
     assert [hoi["score"] for hoi in record["hois"]] == [0.125]
 
 
-@pytest.mark.parametrize("content", [[], [ROW], 7, {}, None])
-def test_what_is_no_dictionary_of_predictions(content: Any, tmp_path: Path) -> None:
-    assert "--from NAME chooses another format" in refusal(pickled(tmp_path, content), "inpcc")
-
-
-@pytest.mark.parametrize("key", [None, "", (1, 2), 1.5, b"1"])
-def test_what_is_no_image(key: Any, tmp_path: Path) -> None:
-    assert "is no image; give a number or a file name" in refusal(pickled(tmp_path, {key: [ROW]}), "inpcc")
-
-
 # Writing INP-CC's dictionary
 
 

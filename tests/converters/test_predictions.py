@@ -150,12 +150,7 @@ def test_cdn_example(tmp_path: Path) -> None:
             cdn_item(hoi_prediction=hoi_of(category_id=117)),
             ".hoi_prediction[0].category_id: id 117, but there are 117, counted from 0",
         ),
-        (
-            cdn_item(predictions=[{"bbox": BOX, "category_id": -1}]),
-            ".predictions[0].category_id: id -1 is none of the 80 in COCO's order (0-79)",
-        ),
         (cdn_item(hoi_prediction=[{"subject_id": 0}]), f": has no 'object_id'; {REALLY}"),
-        ({"filename": "a.jpg"}, f": has no 'predictions'; {REALLY}"),
         (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
         (
             cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),
@@ -171,12 +166,6 @@ def test_cdn_errors(item: Any, message: str, tmp_path: Path) -> None:
     context, _ = context_of(skip=True)
     assert len(convert(path, "cdn", context)) == 2
     assert context.policy.skipped == 1
-
-
-@pytest.mark.parametrize("number", [76, 76.0, "76", " 76\n", np.int64(76), np.float32(76), np.array([76])])
-def test_a_whole_number_in_any_type(number: Any) -> None:
-    assert whole_number(number, "") == 76
-    assert box_indices({"subject_id": number, "object_id": 3}, "") == (76, 3)
 
 
 @pytest.mark.parametrize(
@@ -340,10 +329,6 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
     [
         (ppdm_item(category_id=0), "[0].hoi_prediction[0].category_id: id 0, but there are 117, counted from 1"),
         (
-            {**ppdm_item(), "predictions": [{"bbox": BOX, "category_id": 12}]},
-            "[0].predictions[0].category_id: id 12 is none of COCO's 80 (1-90 with gaps)",
-        ),
-        (
             {**ppdm_item(), "file_name": "COCO_val2014_000000000042.jpg"},
             "[0].file_name: 'COCO_val2014_000000000042.jpg' is a V-COCO image, whose verbs are numbered differently: "
             "use --from qpic-vcoco-list or ppdm-vcoco-list",
@@ -444,14 +429,6 @@ def test_mat_wrong_rows(folder: Path) -> None:
     )
 
 
-def test_mat_files_of_two_sets(folder: Path) -> None:
-    path = folder / "detections_03.mat"
-    write_cells(path, cells_of(path)[:, :7])
-    assert error_of(folder) == (
-        f"{path}: all_boxes: has 7 columns, but detections_01.mat has 8; the files are not of one set"
-    )
-
-
 def test_mat_flat_rows(folder: Path) -> None:
     """What GEN-VLKT's first script saves where there is no detection."""
     path = folder / "detections_01.mat"
@@ -478,12 +455,6 @@ def test_mat_bad_cells(cell: Any, problem: str, folder: Path) -> None:
     context, _ = context_of(IMAGES, skip=True)
     assert by_image(convert(folder, "mat", context)) == by_image(OF_LAST_PIXELS, IMAGES)
     assert context.policy.skipped == 1
-
-
-def test_mat_single_file_is_refused(folder: Path) -> None:
-    path = folder / "detections_05.mat"
-    assert detect(Source(str(path))) == "mat"
-    assert error_of(path) == f"{path}: is no folder; give the folder that holds detections_01.mat to _80.mat"
 
 
 def test_mat_without_detections_is_announced(folder: Path) -> None:

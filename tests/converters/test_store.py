@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -52,9 +51,6 @@ def test_a_name_that_is_a_file_is_the_file(tmp_path: Path, monkeypatch: pytest.M
         (["data", "add", "test", GT], "'test' is no name of ground truth; write DATASET:PART"),
         (["data", "add", "../x:y", GT], "'../x:y' is no name of ground truth"),
         (["data", "add", "hico:test"], "data add hico:test: give the files to convert"),
-        (["data", "path"], "data path: give a name"),
-        (["data", "path", "hico"], "'hico' is no name of ground truth"),
-        (["data", "list", "hico:test"], "data list: takes no name"),
         (["data", "path", "hico:test", GT], "data path: FILE, --from and --dataset go with hoicli"),
     ],
 )  # fmt: skip
@@ -121,14 +117,6 @@ def test_the_digest_is_of_what_numbers_depend_on(tmp_path: Path) -> None:
 def test_a_published_digest_has_a_name(hico_test: Path) -> None:
     added = store.add("hico:test", [str(hico_test)])
     assert (added.images, added.signature) == (9658, "hico-test-7cba1727")
-
-
-def test_a_file_that_no_name_can_mean_is_no_set(hoicli: Hoicli, folder: Path) -> None:
-    hoicli("data", "add", "mine:val", GT)
-    (folder / os.fsdecode(b"mine/caf\xe9.jsonl")).touch()
-    listed = hoicli("data", "list", "--format", "jsonl")
-    assert (listed.code, listed.err) == (0, "")
-    assert orjson.loads(listed.out.splitlines()[-1])["name"] == "mine:val"
 
 
 def test_two_names_never_share_a_file() -> None:

@@ -122,7 +122,6 @@ TOGETHER = "give VSRL.json,INSTANCES.json,IDS.txt together (vcoco_test.json, ins
     ("paths", "message"),
     [
         ((VSRL,), f"{VSRL}: {TOGETHER}"),
-        ((IDS,), f"{IDS}: {TOGETHER}"),
         ((VSRL, INSTANCES, IDS, DUMP), f"{VSRL}: {TOGETHER}"),
         ((DUMP, "--dataset", "hico"), f"{DUMP}: is of vcoco (vcoco), {NOT_HICO}"),
         ((VSRL, "--dataset", "hico"), f"{VSRL}: is of vcoco (vsrl), {NOT_HICO}"),
@@ -162,22 +161,13 @@ def test_damaged_actions(hoicli: Hoicli, tmp_path: Path, change: Change, message
     assert refusal(hoicli("convert", path, INSTANCES, IDS)) == f"{path}: {message}"
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "message"),
-    [
-        (
-            lambda c: c["annotations"][0].update(category_id=12),
-            "image 11, annotation 1101",
-            "no category 12",
-        ),
-    ],
-)
-def test_damaged_boxes(hoicli: Hoicli, tmp_path: Path, change: Change, field: str, message: str) -> None:
-    path = changed(INSTANCES, tmp_path / "i.json", change)
-    assert refusal(hoicli("convert", VSRL, path, IDS)).startswith(f"{path}: {field}: {message}")
+def test_a_damaged_box(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = changed(INSTANCES, tmp_path / "i.json", lambda content: content["annotations"][0].update(category_id=12))
+    message = f"{path}: image 11, annotation 1101: no category 12"
+    assert refusal(hoicli("convert", VSRL, path, IDS)).startswith(message)
     skipped = hoicli("convert", "--on-error", "skip", VSRL, path, IDS)
     assert [record["image_id"] for record in records(skipped)] == [12, 13, 14, 15, 16, 17, 18]
-    assert f"hoicli: skipped 1 item; the first: {path}: {field}: {message}" in skipped.err
+    assert f"hoicli: skipped 1 item; the first: {message}" in skipped.err
 
 
 # Official detections
@@ -276,10 +266,7 @@ def test_equal_people_stay_two_and_equal_objects_become_one(hoicli: Hoicli, tmp_
     [
         (person(hold_obj=[1, 2, 3, 4]), "[1].hold_obj: is not a box and a score: five numbers"),
         (person(hold_agent="high"), "[1].hold_agent: is not a score"),
-        (person(hold_agent=math.inf), "[1].hold_agent: is not a score"),
         (person(person_box=[1, 2, 3]), "[1].person_box: is not a box of four numbers"),
-        ({"image_id": 7, "hold_agent": 0.5}, "[1].person_box: is not a box of four numbers"),
-        ({"person_box": [1, 2, 3, 4]}, "[1]: names no image (image_id); is this really an official V-COCO list?"),
         (person(image_id=True), "[1]: names no image (image_id); is this really an official V-COCO list?"),
     ],
 )
@@ -394,28 +381,6 @@ def test_lists_of_predictions(
     assert f"that point beyond the boxes of their image: 1 (the first: {path}: [0].hoi_prediction[4])" in result.err
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda c: c[0]["predictions"][1].update(category_id=99),
-            "[0].predictions[1].category_id: id 99 is none of the 80 in COCO's order (0-79)",
-        ),
-        (
-            lambda c: c[0]["hoi_prediction"][0].update(category_id=29),
-            "[0].hoi_prediction[0].category_id: id 29, but there are 29, ",
-        ),
-        (lambda c: c[0]["hoi_prediction"][0].pop("score"), "[0]: has no 'score'; "),
-        (lambda c: c[0].update(file_name="COCO_x.jpg"), "[0].file_name: 'COCO_x.jpg' is no COCO image name such as "),
-    ],
-)
-def test_damaged_lists(hoicli: Hoicli, tmp_path: Path, change: Change, message: str) -> None:
-    content = listed(QPIC, (0, CUP, 80))
-    change(content)
-    path = dumped(tmp_path / "p.json", content)
-    assert refusal(hoicli("convert", path)).startswith(f"{path}: {message}")
-
-
 def test_the_orders_are_of_the_same_29() -> None:
     assert len(QPIC) == 29
     assert set(QPIC) == set(PPDM)
@@ -494,22 +459,32 @@ def test_pocket(hoicli: Hoicli, tmp_path: Path) -> None:
     assert first["caveats"] == second["caveats"] == ["pairs_only"]
 
 
+def qpic_list() -> list[Record]:
+    return listed(QPIC, (0, CUP, 80))
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("content", "change", "message"),
     [
-        (lambda c: c["objects"].append("yeti"), "objects: 'yeti' is no name of the dataset"),
-        (lambda c: c["classes"].append("fly obj"), "classes: 'fly obj' is no V-COCO action with its role, such as "),
         (
-            lambda c: c["annotations"][0].update(actions=[0, 2]),
-            "annotations[0].actions: id 2, but there are 2, counted",
+            qpic_list,
+            lambda c: c[0]["hoi_prediction"][0].update(category_id=29),
+            "[0].hoi_prediction[0].category_id: id 29, but there are 29, ",
         ),
-        (lambda c: c.update(classes=None), "classes: must be a list"),
+        (qpic_list, lambda c: c[0]["hoi_prediction"][0].pop("score"), "[0]: has no 'score'; "),
+        (qpic_list, lambda c: c[0].update(file_name="COCO_x.jpg"), "[0].file_name: 'COCO_x.jpg' is no COCO image "),
+        (pocket, lambda c: c["objects"].append("yeti"), "objects: 'yeti' is no name of the dataset"),
+        (pocket, lambda c: c["classes"].append("fly obj"), "classes: 'fly obj' is no V-COCO action with its role, "),
+        (pocket, lambda c: c["annotations"][0].update(actions=[0, 2]), "annotations[0].actions: id 2, but there are 2"),
+        (pocket, lambda c: c.update(classes=None), "classes: must be a list"),
     ],
 )
-def test_damaged_pocket(hoicli: Hoicli, tmp_path: Path, change: Change, message: str) -> None:
-    content = pocket()
-    change(content)
-    path = dumped(tmp_path / "p.json", content)
+def test_damaged_files_of_others(
+    hoicli: Hoicli, tmp_path: Path, content: Callable[[], Any], change: Change, message: str
+) -> None:
+    damaged = content()
+    change(damaged)
+    path = dumped(tmp_path / "p.json", damaged)
     assert refusal(hoicli("convert", path)).startswith(f"{path}: {message}")
 
 

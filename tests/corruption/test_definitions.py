@@ -401,16 +401,6 @@ def test_cracks_are_bright_lines_between_shifted_splinters(image_id: int) -> Non
         assert shifted.mean() > shifted_before
         shifted_before = float(shifted.mean())
         assert 0 < max(np.abs(warp.dx).max(), np.abs(warp.dy).max()) <= level[3] + 1 / 64
-        # without lines and reflections, a splinter is a piece of the picture from beside it
-        bare = cracks.screen_crack(image, drawn, level[0], level[1], 0.5, level[3], 0.0)
-        far = (
-            cv2.dilate(cracks._lines(image.shape, drawn, level[0], level[1], 1.5, 0.0), np.ones((5, 5), np.uint8)) == 0
-        )
-        rows, columns = np.mgrid[0:240, 0:320].astype(float)
-        moved = ndimage.map_coordinates(
-            image[:, :, 1].astype(float), [rows + warp.dy, columns + warp.dx], order=1, mode="reflect"
-        )
-        assert np.abs(bare[:, :, 1] - moved)[far].max() <= 16  # in steps of a 32nd of a pixel
         untouched = (result == image).all(axis=2)
         assert untouched.mean() > (0.8, 0.5, 0.3, 0.15, 0.01)[severity - 1]
 

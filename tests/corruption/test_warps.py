@@ -209,23 +209,3 @@ def test_visibility_by_hand() -> None:
     assert share_visible(hidden, [3.5, 2.5, 3.6, 2.6]) == 0  # at least a pixel
     assert share_visible(hidden, [-5, -5, 0, 0]) == 0  # not in the image
     assert share_visible(hidden, [0, 0, 2, 2]) == 1
-
-
-def test_a_record_passes_everything_else_on() -> None:
-    record = {
-        "image_id": 9, "file_name": "in/a.png", "width": WIDTH, "height": HEIGHT, "boxes": [[300, 200, 340, 280]],
-        "labels": ["person"], "hois": [{"subject": 0, "object": 0, "verb": "hug"}], "anything": {"else": [1]},
-    }  # fmt: skip
-    shape = (HEIGHT, WIDTH, 3)
-    made = cell_record(record, ("perspective", 2), 4, (21.5, None), shape, True)
-    assert made["file_name"] == "perspective/2/in/a.png"
-    assert {key: made[key] for key in ("corruption", "severity", "seed", "psnr", "ssim")} == {
-        "corruption": "perspective", "severity": 2, "seed": 4, "psnr": 21.5, "ssim": None,
-    }  # fmt: skip
-    assert {key: made[key] for key in record if key not in ("file_name", "boxes")} == {
-        key: value for key, value in record.items() if key not in ("file_name", "boxes")
-    }
-    assert record["boxes"] == [[300, 200, 340, 280]]
-    without = cell_record({"image_id": 1, "file_name": "a.png"}, ("occlusion", 1), 0, (1.0, 1.0), shape, None)
-    assert "boxes" not in without
-    assert "visibility" not in without

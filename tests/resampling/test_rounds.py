@@ -17,8 +17,6 @@ from hoicli.resampling.rounds import Rounds, resampled, swapped
 from hoicli.resampling.sums import ImageSums, rate
 from tests.resampling.test_ranked import IMAGES, LIKE, lists
 
-NAN = math.nan
-
 
 def counts(seed: int, images: int = 70, classes: int = 3) -> Ints:
     """[classes, images]; the last class has none."""

@@ -59,7 +59,6 @@ def expected(*models: str) -> list[dict[str, int]]:
         ("{'rating': '4'}", 4),
         ('{"rating": 2.0}', 2),
         ('```json\n{"rating": 0, "why": "no"}\n```', 0),
-        ('Both are gentle. {"rating": 1}', 1),
         ('<think>{"rating": 4}? No.</think>\n{"rating": 1}', 1),
         ('{"rating": 1} or rather {"rating": 1}', 1),
         (" 3\n", 3),
@@ -364,11 +363,9 @@ def test_what_can_hold_no_answers(tmp_path: Path, path: str) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b'{"image_id": 1}\n',
         b'{"image_id": 1}',
         b"precious",
         b'{"model":"m","setup":"s","pos":"v","a":"a","b":"b","rating":5}\n',
-        b'{"model":"m","setup":"s","pos":"v","a":"a","b":1,"rating":3}\n',
         b"[]\n",
     ],
 )

@@ -171,32 +171,14 @@ def _rated(hoicli: Hoicli, folder: Path, pairs: list[tuple[str, str, str]], back
     return hoicli("shoe-sim", "--backend", backend, "--pairs", path).out
 
 
-@pytest.mark.parametrize("measure", ["wup", "jcn", "path"])
-def test_every_measure_is_within_0_and_1_and_asked_in_the_order_given(
-    hoicli: Hoicli, tmp_path: Path, measure: str
-) -> None:
-    """All are symmetric but wup, which nltk makes depend on who is asked; a table has the first by name ask."""
-    senses = ["pet.v.01", "touch.v.01", "wash.v.03", "clean.v.01", "fly.v.03", "be.v.01"]
-    pairs = [("v", a, b) for a in senses for b in senses]
-    found = {(line["a"], line["b"]): line for line in parsed(_rated(hoicli, tmp_path, pairs, f"wordnet:{measure}"))}
-    values = {pair: line["similarity"] for pair, line in found.items()}
-    assert all(0 <= value <= 1 for value in values.values())
-    assert all(values[a, b] == values[b, a] for a, b in values) == (measure != "wup")
-    assert all(values[sense, sense] == 1 for sense in senses)
-    assert max(value for (a, b), value in values.items() if a != b) > 0
-
-
 @pytest.mark.parametrize(
     ("line", "words"),
     [
         ('{"a": "x", "b": "y"}', "pos: neither n nor v; say what part of speech the words are"),
-        ('{"pos": "a", "a": "x", "b": "y"}', "pos: neither n nor v"),
         ('{"pos": "n", "a": "x"}', "b: missing, or no word; give a word or a sense like pet.v.01"),
-        ('{"pos": "n", "a": " ", "b": "y"}', "a: missing, or no word"),
         ('{"pos": "n", "a": "pet.v.01", "b": "cup"}', "'pet.v.01' is no sense of a noun"),
         ('{"pos": "v", "a": "pet.v.77", "b": "hug"}', "'pet.v.77' is no sense of WordNet 3.0"),
         ("[]", "an array, not an object"),
-        ("pet, hug", "not JSON"),
     ],
 )
 def test_bad_lines_are_named_or_skipped(hoicli: Hoicli, tmp_path: Path, line: str, words: str) -> None:
@@ -292,7 +274,6 @@ def test_rules(ratings: list[int], shuffle: random.Random) -> None:
     [
         (line_of("a.v.01", "b.v.01", scores={"m": 3}), "scores: m rates a.v.01 and b.v.01 3 here and 2 at"),
         (line_of("a.v.01", "b.v.01", scores={"m": 5}), 'scores: {"m": 5} is no object of ratings 0 to 4 by model'),
-        (line_of("a.v.01", "b.v.01", scores={}), "similarity: missing"),
         (line_of("a.v.01", "b.v.01", similarity=1.5), "similarity: 1.5 is no similarity; give a number from 0 to 1"),
         ('{"pos": "q"}\n', 'pos: "q" is neither v (verbs) nor n (objects)'),
     ],
@@ -320,16 +301,11 @@ LLM = ("--backend", "llm", "--dataset", "hico")
         (("--backend", "wordnet:hso", "--dataset", "hico"), "--backend wordnet:hso: choose from"),
         (("--backend", "lexical"), "give the ground truth with --gt FILE, a --dataset, or lines of"),
         (("--backend", "lexical", "--gt", TRUTH, "--pairs", TRUTH), "--pairs rates lines of its own"),
-        (("--backend", "lexical", "--dataset", "coco"), "unknown dataset 'coco'"),
         (("--backend", "lexical", "--dataset", "hico", "--model", "m"), "--backend lexical asks no model"),
-        (("--merge", "mode", TRUTH), "--merge mode: choose from mean, median, majority"),
         (("--merge", "mean", "--gt", TRUTH, TRUTH), "--merge joins tables: give it the tables alone"),
         (("--check", TRUTH, "--model", "m", "--dataset", "hico"), "--check rates nothing: give it --gt and"),
-        (("--check", TRUTH), "give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs"),
         (LLM, "llm: name a --model to ask"),
-        ((*LLM, "--model", "m"), "llm: give the endpoint with --base-url"),
         ((*LLM, "--model", "m", "--dry-run", "--price", "1"), "--price 1: give"),
-        ((*LLM, "--model", "m", "--dry-run", "--price", "1,x"), "--price 1,x: give"),
         (("--backend", "lexical", "--gt", TRUTH, "--all-pairs"), "--all-pairs: goes with --dataset alone"),
     ],
 )  # fmt: skip

@@ -167,17 +167,6 @@ def test_shuffled_and_sharded_streams_give_the_same_bytes(hoicli: Hoicli, tmp_pa
     assert hoicli("shoe-eval", *given, *parts["predictions"]).out == expected
 
 
-def test_what_the_table_and_wordnet_lack_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
-    gt, found, sim = (tmp_path / name for name in ("gt.jsonl", "p.jsonl", "s.jsonl"))
-    gt.write_bytes(orjson.dumps(image(("qwxz", "giraffe"), ("nuzzle", "train"))))
-    found.write_bytes(orjson.dumps(image(("qwxz", "zebra", 0.9), ("stroke", "train", 0.3))))
-    sim.write_bytes(orjson.dumps({"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}))
-    result = hoicli("shoe-eval", "--format", "jsonl", "--gt", gt, "--sim", sim, found)
-    assert "no WordNet sense for 1 label (qwxz): similarity 1 to the same spelling, else 0" in result.err
-    assert "pairs of senses are not in the similarity table, for example" in result.err
-    assert rows_of(result.out)["mf1"]["value"] == pytest.approx(100 * 2 * 0.5 / 1.5)
-
-
 def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     for name in ("gt", "sim", "predictions"):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
-import pytest
 
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.table import JoinedTables, SimilarityTable
+from hoicli.shoe.table import SimilarityTable
 from tests.support.llm_stub import rate, serving
 from tests.support.project import Hoicli, parsed
 from tests.support.shoe import SHOE, as_lines
@@ -42,21 +41,6 @@ def test_a_models_line_says_what_it_was_asked_and_when(hoicli: Hoicli, tmp_path:
     assert list(both[0]["scores"]) == ["m", "n"]
     # of two senses, a line of --pairs is a line of a table
     assert (named["scores"], named["prompt"]) == ({"m": rate("m", "pet.v.01", "touch.v.01")}, line["prompt"])
-
-
-def test_joined_tables_say_where_all_of_it_is_from() -> None:
-    lines = [
-        {**PAIR, "scores": {"m": 4}, "similarity": 1, "prompt": "aa", "date": "2026-01-02"},
-        {**PAIR, "scores": {"n": 2}, "similarity": 0.5, "prompt": "bb", "date": "2026-01-01"},
-        {**PAIR, "similarity": 0.25, "measure": "lexical"},
-    ]
-    tables = JoinedTables()
-    for line in lines:
-        tables.add(line, "x")
-    (rated,) = tables.merged("mean").values()
-    assert rated.similarity == pytest.approx((1 + 0.5 + 0.25) / 3)
-    assert rated.scores == {"m": 4, "n": 2}
-    assert rated.source() == {"measure": "lexical", "prompt": "aa+bb", "date": "2026-01-01/2026-01-02"}
 
 
 def test_who_rated_a_table() -> None:

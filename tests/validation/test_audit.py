@@ -234,9 +234,7 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
         (("--kind", "missing_label"), "--kind missing_label: is what models say; give their predictions"),
         (("--kind", "twins"), "--kind twins: choose from near_duplicate, contradicted, missing_label"),
         (("--votes", "3", FIXTURES / "predictions.jsonl"), "--votes 3: give a whole number from 1 to 1"),
-        (("--same", "0"), "--same 0: give a number from 0 to 1"),
         (("--known", "120"), "--known 120: give a number in percent, from 0 to 100"),
-        (("--top", "few"), "--top few: give a whole number"),
         (("--protocol", "hico-image", FIXTURES / "predictions.jsonl"), "--protocol hico-image: has no boxes"),
     ],
 )

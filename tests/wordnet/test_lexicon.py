@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hoicli.wordnet.graph import POS
 from hoicli.wordnet.lexicon import GRAPH, PRINCETON, embedded
 from tests.support import wordnet_files
+from tests.wordnet.test_lexical import METHODS
 
 WN = embedded()
 GRAPH_ = WN.graph
@@ -57,18 +58,7 @@ def test_the_counts() -> None:
 def test_a_sense_is_nltks(pos: str) -> None:
     """One in sixty-one, beside nltk's reader with nothing of ours in it."""
     plain = wordnet_files.nltk_wordnet()
-    relations = {
-        "hypernym": "hypernyms",
-        "instance_hypernym": "instance_hypernyms",
-        "hyponym": "hyponyms",
-        "entailment": "entailments",
-        "cause": "causes",
-        "verb_group": "verb_groups",
-        "also_see": "also_sees",
-        "attribute": "attributes",
-        "derivation": "derivationally_related_forms",
-    }
-    joined = {kind: set(zip(*(side.tolist() for side in GRAPH_.edges(kind)), strict=True)) for kind in relations}
+    joined = {kind: set(zip(*(side.tolist() for side in GRAPH_.edges(kind)), strict=True)) for kind in METHODS}
     for row in GRAPH_.ranges[pos][::61]:
         theirs = plain.synset_from_pos_and_offset(pos, int(GRAPH_.offset[row]))
         ours = WN.synset(WN.name(row))
@@ -78,7 +68,7 @@ def test_a_sense_is_nltks(pos: str) -> None:
         assert WN.index(theirs.name()) == row == GRAPH_.at(pos, theirs.offset())
         assert GRAPH_.array("min_depth")[row] == theirs.min_depth()
         assert GRAPH_.array("max_depth")[row] == theirs.max_depth()
-        for kind, method in relations.items():
+        for kind, method in METHODS.items():
             whole = set(getattr(theirs, method)()) if hasattr(theirs, method) else set()
             whole |= {other.synset() for lemma in theirs.lemmas() for other in getattr(lemma, method)()}
             assert all((row, GRAPH_.at(other.pos(), other.offset())) in joined[kind] for other in whole)

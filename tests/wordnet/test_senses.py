@@ -33,14 +33,11 @@ def lemmas(label: str, pos: str) -> list[str]:
         ("sit_on", ["sit"]),
         ("talk_on_phone", ["talk"]),
         ("hop on", ["hop_on", "hop"]),
-        ("hopped-on", ["hop_on", "hop"]),
         ("picking up", ["pick_up", "pick"]),
         ("pick the apple up", ["pick_up", "pick"]),
-        ("quickly eating", ["eat"]),
         ("be", ["be"]),
         ("texting on", ["text"]),  # ours: WordNet has no such verb
         ("no_interaction", []),
-        ("not holding", []),
         ("zorbing", []),
     ],
 )
@@ -52,11 +49,9 @@ def test_verbs(label: str, expected: list[str]) -> None:
     ("label", "expected"),
     [
         ("dining_table", ["dining_table", "table", "dining"]),
-        ("Dining Tables", ["dining_table", "table", "dining"]),
         ("hot dog", ["hot_dog", "dog"]),
         ("wine glass", ["wineglass", "glass", "wine"]),
         ("T-shirt", ["t-shirt", "shirt", "t"]),
-        ("a/an apple", ["apple"]),
         ("the motorcycle handlebar", ["handlebar", "motorcycle"]),
         ("big fire hydrant", ["fire_hydrant", "hydrant", "fire", "big"][:3]),
         ("cup of coffee", ["coffee", "cup"]),
@@ -65,7 +60,6 @@ def test_verbs(label: str, expected: list[str]) -> None:
         ("stop sign", ["stop_sign", "sign", "stop"]),  # ours, then WordNet's
         ("", []),
         ("...", []),
-        ("zorb", []),
     ],
 )
 def test_objects(label: str, expected: list[str]) -> None:
@@ -191,14 +185,12 @@ def test_the_command_shows_candidates_and_the_choice(hoicli: Hoicli) -> None:
         (["fly_kite"], ["fly.v.03", "kite.n.03"]),
         (["train"], ["discipline.v.01", "train.n.01"]),
         (["train", "--pos", "n"], ["train.n.01"]),
-        (["train", "--pos", "v"], ["discipline.v.01"]),
         (["ride scooter"], ["ride.v.10"]),
         (["ride", "--senses", "hold"], ["ride.v.10", "hold.v.02"]),
         (["stand under stop sign"], ["stand.v.01", "street_sign.n.01"]),
         (["lay", "vcoco"], ["lie.v.02"]),
         (["riding horse", "swig"], ["ride.v.01", "horse.n.01"]),
         (["no_interaction"], []),
-        (["gallop"], []),
     ],
 )
 def test_what_the_command_takes_a_label_for(hoicli: Hoicli, arguments: list[str], chosen: list[str]) -> None:

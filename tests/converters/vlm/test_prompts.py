@@ -149,10 +149,8 @@ def test_a_closed_vocabulary_is_listed(hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (("--task", "count"), 2, "--task count: choose from detect, pairs, choice"),
         (("--coords", "miles"), 2, "--coords miles: choose from 1000"),
         (("--coords", "qwen2.5"), 2, "resize the images yourself and use resized:WxH"),
-        (("--vocabulary", "coco"), 2, "unknown dataset 'coco'"),
         (("--coords", "pixels"), 1, "images.jsonl:1: width: missing; a prompt in pixels says how large the image is"),
         (("--task", "pairs"), 1, "images.jsonl:1: width: the image's size is not known"),
     ],

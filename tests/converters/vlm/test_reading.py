@@ -141,7 +141,6 @@ def test_json_is_read_as_json(value: Any) -> None:
         ("sit at a/an dining_table", "dining table", ["sit_at"]),
         ("**washing** the train", "train", ["washing"]),
         ("no_interaction with a/an dog", "dog", ["no_interaction"]),
-        ("no interaction", "dog", ["no_interaction"]),
         ("hold/carry", None, []),
         ("about to start riding", None, []),
         ("bicycle", "bicycle", ["bicycle"]),
@@ -159,9 +158,7 @@ def test_verbs(said: object, label: str | None, verbs: list[str]) -> None:
         ("talking on the cell phone", ["talking_on"], "cell_phone"),
         ("hold and ride bicycle", ["hold", "ride"], "bicycle"),
         ("ride a/an horse", ["ride"], "horse"),
-        ("walking", ["walking"], None),
         ("no_interaction with a/an dog", ["no_interaction"], "dog"),
-        ("no interaction", ["no_interaction"], None),
     ],
 )
 def test_phrases(said: str, verbs: list[str], label: str | None) -> None:
@@ -237,34 +234,6 @@ def test_unknown_frames_are_refused(name: str) -> None:
 
 
 # Answers
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        json.dumps([RIDE]),
-        json.dumps({"image": "x", "reasoning": "He sits on it.", "pairs": [RIDE]}),
-        json.dumps(RIDE),
-        {"interactions": [RIDE]},
-        json.dumps([{"human": PERSON, "object": THING, "object class": "bicycle", "verb class": "ride"}]),
-        json.dumps([{"human_bbox": PERSON, "object_bbox": THING, "interaction": "ride bicycle"}]),
-        json.dumps([{"Subject Box": PERSON, "objectBox": [THING], "objectCategory": "Bicycle", "actions": ["ride"]}]),
-        json.dumps([{"subject": {"bbox_2d": PERSON, "label": "man"}, "predicate": "ride",
-                     "object": {"bbox_2d": THING, "label": "bicycle"}}]),
-        json.dumps([{"sub_bbox": PERSON, "obj_bbox": THING, "obj_class": "bicycle", "action": "ride"}]),
-        json.dumps([[{"bbox_2d": PERSON, "label": "person"},
-                     {"bbox_2d": THING, "label": "bicycle", "action": "ride"}]]),
-        str([RIDE]),
-        "Sure:\n```json\n" + json.dumps(RIDE)[:-1] + ", // done\n},\n```",
-        json.dumps([RIDE, RIDE, RIDE]),
-    ],
-)  # fmt: skip
-def test_one_triplet_in_many_words(convert: Any, answer: object) -> None:
-    records, result = convert(row(answer))
-    assert result.code == 0, result.err
-    assert [triplets(record) for record in records] == [RIDES]
-    assert records[0].items() >= {"image_id": "a", "file_name": "a.jpg", "width": 1000, "height": 500}.items()
-    assert all("score" not in hoi for hoi in records[0]["hois"])
 
 
 @pytest.mark.parametrize(
@@ -454,14 +423,11 @@ def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
     ("document", "words"),
     [
         ('{"outputs": ["x"], "gt_paths": []}', "outputs and gt_paths are not lists of one length"),
-        ('{"outputs": ["x"], "gt_paths": [["a.jpg"]]}', "outputs[0]: names no image"),
         ('[{"file_name": "a.jpg"}]', "[0]: has no answer; put the model's text under 'response'"),
         ('[{"response": "[]"}]', "[0]: names no image; put its file_name or image_id into the row"),
-        ("[1]", "[0]: is no object; each answer is an object"),
         ('{"image_id": "a", "response": "[]"}\n{"image_id": "b",', ":2: the line is cut off"),
         ('[{"file_name": "a.jpg", "response": "[]"}, {"file', "[1]: not readable"),
         ("<html>", "holds no answers"),
-        ("{}", "holds no answers"),
     ],
 )
 def test_files_that_hold_no_answers(hoicli: Hoicli, tmp_path: Path, document: str, words: str) -> None:
