@@ -24,7 +24,7 @@ from hoicli.version import __version__
 GROUPS = {
     "From a dump to a number": {
         "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
-        "validate": "Check any stream, and a pair of them, for what makes numbers quietly wrong.",
+        "validate": "Check any stream, alone or against ground truth, for what makes numbers silently wrong.",
         "match": "Match predictions with ground truth: one line for each image, for eval and for jq.",
         "eval": "The mAP of a prediction dump by each published protocol.",
         "recall": "Recall at K of triplets, as scene graphs are evaluated: R@K, mR@K, zR@K and F1@K.",
@@ -33,19 +33,19 @@ GROUPS = {
     "Why, and is it better": {
         "diagnose": "Why a detector fails: error types, and what fixing each would give.",
         "curves": "Precision and recall by score threshold, the best threshold, and the calibration of scores.",
-        "confusion": "Which verb or object is taken for which, and what mAP that costs.",
+        "confusion": "Which verbs and objects are confused, and what mAP that costs.",
         "pairstats": "Pairs before and after classification: recall, precision, negative AP, interaction mAP.",
         "compare": "Whether one detector is better than another, by how much, and where.",
         "explore": "One page to find out why: classes, errors, images and two models side by side, linked.",
         "show": "Ground truth and predictions drawn on the images: a folder of pictures, or one sheet.",
-        "audit": "What to look at in the ground truth: boxes drawn twice, labels that models contradict or miss.",
+        "audit": "Suspicious ground truth: boxes drawn twice, triplets that models contradict, missing labels.",
         "table": "Result rows of any number of models in one table: LaTeX, Markdown, HTML, CSV.",
     },
     "Corrupted images": {
         "corrupt": "RoHOI-style: 20 corruptions at five severities of every image, with boxes that move along.",
         "robust": "How well a detector withstands corruption: MRI, CRI, and each corruption, family and severity.",
         "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",
-        "curriculum": "SAMPL's curriculum: the next epoch's masking level from the scores so far.",
+        "curriculum": "SAMPL's curriculum: the next epoch's masking level, from the scores so far.",
     },
     "Open vocabulary, and models that answer in words": {
         "shoe-sim": "How alike senses are, for shoe-eval: from WordNet, from language models, or tables merged.",

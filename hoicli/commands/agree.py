@@ -36,9 +36,9 @@ PERMUTATIONS = Count(0, 10_000_000)
         ("hoicli agree --levels 7 --distribution ratings.jsonl", "ratings from 0 to 6, and how often each was given"),
         (
             "hoicli agree --models sim --group differs --bootstrap 1000 ratings.csv",
-            "a metric beside people; also where the verb differs, and the object",
+            "a metric against people, also by whether the verb or the object differs",
         ),
-        ("hoicli agree --plot kappa.pdf --plot-kind kappa ratings.jsonl", "kappa of every two people, drawn"),
+        ("hoicli agree --plot kappa.pdf --plot-kind kappa ratings.jsonl", "a plot of kappa for each pair of people"),
     ],
     see=["shoe-sim", "shoe-eval"],
     plot="Draw the raters: --plot-kind.",
@@ -60,32 +60,32 @@ def agree(
         int | None, options.bootstrap("kappa, alpha, AC1, AC2, agreement and updates", "the items")
     ] = None,
     permutations: Annotated[int, Option("N", mark=PERMUTATIONS)] = 10_000,
-    seed: Annotated[int, Option("N", "The seed of those orders and resamples.", mark=SEED)] = 0,
+    seed: Annotated[int, Option("N", "The seed of the permutations and resamples.", mark=SEED)] = 0,
     plot_kind: Annotated[str, Option(one_of="figures.ratings:PLOTS")] = "distribution",
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
 ) -> Result:
     """Agreement between raters, and of models with people, from lines of item, rater and rating.
 
-    Among people (or all raters, where none is a model): quadratic weighted kappa of every two (qwk), Krippendorff's
-    alpha, Gwet's AC1 and AC2, the pooled deviation of ratings within an item (within_sd) and the standard error of an
-    item's mean (se). Of models with the mean of people: agreement in percent, Spearman's rho with its 95 % interval
-    (ci_low, ci_high) and permutation p, for each model and for all of them as one.
+    Among people (or all raters, if none is a model): quadratic weighted kappa of each pair (qwk), Krippendorff's alpha,
+    Gwet's AC1 and AC2, the pooled deviation of ratings within an item (within_sd) and the standard error of an item's
+    mean (se). Between models and the mean of people: agreement in percent, Spearman's rho with its 95 % interval
+    (ci_low, ci_high) and permutation p, for each model and for all of them combined.
 
     Arguments:
         levels: Ratings go from 0 to K - 1.
-        models: The raters that are models (* stands for any text); without it, the `kind` of a line says so.
+        models: The raters that are models (* stands for any text); without it, the lines' `kind` says so.
         subsets: Add the agreement of every subset of models, and the mean of each size.
         merge: How several models become one. Without it --subsets votes (majority, as the supplement's Table 1; ties
             go to the model that --models lists first, else the first by name) and `models` is the mean.
-        group: The key (or column) that says which group an item is of, such as whether the verb or the object differs:
-            all is told for each group, too.
+        group: The key (or column) with an item's group, such as whether the verb or the object differs: adds all rows
+            for each group.
         distribution: Add how often each rater gave each rating.
-        votes: Add how often each person gave each rating, by the rating that most gave the item.
-        again: Ratings that the same raters gave the same items a second time: adds how many were updated, and how far.
-        permutations: How many random orders give the p of Spearman's rho.
-        plot_kind: distribution: how often each person gave each rating; votes: the same by the rating that most gave
-            the item; kappa: quadratic weighted kappa of every two people.
+        votes: Add how often each person gave each rating, by the item's majority rating.
+        again: Ratings that the same raters gave the same items a second time: adds how many changed, and by how much.
+        permutations: How many permutations give the p of Spearman's rho.
+        plot_kind: distribution: how often each person gave each rating; votes: the same by the item's majority rating;
+            kappa: quadratic weighted kappa of each pair of people.
     """
     from hoicli.agreement.ratings import read_ratings
     from hoicli.agreement.rows import AgreementSettings, agreement_rows

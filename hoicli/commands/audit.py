@@ -19,10 +19,13 @@ from hoicli.vocabulary.datasets import load
     writes="result rows: candidates of each kind, and the mAP of each model without them",
     examples=[
         ("hoicli audit --gt gt.jsonl", "boxes of one person or object that were drawn twice"),
-        ("hoicli audit --gt gt.jsonl preds.jsonl other.jsonl", "also what both models contradict, and what both miss"),
+        (
+            "hoicli audit --gt gt.jsonl preds.jsonl other.jsonl",
+            "also what both models contradict, and labels that seem to be missing",
+        ),
         (
             "hoicli audit --gt gt.jsonl --top 20 preds.jsonl other.jsonl > rows.jsonl",
-            "the twenty of each kind to look at",
+            "the top twenty of each kind",
         ),
         (
             "hoicli audit --gt gt.jsonl --kind near_duplicate --top all | jq -c 'select(.value >= 0.9)'",
@@ -35,7 +38,7 @@ def audit(
     gt: options.Truth = None,
     predictions: Annotated[
         Streams | None,
-        Argument("PREDS...", "Streams of predictions, one for each model; none: only duplicates.", mark=READ),
+        Argument("PREDS...", "Streams of predictions, one for each model; without any: only duplicates.", mark=READ),
     ] = None,
     *,
     dataset: options.Dataset = None,
@@ -56,23 +59,22 @@ def audit(
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
 ) -> Result:
-    """What to look at in the ground truth: boxes drawn twice, triplets that models contradict, labels they miss.
+    """Suspicious ground truth: boxes drawn twice, triplets that models contradict, labels that seem to be missing.
 
-    near_duplicate: two boxes of one label overlap by --same. contradicted: a model has another class on the pair with
-    confidence, and the annotated one not at all or no higher than its false positives. missing_label: models put a
-    class on one pair with confidence, and nothing of it is annotated there. Each row is a candidate, not an error.
-    mAP is given as it is and with duplicates merged, contradicted triplets removed, missing ones added.
+    near_duplicate: two boxes of one label overlap by --same. contradicted: a model confidently predicts another class
+    on the pair, and the annotated one not at all or no higher than its false positives. missing_label: models
+    confidently predict a class on a pair, and it is not annotated there. Each row is a candidate, not an error. mAP is
+    given as it is, and with duplicates merged, contradicted triplets removed, missing ones added.
 
     Arguments:
-        protocol: Whose rules say what is right, and whose mAP is given: the dataset's main protocol (default), or
-            another.
-        kind: near_duplicate, contradicted, missing_label; several with commas (default: all that there is input for).
-        same: Two boxes of one label with this IoU are one: two annotated ones, and those of two models.
-        votes: How many models must say so (default: all of them).
-        confident: A model is sure at a score that this share of a class's true positives do not exceed.
-        dismissed: A model says no at a score that exceeds at most this share of a class's false positives.
+        protocol: The protocol that decides what is correct and gives mAP: the dataset's main one (default), or another.
+        kind: near_duplicate, contradicted, missing_label; several with commas (default: all that the input allows).
+        same: Boxes of one label with at least this IoU count as one, annotated or of two models.
+        votes: How many models must agree (default: all).
+        confident: A prediction is confident if this share of the class's true positives score no higher.
+        dismissed: A class is rejected if at most this share of its false positives score lower.
         known: A model counts for the classes in which its AP is at least this.
-        top: Write the N surest candidates of each kind, or all; all of them count in mAP.
+        top: Write the N surest candidates of each kind, or all; mAP always uses all of them.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required
     from hoicli.evaluation.filters import Filters
@@ -114,5 +116,5 @@ def _kinds(named: list[str], there: tuple[str, ...], known: tuple[str, ...]) -> 
         if each not in known:
             raise UsageError(f"{arg('kind', each)}: choose from {', '.join(known)}")
         if each not in there:
-            raise UsageError(f"{arg('kind', each)}: is what models say; give their predictions")
+            raise UsageError(f"{arg('kind', each)}: needs the predictions of models; give them")
     return tuple(each for each in there if not named or each in named)

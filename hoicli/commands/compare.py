@@ -79,8 +79,8 @@ def compare(
         bootstrap: How many resamples of the images, and how many swaps; 0: neither intervals nor p.
         errors: Compare the types of errors, too.
         per_class: Show every class, not only the --top N.
-        top: Show the N classes of the smallest p, and the N images that changed most, or all.
-        metric: SHOE's metrics in place of mAP, with shoe-eval's defaults, by --sim: soft_map, mf1, gt_miss_rate,
+        top: Show the N classes with the smallest p, and the N images that changed most, or all.
+        metric: SHOE's metrics in place of mAP, with shoe-eval's defaults and --sim: soft_map, mf1, gt_miss_rate,
             prediction_miss_rate, map; several with commas.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of

@@ -1,4 +1,4 @@
-"""`hoicli confusion`: which verb or object is taken for which."""
+"""`hoicli confusion`: which verbs and objects are confused."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ if TYPE_CHECKING:
         (
             "hoicli confusion --gt gt.jsonl preds.jsonl "
             "| jq -c 'select(.metric == \"confusion\" and .truth and .predicted)'",
-            "names taken for names alone",
+            "only confusions of two names, none with null",
         ),
-        ("hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli confusion", "verbs, from the lines of match"),
+        (
+            "hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli confusion",
+            "verbs only, from a match stream",
+        ),
     ],
     see=["diagnose", "curves"],
     plot="Draw the confusions as a heat map: .png, .svg or .pdf.",
@@ -50,15 +53,15 @@ def confusion(
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
 ) -> Result:
-    """Which verb is taken for which on right pairs, which object for which on right boxes, and what each costs.
+    """Which verbs are confused on correct pairs, which objects on correct boxes, and what each confusion costs.
 
-    Every annotated triplet counts once: as the verb that comes first for its pair, other true verbs set aside. A verb
-    that is right for the pair is never a confusion. Every annotated pair counts once by its object's label. Nothing
-    annotated, or nothing said, is null. The cost is the mAP gained if that confusion alone were repaired, as the
-    oracles of hoicli diagnose repair; costs overlap and do not add up.
+    Every annotated triplet counts once: as the best-scored verb of its pair, leaving out other true verbs. A verb that
+    is right for the pair is never a confusion. Every annotated pair counts once by its object's label. Null means
+    nothing annotated, or nothing predicted. The cost is the mAP gained if that confusion alone were fixed, as the
+    oracles of hoicli diagnose do it; costs overlap and do not add up.
 
     Arguments:
-        top: Of names taken for names, and of nothing annotated or said, write the N that cost most mAP, or all (all).
+        top: Write the N confusions of names that cost most mAP, and the N costliest with null; or all.
     """
     from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
     from hoicli.diagnosis.confusion_run import confused_models

@@ -34,15 +34,15 @@ LOGITS = "Options of --from logits (raw outputs)"
         ),
         (
             "hoicli convert --verb-base 1 --object-order alphabetical results.json -o preds.jsonl",
-            "a dump that is numbered otherwise, as validate found",
+            "a dump with another numbering, as validate found",
         ),
-        ("hoicli convert preds.jsonl --to inpcc-json -o preds_inpcc.json", "back, for somebody else's evaluator"),
+        ("hoicli convert preds.jsonl --to inpcc-json -o preds_inpcc.json", "back, for another evaluator"),
         (
             "hoicli convert --from vlm --coords 1000 answers.jsonl -o answered.jsonl",
             "what a vision-language model answered",
         ),
         ("hoicli convert --list", "the formats"),
-        ("hoicli convert --list-forms", "which answers of models are read"),
+        ("hoicli convert --list-forms", "the readable forms of models' answers"),
     ],
     see=["validate", "match", "eval", "prompts"],
 )
@@ -78,32 +78,32 @@ def convert(
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).
 
     The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; stderr says
-    what was shifted, assumed or left out. Like their released code, it reads the bbox of INP-CC's and SWIG-HOI's
-    annotations, described as [x, y, w, h], as corners, and the boxes of --from logits as [cx, cy, w, h], relative.
+    what was shifted, assumed or left out. The bbox of INP-CC's and SWIG-HOI's annotations, documented as [x, y, w, h],
+    is read as corners, as their released code does; boxes of --from logits are relative [cx, cy, w, h].
 
     Arguments:
-        from_: The format of the input; it is detected where this is not given (--list names them).
-        to: Write a foreign format instead of JSONL (--list names them).
-        image_list: Ground truth, or a list of names: the order of the images for a file that has only positions or
-            numbers, and their sizes.
-        part: Which part to take of a file that holds both.
-        verb_base: The number that the file gives its first verb, where it differs from its format.
-        object_order: How the file numbers its objects, where it differs from its format: coco (0-79), coco-1 (1-80),
+        from_: The input's format; detected by default (--list shows all).
+        to: Write a foreign format instead of JSONL (--list shows all).
+        image_list: Ground truth, or a list of names: gives the images' order and sizes for a file that has only
+            positions or numbers.
+        part: Which split to take from a file that holds both.
+        verb_base: The number of the file's first verb, if it is not the format's usual one.
+        object_order: How the file numbers its objects, if not as usual in its format: coco (0-79), coco-1 (1-80),
             coco-id (1-90 with gaps) or alphabetical.
         coords: What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX],
             resized:WxH, relative or pixels.
         boxes: Records with the boxes that the answers name by index.
         to_vocabulary: Map names to the dataset's spelling (riding to ride), and leave out those it does not have.
-        scores: said: the scores that the model states (default). tokens: the probability of the tokens of the verb and
-            the object's name, where the answer has its log-probabilities.
-        activation: The function that makes scores of logits: sigmoid (default) or softmax.
+        scores: said: the scores in the model's answer (default). tokens: the probability of the tokens of the verb and
+            the object's name, from the answer's log-probabilities.
+        activation: The function that turns logits into scores: sigmoid (default) or softmax.
         lambda_: The exponent of the box score in the product (default 1).
         threshold: Keep scores above this (default 0.1).
-        box_scores: What box_scores are: logits or probabilities (default: their range tells).
+        box_scores: What box_scores are: logits or probabilities (default: judged by their range).
         box_nms: Drop a pair both of whose boxes overlap those of better pairs of its class by more than T (INP-CC:
             0.5).
         list_: List the formats and stop.
-        list_forms: List the answers that are read, and stop.
+        list_forms: List the readable forms of answers, and stop.
     """
     from hoicli.commands.inputs import as_files, policy_of
     from hoicli.converters.context import Context, check_format_options

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         (
             "hoicli corrupt --images images --save-images two --corruption jpeg,elastic --severity 4,5 gt.jsonl "
             "> two.jsonl",
-            "two of them, the two strongest severities",
+            "two corruptions at the two strongest severities",
         ),
         (
             """jq -c 'select(.corruption == "elastic" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl""",
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
         ),
         (
             "hoicli corrupt --recipe imagenet-c --images images --save-images published gt.jsonl > published.jsonl",
-            "by the published constants, where ImageNet-C has the corruption",
+            "with ImageNet-C's published constants, for the corruptions it has",
         ),
-        ("hoicli corrupt --preview photo.jpg -o sheet.png", "a hundred versions of one photograph, to look at"),
-        ("hoicli corrupt --list", "what each is, with its constants"),
+        ("hoicli corrupt --preview photo.jpg -o sheet.png", "a hundred versions of one photograph on a sheet"),
+        ("hoicli corrupt --list", "the corruptions and their constants"),
     ],
     see=["robust", "eval", "mask"],
     listed=lambda given: bool(given["list_"]),
@@ -82,27 +82,26 @@ def corrupt_records(
 ) -> Records:
     """Corrupt images, RoHOI-style: its 20 corruptions, five severities each, by the recipe hoicli-1 or another.
 
-    The paper describes its corruptions in words and publishes no constants, so numbers from these images compare with
-    one another and not with the paper's. Writes an image for each corruption and severity, and emits its record: the
-    source's own, with corruption, severity, recipe, seed, psnr and ssim against the original, boxes moved to where
-    their content went (motion_blur, screen_crack, elastic, perspective, zoom_blur), and the visible share of each box.
-    The records of one corruption and severity are a ground truth for eval. Pixels depend on the image (and its id), the
-    corruption, the severity, the seed and the recipe's constants alone. Run again, it makes only what is not there yet.
+    The paper describes its corruptions in words and publishes no constants, so numbers from these images are comparable
+    with one another, not with the paper's. Writes an image for each corruption and severity, and emits its record: the
+    source's own, with corruption, severity, recipe, seed, psnr and ssim against the original, boxes moved along with
+    their content (motion_blur, screen_crack, elastic, perspective, zoom_blur), and the visible share of each box. The
+    records of one corruption and severity are a ground truth for eval. Pixels depend on the image (and its id), the
+    corruption, the severity, the seed and the recipe's constants alone. A second run makes only what is missing.
 
     Arguments:
         images: The folder of the images that the records name.
-        save_images: Write the images to this folder, as CORRUPTION/SEVERITY/NAME; it is made if need be.
+        save_images: Write the images to this folder, as CORRUPTION/SEVERITY/NAME; created if missing.
         corruption: One or several with commas (--list), or all (default); repeatable.
-        severity: One, several with commas, a range as 2-4, or all (default); repeatable.
-        recipe: The constants: hoicli-1, imagenet-c (the published ones, of the corruptions it has), or a file of your
+        severity: One, several with commas, a range like 2-4, or all (default); repeatable.
+        recipe: The constants: hoicli-1, imagenet-c (the published ones, for the corruptions it has), or a file of your
             own.
-        boxes: Boxes move with the content, or stay as annotated (which RoHOI's paper does).
-        seed: Another seed draws everything anew.
+        boxes: Boxes move with the content, or stay as annotated (as in RoHOI's paper).
+        seed: Another seed gives other random draws.
         jobs: Processes; default: one for each processor.
         shard: Only part K of N parts of the images, chosen by their ids.
-        preview: Draw one image clean and under all corruptions, whole and its middle at 1:1, into -o FILE (.png,
-            .jpg).
-        list_: List the corruptions, with their constants and where these come from.
+        preview: Draw one image clean and under all corruptions, whole and its centre at 1:1, to -o FILE (.png, .jpg).
+        list_: List the corruptions, with their constants and the sources of these.
     """
     from hoicli.corruption.recipes import chosen_recipe
 
@@ -171,7 +170,7 @@ def _folder(name: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{arg('save_images', name)}: cannot be made ({error.strerror})") from None
+        raise UsageError(f"{arg('save_images', name)}: cannot be created ({error.strerror})") from None
     return folder
 
 
@@ -185,7 +184,7 @@ def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tup
         span = re.fullmatch("([1-5])(?:-([1-5]))?", word)
         levels = SEVERITIES if word == "all" else range(int(span[1]), int(span[2] or span[1]) + 1) if span else ()
         if not levels:
-            problem = "give 1 to 5, several with commas, a range as 2-4, or all"
+            problem = "give 1 to 5, several with commas, a range like 2-4, or all"
             raise UsageError(f"{arg('severity', ','.join(severities))}: {problem}")
         chosen.update(levels)
     wanted = [name for name in recipe.levels if name in names or ("all" in names and name in recipe.usual)]
@@ -228,7 +227,7 @@ def _listed(recipe: Recipe) -> Result:
                 rows[-1] |= {"source": source, "recipe": recipe.said(name)}
         return [rows]
 
-    origin = {RECIPE: "ours but speckle_noise's, which are ImageNet-C's", IMAGENET_C: "ImageNet-C's"}.get(
+    origin = {RECIPE: "hoicli's own, except speckle_noise's from ImageNet-C", IMAGENET_C: "ImageNet-C's"}.get(
         recipe.name, "a file's"
     )
     note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {origin}")

@@ -22,9 +22,9 @@ def corrupt(
     """An image under one of the corruptions of `hoicli corrupt`, by a recipe: hoicli-1, imagenet-c or a file.
 
     image: uint8 [height, width, 3] RGB (not OpenCV's BGR), [height, width, 4] RGBA, or [height, width, 1] or [height,
-    width] grey, which `rainbow` makes RGB; it stays as it is. name: of `hoicli corrupt --list`; severity: 1 to 5. The
+    width] grey, which `rainbow` makes RGB; it is not changed. name: of `hoicli corrupt --list`; severity: 1 to 5. The
     pixels are the command's, before it writes them as a file, where `image_id` is the id of the image's record: they
-    depend on the image, its id, name, severity and seed alone, so without an id every image gets the same random part.
+    depend only on the image, its id, name, severity and seed: without an id every image gets the same random part.
     Boxes stay where they were; the command moves them along.
 
     Raises `DataError` for another kind of array, `UsageError` for an unknown name or severity, or without OpenCV.

@@ -37,7 +37,7 @@ def curriculum(
 
     Each epoch is one line: {"epoch": 3, "severity": "low", "score": 31.2}; no line yet means clean. A level is unlocked
     when the score changes little; then the best-scoring masked level alternates with clean, the one used less often
-    first. docs/commands/curriculum.md says how the paper's words were read.
+    first. docs/commands/curriculum.md says how the paper was interpreted.
 
     Arguments:
         threshold: Unlock a level when the score's change falls below T of its largest change so far.

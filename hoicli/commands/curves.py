@@ -25,13 +25,13 @@ if TYPE_CHECKING:
         ("hoicli curves --gt gt.jsonl --plot curves.png old.jsonl new.jsonl", "two models, drawn"),
         (
             "hoicli curves --gt gt.jsonl --verb ride --interaction 'ride bicycle' --threshold 0.3 preds.jsonl",
-            "one verb, one class, and what a threshold of 0.3 keeps",
+            "one verb, one class, and precision and recall at 0.3",
         ),
         (
             "hoicli curves --gt gt.jsonl --per-class preds.jsonl | jq -c 'select(.metric == \"best_f1\" and .verb)'",
             "the best threshold of every class",
         ),
-        ("hoicli match --gt gt.jsonl --protocol hico preds.jsonl | hoicli curves", "from the lines of match"),
+        ("hoicli match --gt gt.jsonl --protocol hico preds.jsonl | hoicli curves", "from a match stream"),
     ],
     see=["eval", "diagnose", "confusion"],
     plot="Draw the curves and the calibration: .png, .svg or .pdf.",
@@ -58,21 +58,21 @@ def curves(
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
 ) -> Result:
-    """Precision and recall with the score threshold, the threshold of the best F1, and the calibration of the scores.
+    """Precision and recall by score threshold, the threshold with the best F1, and the calibration of the scores.
 
-    Curves are of all classes and of every subset: pooled, since one threshold serves all of them, and as the mean of
-    the classes' curves, whose own mean over recalls is mAP. Single classes come with --per-class or by name. Of
-    the points that another beats in precision and in what it finds, only some are there, evenly by threshold. ECE
-    compares scores with the share of true positives among them.
+    There are curves for all classes and for every subset: pooled, as one threshold for all sees them, and as the mean
+    of the classes' curves, whose mean over recall is mAP. Single classes come with --per-class or by name. Of the
+    points that another one beats in precision and recall, only some are kept, evenly spaced by threshold. ECE compares
+    scores with the share of true positives.
 
     Arguments:
-        protocol: Whose true positives count: the dataset's main one (default), another, or a file.
+        protocol: The protocol that decides what is correct: the dataset's main one (default), another, or a file.
         per_class: Add the curve of every class.
         verb: Add the classes of a verb; repeatable, or several with commas.
         object_: Add the classes of an object; repeatable, or several with commas.
         interaction: Add the curve of one class: 'ride bicycle', in V-COCO 'ride instr'; repeatable, or several with
             commas.
-        threshold: Add precision, recall and F1 at these scores, whatever the curve's own points.
+        threshold: Add precision, recall and F1 at exactly these score thresholds.
     """
     from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
     from hoicli.diagnosis.curve_rows import Asked, curve_rows

@@ -26,10 +26,10 @@ ACTIONS = (
     reads="the files of data add: any format of convert --list",
     writes="list: a row for each set; path, add, fetch: the path of its records",
     examples=[
-        ("hoicli data list", "the names there are, what was added, and the terms of each"),
+        ("hoicli data list", "all names, which of them are here, and their terms of use"),
         ("hoicli data add hico:test instances_test2015.json", "convert a copy once; later: --gt hico:test"),
-        ("hoicli eval --gt hico:test preds.jsonl", "no file to look for"),
-        ("hoicli data path hico:test", "where its records are"),
+        ("hoicli eval --gt hico:test preds.jsonl", "use it by name"),
+        ("hoicli data path hico:test", "where its records are stored"),
     ],
     see=["convert", "eval", "validate"],
 )
@@ -47,12 +47,12 @@ def data(
 ) -> Result:
     """Ground truth by name: wherever a command takes --gt FILE, --gt hico:test takes the copy kept here.
 
-    add converts files that you have; fetch downloads them from their publishers' own addresses, over https, and takes
-    a file only if its checksum is the published one. Nothing is downloaded unless you ask. The copies are in
-    hoicli/data of your cache folder; HOICLI_DATA is another folder.
+    add converts files that you have; fetch downloads them from their publishers' own addresses, over https, and takes a
+    file only if its checksum is the published one. Nothing is downloaded unless you ask. The copies are in hoicli/data
+    of your cache folder; HOICLI_DATA names another folder.
 
     Arguments:
-        from_: add: the format of the files, where it is not detected.
+        from_: add: the format of the files, if it is not detected.
     """
     from hoicli.converters import store
     from hoicli.converters.named import located
@@ -61,7 +61,7 @@ def data(
         raise UsageError(f"data {action}: FILE, {arg('from_')} and {arg('dataset')} go with hoicli data add")
     if action == "list":
         if name:
-            raise UsageError("data list: takes no name; hoicli data path NAME says where one is")
+            raise UsageError("data list takes no name; hoicli data path NAME says where a set is")
         return Result(store.rows())
     if not name:
         raise UsageError(f"data {action}: give a name (hoicli data list shows them)")

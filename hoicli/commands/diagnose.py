@@ -26,8 +26,8 @@ if TYPE_CHECKING:
             "hoicli diagnose --gt gt.jsonl --name old --name new --plot errors.png old.jsonl new.jsonl",
             "two models side by side, drawn",
         ),
-        ("hoicli diagnose --gt gt.jsonl --slice people preds.jsonl", "the errors in crowds, and where one is alone"),
-        ("hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose", "from the lines of match"),
+        ("hoicli diagnose --gt gt.jsonl --slice people preds.jsonl", "the errors in crowds, and with one person alone"),
+        ("hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose", "from a match stream"),
         (
             "hoicli diagnose --gt gt.jsonl --emit predictions preds.jsonl "
             "| jq -r '.predictions[].error' | sort | uniq -c",
@@ -68,11 +68,11 @@ def diagnose(
     100 - mAP: errors overlap. V-COCO is diagnosed person first, by scenario 1.
 
     Arguments:
-        as_released: Repair, average and count as the released code does, to the digit but for entries listed twice
+        as_released: Repair, average and count as the released code does, to the digit, except for entries listed twice
             (hico).
         independent: Apply each oracle on its own, as if there were no others.
-        progressive: Add the mAP with one oracle after another applied: names with commas between, or all.
-        per_class: Add counts and oracles of every class.
+        progressive: Add the mAP as oracles are applied one after another: names separated by commas, or all.
+        per_class: Add counts and oracles for every class.
         emit: Instead of rows, write each prediction with its type and its repair.
         explain: Say what each oracle fixes, and stop.
     """
@@ -99,7 +99,7 @@ def diagnose(
     if emit and any(unseen.values()):
         given = ", ".join(arg(option) for option, value in unseen.items() if value)
         raise UsageError(
-            f"{given}: of the result rows, which {arg('emit', emit)} does not write; leave one of them out"
+            f"{given}: is for result rows, which {arg('emit', emit)} does not write; leave one of them out"
         )
     if independent and emit:
         problem = f"shows the one repair of a ground truth; leave out {arg('independent')}"

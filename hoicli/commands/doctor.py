@@ -53,7 +53,7 @@ class Examined(NamedTuple):
     ],
     see=["validate", "vocab"],
     listed=lambda given: given["schema"] is None,
-    exits={0: "all that is required is sound; extras may be missing", 1: "something is broken, and named"},
+    exits={0: "everything required works; extras may be missing", 1: "something is broken; stderr names it"},
 )
 def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=lambda: list(kinds()))] = None) -> Result:
     """Check the installation: versions, extras, and embedded data.

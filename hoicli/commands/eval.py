@@ -33,10 +33,10 @@ if TYPE_CHECKING:
             "hoicli eval --gt gt.jsonl --protocol hico --iou 0.5:0.95:0.05 --slice objects preds.jsonl",
             "at COCO's thresholds, and for small, medium and large objects",
         ),
-        ("hoicli eval --gt gt.jsonl --protocol hico --mpd preds.jsonl", "how much worse a verb is with other objects"),
+        ("hoicli eval --gt gt.jsonl --protocol hico --mpd preds.jsonl", "how much a verb's AP depends on the object"),
         ("hoicli match --gt gt.jsonl preds.jsonl | hoicli eval", "the same numbers from a match stream"),
         ("hoicli eval --explain --protocol upt", "what a protocol does, exactly"),
-        ("hoicli eval --explain --protocol upt --format jsonl", "its row, to make a protocol of your own from"),
+        ("hoicli eval --explain --protocol upt --format jsonl", "a starting point for a protocol of your own"),
     ],
     see=["match", "compare", "diagnose"],
 )
@@ -66,13 +66,13 @@ def evaluate(
     """The mAP of a dump by each published protocol: predictions with --gt, or the lines of hoicli match.
 
     Values are in percent; every row carries the signature of the settings that made it. Without --protocol all
-    protocols of the dataset are printed side by side. An interval (--bootstrap) says how far the mAP of another test
-    set of this size may be from this one: it is the spread over resampled test sets.
+    protocols of the dataset are printed side by side. An interval (--bootstrap) says how much the mAP may differ on
+    another test set of this size: it is the spread over resampled test sets.
 
     Arguments:
         per_class: Add AP and max_recall of every interaction.
-        mpd: Add mPD (mean performance degradation, OC-Immunity): how far the AP of a verb's objects stays below that
-            of the best, on average; 0 is no bias towards objects.
+        mpd: Add mPD (mean performance degradation, OC-Immunity): how far a verb's AP, averaged over its objects, is
+            below that of its best object; 0: no bias towards objects.
         explain: Say in a few lines what each protocol does, and stop.
     """
     from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of

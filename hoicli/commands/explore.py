@@ -14,12 +14,12 @@ from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
 
 SLICES = "people,pairs,objects,distance"
-"""What the page filters by, besides its groups of classes, where --slice says nothing."""
+"""What the page filters by, besides its groups of classes, without --slice."""
 
 
 @command(
     reads="predictions of one model or two, and ground truth with --gt",
-    writes="a folder with a page that opens from disk, or with --serve the page itself, for this machine",
+    writes="a folder with a page that opens from disk, or with --serve no files: the page is served to this machine",
     examples=[
         ("hoicli explore --gt gt.jsonl --images images -o explorer preds.jsonl", "then open explorer/index.html"),
         (
@@ -52,23 +52,22 @@ def explore(
     on_error: options.OnError = "stop",
     output: Annotated[options.Path | None, Option("DIR", mark=PAGE_FOLDER, short="-o")] = None,
 ) -> Notes:
-    """One page to find out why: classes, errors and images, linked, filtered at once, and two models side by side.
+    """One page to find out why: linked classes, errors and images, with filters, of one model or two side by side.
 
     Click a class for its precision-recall curve, its errors by type and gain, and its images; filter by type, verb,
-    object, score, IoU and slice; see what A finds and B does not. The page's address holds the view, so that it can be
-    sent; ? lists its keys. Numbers are those of diagnose. The page loads nothing from the network. Same input, same
-    bytes.
+    object, score, IoU and slice; see what A finds and B does not. The page's address holds the view, so you can share
+    it; ? lists the keys. The numbers are diagnose's. The page loads nothing from the network. Same input, same bytes.
 
     Arguments:
-        protocol: Whose rules say what is right, as in diagnose: diag (default; of V-COCO vcoco-s1 or vcoco-s2), or a
-            file.
-        images: The folder of the images; without it boxes stand on empty sheets.
-        pictures: How the folder has the images: symbolic links (default: nothing is copied), or copies, to send on.
+        protocol: The protocol that decides what is correct, as in diagnose: diag (default; for V-COCO vcoco-s1 or
+            vcoco-s2), or a file.
+        images: The folder of the images; without it boxes are drawn on blank sheets.
+        pictures: How images get into the folder: symbolic links (default; nothing is copied), or copies, to send it on.
         slice: What the page can filter by: people, pairs, objects, distance (default), other cuts (distance:0.5:1), or
             a file of image_id<TAB>slice lines; several with commas.
         serve: Serve the page at 127.0.0.1, for this machine only, and write nothing.
         port: The port of --serve; 0 (default) takes a free one.
-        output: The folder to write, whole or not at all: new, empty, or an explorer, which is replaced.
+        output: The folder to write, whole or not at all: new, empty, or an earlier explorer, which is replaced.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required
     from hoicli.diagnosis.run import diagnose_models, diagnosing
@@ -78,7 +77,7 @@ def explore(
 
     gt, own, folder = required(gt, "explore"), text_of(dataset), text_of(output)
     if (folder is None) != serve:
-        how = f"{arg('output', like='DIR')}, the folder to write, or {arg('serve')} to look at once"
+        how = f"{arg('output', like='DIR')}, the folder to write, or {arg('serve')} to look at the page now"
         raise UsageError(f"explore: give {how}; one of the two")
     if port and not serve:
         raise UsageError(f"{arg('port', port)}: goes with {arg('serve')}")

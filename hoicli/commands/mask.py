@@ -53,20 +53,20 @@ def mask(
 ) -> Records:
     """A black rectangle over each instance that interacts, for training on partial cues (SAMPL).
 
-    Of each instance (its mask in COCO's form in `segmentations`, else its box) the dilated bounding rectangle is shrunk
-    to the cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last black
-    pixel) and with the `visibility` of every box. No image is needed unless --images and --save-images ask for masked
-    ones. With --pixelate whole images are pixelated instead, and `pixelated` is the side of their blocks, 8, or 0.
+    The dilated bounding rectangle of each instance (of its COCO mask in `segmentations`, else its box) is shrunk to the
+    cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last black pixel) and
+    with the `visibility` of every box. No image is needed unless --images and --save-images ask for masked ones. With
+    --pixelate whole images are pixelated instead, and `pixelated` is the side of their blocks, 8, or 0.
 
     Arguments:
         ratio: Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an
             instance's sides that is black.
-        seed: Places the masks, together with the image and the box; the number of the epoch, for example.
+        seed: Decides, with the image and the box, where masks lie; use the epoch's number, for example.
         images: The folder of the images; needs --save-images.
         save_images: Write the masked images to this folder, under their names.
         rectangles: Write only image_id and masks (or pixelated), for a data loader that paints the rectangles itself.
         all_boxes: Mask every box, not only the subjects and objects of interactions.
-        pixelate: No masks: pixelate whole images, each with probability F, as SAMPL's baseline RPP does with 0.5.
+        pixelate: Instead of masks: pixelate whole images, each with probability F (SAMPL's baseline RPP: 0.5).
     """
     from hoicli.commands.inputs import Inputs, policy_of
     from hoicli.records.intake import ImageRegister

@@ -47,12 +47,12 @@ def match(
     """Match predictions with ground truth: the outcome of each prediction, and the prediction that found each
     ground-truth triplet.
 
-    One JSON line for each image and protocol, with everything that eval and diagnose need; name a --protocol to keep
-    the stream small. With --iou and --slice there is one for each threshold and part. Ground-truth images without
+    One JSON line for each image and protocol, with all that eval and diagnose need; name a --protocol to keep the
+    stream small. With --iou and --slice there is one for each threshold and part. Ground-truth images without
     predictions have a line too, since their triplets are missed.
 
     Arguments:
-        only_predicted: Leave out ground-truth images without predictions: for the shards of one dump.
+        only_predicted: Leave out ground-truth images without predictions: for shards of a dump.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required, views_of
     from hoicli.evaluation.coverage import Coverage, served
@@ -66,13 +66,15 @@ def match(
     chosen = chosen_protocols(names, own)
     named = explicit(names)
     if whole := [row.name for row in chosen if row.whole_image]:
-        problem = "of whole images, which have no boxes to match; hoicli eval"
+        problem = "rates whole images, without boxes to match; use hoicli eval"
         raise UsageError(f"{arg('protocol', ', '.join(whole))}: {problem}")
     filters, policy = Filters.of(top_k, nms, allow_uncounted), policy_of(on_error)
     vocabulary = load(own or chosen[0].dataset)
     views = views_of(iou, slice, vocabulary)
     if views.of_classes:
-        raise UsageError(f"{arg('slice', views.of_classes[0].name)}: cuts what is averaged; give it to hoicli eval")
+        raise UsageError(
+            f"{arg('slice', views.of_classes[0].name)}: selects the classes to average; give it to hoicli eval"
+        )
     inputs = Inputs(own, policy, vocabulary.path or vocabulary.name, from_, image_list)
     truth_lines = inputs.truth(gt)
     lines: Stream = inputs.predictions(predictions)

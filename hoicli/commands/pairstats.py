@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     reads="predictions, and ground truth with --gt",
     writes="result rows",
     examples=[
-        ("hoicli pairstats --gt gt.jsonl preds.jsonl", "how well pairs are found and told apart"),
+        ("hoicli pairstats --gt gt.jsonl preds.jsonl", "how well pairs are found and classified"),
         ("hoicli pairstats --gt gt.jsonl --nms-sweep 0.3,0.5,0.7 --format md preds.jsonl", "the same after pair NMS"),
         (
             "hoicli pairstats --gt gt.jsonl --verb-score triplet old.jsonl new.jsonl",
@@ -61,29 +61,28 @@ def pairstats(
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
 ) -> Result:
-    """How well humans and objects are paired, and how well their pairs are told apart.
+    """How well humans and objects are paired, and how well their interactions are classified.
 
     Pairs per image, pair recall and pair precision count the pairs that a record lists (`pairs`), else the distinct
     pairs of its triplets. Negative AP says whether pairs that do nothing score low, beside the share of such pairs;
-    interaction mAP ranks verbs on correctly localised pairs; both need scores without the boxes in them
-    (--verb-score). mAP is protocol diag's (V-COCO: vcoco-s1's). All of it for full, rare and non_rare, but negative AP,
-    which only full has; V-COCO, whose pairs belong to people first, has full alone, and its interaction mAP is over
-    action-roles. Values are in percent (pairs_per_image: pairs). Each value of --nms-sweep and of --det-threshold adds
-    rows beside those of all pairs.
+    interaction mAP ranks verbs on correctly localised pairs; both need scores that leave the boxes out (--verb-score).
+    mAP is protocol diag's (V-COCO: vcoco-s1's). There are rows for full, rare and non_rare, except negative AP (full
+    only) and V-COCO (full only; interaction mAP over action-roles). Values are in percent (pairs_per_image: a count).
+    Each value of --nms-sweep and of --det-threshold adds rows to those of all pairs.
 
     Arguments:
-        verb_score: The score for interaction mAP and negative AP: verb_score, or the triplet's, which includes the
-            boxes'.
+        verb_score: The score for interaction mAP and negative AP: verb_score, or the triplet's, which includes those of
+            the boxes.
         one_to_one: A detected pair finds at most one true pair, the best detected first (the Diag-HOI paper); without
             it, all that it matches (the released code).
-        as_released: Diag-HOI's code to the digit: negative AP over 110 recall values (at best 91.8), verbs without a
-            true positive and images without predictions left out as it does.
-        interactiveness: Add interactiveness AP (TIN++, Body-Part Map): the AP of pairs that interact, one class for
-            all, by boxes alone.
-        nms_sweep: Adds rows after pair NMS, for each threshold T: a pair goes, with its triplets, when
+        as_released: Diag-HOI's code to the digit: negative AP over 110 recall values (at best 91.8), leaving out verbs
+            without a true positive and images without predictions.
+        interactiveness: Add interactiveness AP (TIN++, Body-Part Map): the AP of interacting pairs as a single class,
+            by boxes alone.
+        nms_sweep: Adds rows after pair NMS, for each threshold T: a pair is dropped, with its triplets, if
             IoU_subject^a * IoU_object^b with a better one of its object label exceeds T.
-        det_threshold: Adds rows of only the pairs whose boxes both score at least S, for each S; needs the records'
-            scores.
+        det_threshold: Adds rows for only the pairs whose boxes both score at least S, for each S; needs `scores` in the
+            records.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required
     from hoicli.evaluation.coverage import check_counted, served
@@ -140,5 +139,5 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
         fate = "left out, as released" if statistics.as_released else "their pairs are missed"
         note(f"{whose}{without:,} of {total:,} ground-truth images have no predictions: {fate}")
     for metric, reason in statistics.reasons().items():
-        advice = f"; {arg('verb_score', 'triplet')} puts the triplet's score in its place"
+        advice = f"; {arg('verb_score', 'triplet')} uses the triplet's score instead"
         note(f"{whose}no {METRICS[metric]}: {reason}{advice if 'verb_score' in reason else ''}")

@@ -56,10 +56,10 @@ def prompts(
     """Write a prompt for each image: a line with image_id, file_name, coords, system and prompt.
 
     No pixels are read and nothing is sent: a script of yours asks the model and writes its text into the line, under
-    `response`. `hoicli convert --from vlm` reads such lines. For --task pairs the records are the boxes to show
+    `response`. `hoicli convert --from vlm` reads such lines. For --task pairs the records give the boxes to show
     (`pairs`, else those of the triplets, else every person with every box), and convert needs them as --boxes. For
-    --task choice they are files of questions, whose answers go to `hoicli vlm-eval`; boxes in other units than
-    pixels need the images' sizes, from ground truth given as --image-list.
+    --task choice they are files of questions, whose answers go to `hoicli vlm-eval`; boxes in other units than pixels
+    need the images' sizes, from ground truth given as --image-list.
 
     Arguments:
         task: detect: every interaction with its boxes. pairs: what each pair of the record's boxes does. choice: the
@@ -68,8 +68,7 @@ def prompts(
             pixels.
         vocabulary: open: any words; or a dataset, whose names the prompt lists.
         response_format: Add a JSON schema of the reply, as OpenAI's protocol takes it.
-        setting: choice: what the questions show, where the file does not say it: the image, the person's box, or both
-            boxes.
+        setting: choice: what the questions show, if the file does not say: the image, the person's box, or both boxes.
     """
     from hoicli.commands.inputs import Inputs, piped_paths, policy_of
     from hoicli.converters.vlm.frames import parse_frame

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @command(
     reads="result rows tagged with corruption, severity and model",
-    writes="result rows: MRI, CRI, and each part",
+    writes="result rows: MRI, CRI, and what they are made of",
     examples=[
         (
             "hoicli eval --gt gt-jpeg-3.jsonl --protocol hico --tag model=cdn "
             "--tag corruption=jpeg --tag severity=3 --tag recipe=hoicli-1 preds.jsonl >> rows.jsonl",
-            "one cell of the grid, to be done for all",
+            "one cell of the grid; repeat for all",
         ),
-        ("hoicli robust --allow-missing --protocol hico rows.jsonl", "what is there so far"),
+        ("hoicli robust --allow-missing --protocol hico rows.jsonl", "a grid that is not complete yet"),
         ("hoicli robust --plot robust.png all.jsonl", "the complete benchmark, drawn"),
         ("hoicli robust --rank-by cri --format latex all.jsonl", "models ranked by CRI, for a paper"),
     ],
@@ -56,20 +56,20 @@ def robust(
 
     Reads what hoicli eval writes with --tag corruption=NAME --tag severity=1 to 5, and with --tag corruption=clean for
     the original images. MRI is the mean over corruptions of the mean over severities, in percent. CRI divides each
-    corruption's mean by the clean value and by 1 + ln(1 + its deviation over severities). A missing or doubled cell
-    stops the run. The indices are RoHOI's; images of hoicli corrupt (--tag recipe=hoicli-1) are not, so that values
-    compare within a recipe and not with the paper's tables.
+    corruption's mean by the clean value and by 1 + ln(1 + its deviation over severities). A missing or duplicate cell
+    stops the run. The indices are RoHOI's; images of hoicli corrupt (--tag recipe=hoicli-1) are not, so values are
+    comparable within a recipe, not with the paper's tables.
 
     Arguments:
-        metric: The rows' metric: mAP, or the only one there is.
-        subset: The rows' subset: full, or the only one there is.
-        protocol: The rows' protocol, where there are several.
-        corruption: The corruptions of a complete grid: names, or rohoi (all 20). Default: rohoi where more than half
-            occur, else those that do.
-        severity: The severities of a complete grid. Default: 1 to 5 beside rohoi if more than half occur, else those
-            that do.
+        metric: The rows' metric: mAP, or the only one in the rows.
+        subset: The rows' subset: full, or the only one in the rows.
+        protocol: The rows' protocol, if there are several.
+        corruption: The corruptions of a complete grid: names, or rohoi (all 20). Default: rohoi if more than half of
+            them occur, else those that do.
+        severity: The severities of a complete grid. Default: 1 to 5 with rohoi if more than half occur, else those that
+            do.
         unit: The unit of the values, whatever the rows say.
-        allow_missing: Average an incomplete grid, too, and say what is missing.
+        allow_missing: Accept an incomplete grid, and say what is missing.
         rank_by: What ranks the models: mri, cri, clean or relative_drop.
         plot_kind: curves: means by severity, and families or corruptions as bars; heatmap: every cell, a panel for
             each model.
@@ -87,7 +87,7 @@ def robust(
     policy.report()
     grids, remarks = grids_of(gathering, wanted, unit=unit, allow_missing=allow_missing)
     if len(grids) > 1 and "model" in tags:
-        raise UsageError(f"{arg('tag', 'model')}: the rows are of {len(grids)} models, which it tells apart")
+        raise UsageError(f"{arg('tag', 'model')}: would merge the rows of {len(grids)} models; leave it out")
     grids = ranked(grids, rank_by)
     for remark in remarks:
         note(remark)

@@ -33,14 +33,14 @@ def _over_deltas(values: Mapping[str, Any]) -> None:
     examples=[
         ("hoicli shoe-sim --backend wordnet:wup --gt gt.jsonl preds.jsonl > sim.jsonl", "how alike the labels are"),
         ("hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl preds.jsonl", "soft mAP and mF1"),
-        ("hoicli shoe-eval --gt gt.jsonl --sim lexical preds.jsonl", "in one command, where no model is asked"),
+        ("hoicli shoe-eval --gt gt.jsonl --sim lexical preds.jsonl", "in one command, without asking a model"),
         (
             "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --delta 0.3:0.7:0.1 --plot deltas.svg preds.jsonl",
-            "what the paper does not say, swept",
+            "a sweep over what the paper leaves open",
         ),
         (
             "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --min-rank 0.5 --reasons why.jsonl preds.jsonl",
-            "of the better half of all predictions (a reading), with reasons",
+            "the better half of all predictions, with reasons",
         ),
     ],
     see=["shoe-sim", "vocab", "agree"],
@@ -83,33 +83,34 @@ def shoe_eval(
 ) -> Result:
     """Soft mAP and mF1 of open-vocabulary predictions: the SHOE metric.
 
-    A prediction on the right boxes is worth how similar its verb and object are to the ground truth's, from 0 to 1.
-    soft_map ranks by score; mf1, gt_miss_rate and prediction_miss_rate need no scores; map is plain mAP by equal
-    spelling, with the same boxes and area. Values are in percent. Labels are free text, and a label may have any of its
-    WordNet senses; `verb_synset` and `synsets` in a record name one.
+    A prediction on the right boxes earns the similarity of its verb and object to the ground truth's, from 0 to 1.
+    soft_map ranks by score; mf1, gt_miss_rate and prediction_miss_rate need no scores; map is plain mAP of equally
+    spelled labels, with the same box matching and area. Values are in percent. Labels are free text, and a label may
+    have any of its WordNet senses; `verb_synset` and `synsets` in a record name one.
 
     Arguments:
-        ignore_no_interaction: Leave out what is no_interaction, of ground truth and predictions: no model that answers
-            in words says it.
+        ignore_no_interaction: Leave no_interaction out of ground truth and predictions: models that answer in words
+            never say it.
         per_class: Add soft_ap, f1 and ap of every class.
         reasons: Write why: a line for each ground truth and each unmatched prediction, with senses and similarities.
         delta: An unmatched prediction counts against the most similar class of its image, if it is at least this
-            similar. Several (0.3,0.5,0.7 or 0.3:0.7:0.1): rows of each.
-        combine: Verb and object similarity become one by mean, geometric or min.
+            similar. Several (0.3,0.5,0.7 or 0.3:0.7:0.1): rows for each.
+        combine: How verb and object similarity are combined: mean, geometric or min.
         verb_weight: The verb's weight in the mean; the object's is 1 - W.
-        ap: Area under precision and recall: envelope (best precision at a recall or beyond), 11-point, step (no
+        ap: Area under the precision-recall curve: envelope (best precision at a recall or beyond), 11-point, step (no
             envelope), or trapezoid (straight lines, from recall 0 and precision 1).
         assignment: greedy: ground truth takes predictions in the order of annotation (the paper's algorithms);
             optimal: the greatest total similarity of each image, which shows what that order costs.
-        min_similarity: The least similarity of a match. The paper's algorithms have none; its miss rates speak of one.
+        min_similarity: The least similarity of a match. The paper's algorithms use none; its miss rates mention one.
         min_score: mF1 and miss rates: only predictions that score at least S.
         min_rank: mF1 and miss rates: only predictions that at least a share R of all do not outscore (0.5: the better
-            half). A reading of ours: the paper does not define its confidence score rank, and its Table 2 has another.
-        rank_of: Another reading of --min-rank: the share is of all predictions, of those in its image, or of those of
-            its class; best: at least R times the best score of its image.
-        filter_map: --min-score and --min-rank choose the predictions of soft_map and map, too (section 6.4 of the
-            paper; its algorithm does not).
-        single_hoi: Only images with one human-object pair, where boxes of one label with IoU > 0.8 are one (the
+            half). This is our reading: the paper does not define its confidence score rank, and its Table 2 uses
+            another.
+        rank_of: Another reading of --min-rank: the share is of all predictions, of those in the image, or of those of
+            the class; best: at least R times the best score of its image.
+        filter_map: Apply --min-score and --min-rank to soft_map and map, too (as section 6.4 of the paper does; its
+            algorithm does not).
+        single_hoi: Only images with one human-object pair, where boxes of one label with IoU > 0.8 count as one (the
             supplement's Table 2).
     """
     from hoicli.commands.inputs import Inputs, policy_of, required
@@ -137,7 +138,7 @@ def shoe_eval(
         ignore_no_interaction=ignore_no_interaction,
     )
     if reasons is not None and asked.tags:
-        raise UsageError(f"{arg('reasons')}: give one {arg('delta')}, of which the reasons are")
+        raise UsageError(f"{arg('reasons')}: reasons are for one {arg('delta')}; give only one")
     resampling = Resampling.asked(bootstrap, seed)
     tags, policy = tags_of(tag, *asked.tags), policy_of(on_error)
     inputs = Inputs(own, policy, own or "hico", from_, image_list)

@@ -27,7 +27,10 @@ LLM = "Options of --backend llm (language models)"
     writes="one line for each pair of senses: {pos, a, b, similarity}",
     examples=[
         ("hoicli shoe-sim --backend lexical --gt gt.jsonl preds.jsonl > sim.jsonl", "offline, from WordNet"),
-        ("hoicli shoe-sim --check sim.jsonl --gt gt.jsonl preds.jsonl", "has a shared table all that these need?"),
+        (
+            "hoicli shoe-sim --check sim.jsonl --gt gt.jsonl preds.jsonl",
+            "does a shared table have all pairs that these need?",
+        ),
         (
             "hoicli shoe-sim --backend llm --model qwen3-32b --dry-run --price 0.3,1.2 --gt gt.jsonl preds.jsonl",
             "what asking a language model would cost",
@@ -61,8 +64,7 @@ def shoe_sim(
     dataset: Annotated[
         options.Path | None,
         options.dataset(
-            "The dataset whose labels the ground truth has (hico); without --gt: the senses of its classes among "
-            "themselves."
+            "The dataset of the ground truth's labels (hico); without --gt: the senses of its classes among themselves."
         ),
     ] = None,
     all_pairs: bool = False,
@@ -86,23 +88,23 @@ def shoe_sim(
     With --gt: the pairs that shoe-eval looks up for these predictions, the sense of each ground-truth label with every
     sense of the predicted labels of its image. With --dataset alone: the senses of its classes among themselves, or
     with --all-pairs every pair that predictions in its labels can need. With --pairs: lines of your own, of words or
-    senses. Similarity is 0 to 1; a sense is 1 with itself, which has no line. A line says where it is from: `scores` of
-    models with the digest of the `prompt` and the `date`, or the `measure` (hoicli doctor --schema similarity).
+    senses. Similarity is 0 to 1; a sense and itself are 1 and have no line. A line says where it comes from: `scores`
+    of models with the digest of the `prompt` and the `date`, or the `measure` (hoicli doctor --schema similarity).
 
     Arguments:
         backend: wordnet:path, wordnet:wup, wordnet:lch, wordnet:lin, wordnet:res, wordnet:jcn, lexical, llm (whose key
             is in OPENAI_API_KEY), or table, which is --merge mean.
-        all_pairs: With --dataset alone: every label it has, too.
+        all_pairs: With --dataset alone: every pair that predictions in its labels can need.
         pairs: Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.
-        merge: Join tables: each model's ratings side by side, and one similarity of them. Ties of a majority go to the
-            model whose name is first in the alphabet.
+        merge: Join tables: each model's ratings side by side, and one similarity from them. Ties of a majority go to
+            the model whose name is first in the alphabet.
         check: Write the pairs that this table lacks, as lines for --pairs, and rate none; repeatable. Exits 1 if it
             lacks any.
         base_url: The endpoint, up to /v1; nothing else is ever contacted.
         model: A model to ask; repeatable.
         screen: Ask this model first; what it rates 0 is not sent to the others.
-        cache: Keep every answer in this file as it arrives; a run that ended early goes on from it.
-        jobs: Questions under way at a time.
+        cache: Keep every answer in this file as it arrives; an interrupted run continues from it.
+        jobs: Questions in flight at a time.
         dry_run: Ask nothing; count the questions, estimate their tokens and their cost.
         price: The price of a million tokens in and out.
     """
@@ -137,7 +139,7 @@ def shoe_sim(
         raise UsageError(f"give the ground truth with {arg('gt', like='FILE')}, {how}")
     names = list(dict.fromkeys([*([screen] if screen else []), *texts_of(model)]))
     if backend == "llm" and not all(name and name.isprintable() for name in names or [""]):
-        raise UsageError(f"{arg('backend', 'llm')}: name a {arg('model')} to ask, in characters that print")
+        raise UsageError(f"{arg('backend', 'llm')}: name a {arg('model')} to ask, in printable characters")
     if backend == "llm" and base_url is None and not dry_run:
         problem = f"give the endpoint with {arg('base_url')}, for example http://localhost:8000/v1"
         raise UsageError(f"{arg('backend', 'llm')}: {problem}")

@@ -58,7 +58,7 @@ def show(
     single_hoi: bool = False,
     size: Annotated[int | None, Option("PX", mark=Count(64, 8192))] = None,
     dataset: Annotated[
-        options.Path | None, options.dataset(f"Of dumps that are not JSONL: {options.A_DATASET}.")
+        options.Path | None, options.dataset(f"For dumps that are not JSONL: {options.A_DATASET}.")
     ] = None,
     name: options.ModelNames = None,
     from_: options.From = None,
@@ -69,16 +69,16 @@ def show(
     """Draw ground truth, predictions or both on the images: a folder of pictures, or one contact sheet.
 
     No ground truth is needed. Ground truth is cyan, each model has a colour of its own; the subject's box is solid, the
-    object's dashed. An image is looked up by the record's file_name, else by its id or number. One that is not at hand
-    is a blank sheet, and a note counts them. Same input, same bytes.
+    object's dashed. An image is looked up by the record's file_name, else by its id or number. A missing one is a blank
+    sheet, and a note counts them. Same input, same bytes.
 
     Arguments:
-        images: The folder of the images; without it boxes stand on blank sheets.
+        images: The folder of the images; without it boxes are drawn on blank sheets.
         image_id: Draw this image; repeatable, or several with commas.
         first: Without --image-id: the first N images by their ids; or all.
-        top: Of each model, the N best triplets of an image; or all.
+        top: The N best triplets of each model in an image, or all.
         single_hoi: Only images with one human-object pair in --gt, as shoe-eval has them (its supplement's Figure 6).
-        size: The longer side of a picture at most: 1280 in a folder, 480 in a sheet.
+        size: The most pixels of a picture's longer side (default: 1280 in a folder, 480 on a sheet).
         output: FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).
     """
     from hoicli.commands.inputs import Inputs, policy_of
@@ -88,7 +88,7 @@ def show(
 
     target = text_of(output)
     if target is None:
-        raise UsageError(f"show: say where to with {arg('output')}: FILE.png for one sheet, or a folder")
+        raise UsageError(f"show: say where to write with {arg('output')}: FILE.png for one sheet, or a folder")
     if predictions is None and gt is None:
         raise UsageError(f"show: give predictions, or ground truth with {arg('gt')}")
     if single_hoi and gt in (None, "-"):
@@ -150,5 +150,5 @@ def _drawn(found: list[Shown], folder: Path | None, size: int) -> Iterator[Image
     if missing and folder is not None:
         note(
             f"{arg('images', str(folder))}: no picture of {len(missing):,} of {len(found):,} images (the first: "
-            f"{missing[0]}); their boxes stand on blank sheets"
+            f"{missing[0]}); their boxes are drawn on blank sheets"
         )

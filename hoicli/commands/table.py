@@ -21,7 +21,7 @@ from hoicli.io.messages import note
         (
             "hoicli eval --gt gt.jsonl --protocol hico,hico-ko --tag model=ours preds.jsonl > rows.jsonl && "
             "hoicli table --layout hico rows.jsonl",
-            "Default and Known Object, a line a model",
+            "Default and Known Object, one line for each model",
         ),
         (
             "hoicli table --published hico -o table.tex rows.jsonl",
@@ -58,21 +58,21 @@ def table(
 ) -> Result:
     """Result rows of any commands and any number of models as one table, to be pasted or read.
 
-    A line is a model (its tags), a column what the layout asks for. Two rows of one value stop the run. The best value
-    of a column is bold and the second underlined, where it is known which is better; what was made otherwise than the
-    rest of its column is not ranked, and a note says so. A published row names where it is printed (`source`), and
-    whether it compares with one's own (`comparable`). Below stand the caveats and the settings of the rows.
+    A line is a model (its tags), a column what the layout asks for. Two rows for one cell stop the run. The best value
+    of a column is bold and the second underlined, where it is known which is better; a value made with other settings
+    than the rest of its column is not ranked, and a note says so. A published row says where it is printed (`source`)
+    and whether it is comparable with yours (`comparable`). Caveats and settings are below the table.
 
     Arguments:
-        published: Published rows above one's own, or alone: hico, zero-shot, vcoco, swig, robust, robust-vcoco, pairs,
+        published: Published rows above yours, or alone: hico, zero-shot, vcoco, swig, robust, robust-vcoco, pairs,
             pairs-vcoco, diagnose, shoe or shoe-vcoco.
-        layout: What papers print; without it, and without --lines, the rows choose.
+        layout: A layout that papers print; without it and --lines, the rows decide.
         lines: What the lines are: a key of rows, or tag.NAME; several with commas. Default: tag.model.
-        columns: What the columns are, as --lines; the last is below the others. Default: protocol,subset.
+        columns: What the columns are, given like --lines; the last is the lowest header. Default: protocol,subset.
         metric: Only rows of this metric; several with commas.
         where: Only rows with this value of a key or of tag.NAME; repeatable, several values with commas.
         over: The mean and the sample standard deviation over the values of this tag, such as seed.
-        intervals: Values with their 95 % intervals, where rows have them.
+        intervals: Show the 95 % intervals of rows that have them.
     """
     from hoicli.commands.inputs import lines as lines_of
     from hoicli.commands.inputs import policy_of
@@ -108,7 +108,7 @@ def table(
             tables = [made]
             left = [row for row in left if row["metric"] != "mean_max_recall"]  # eval writes it beside every mAP
             if left:
-                note(f"{len(left):,} rows are not of the layout {chosen_layout.name}: {described(left)}")
+                note(f"{len(left):,} rows do not fit the layout {chosen_layout.name}: {described(left)}")
         elif lines or columns or over:
             keys = names_of(lines) or ["tag.model"], names_of(columns) or ["protocol", "subset"]
             tables = [by_keys(found, *keys, showing)]

@@ -20,11 +20,11 @@ from hoicli.vocabulary.datasets import load
     writes="one row for each kind of fault: check, severity, count, example, and what to do",
     examples=[
         ("hoicli validate gt.jsonl", "a stream by itself"),
-        ("hoicli validate --gt gt.jsonl preds.jsonl", "a pair of them: also whether images, labels and boxes meet"),
+        ("hoicli validate --gt gt.jsonl preds.jsonl", "against ground truth: do images, labels and boxes fit?"),
         ("hoicli convert results.json | hoicli validate --gt gt.jsonl", "before a dump is evaluated"),
         (
             "hoicli validate --gt gt.jsonl preds.jsonl | jq -r 'select(.severity == \"warning\") | .example'",
-            "an example of everything a metric would use without a word",
+            "an example of everything a metric would silently accept",
         ),
     ],
     see=["convert", "eval", "vocab"],
@@ -36,20 +36,18 @@ def validate(
         Given | None, Piped("FILE...", "Streams to check, read as one; - or nothing is stdin.", mark=READ)
     ] = None,
     *,
-    dataset: Annotated[
-        options.Path | None, options.dataset(f"The dataset whose labels are meant: {options.A_DATASET}.")
-    ] = None,
+    dataset: Annotated[options.Path | None, options.dataset(f"The dataset of the labels: {options.A_DATASET}.")] = None,
     open_vocabulary: bool = False,
     from_: options.From = None,
     image_list: options.ImageList = None,
 ) -> Result:
-    """Check a stream of records, and with --gt the pair: each kind of fault with its count and one example.
+    """Check a stream of records, with --gt against its ground truth: each kind of fault, its count and an example.
 
     Ground truth, predictions, match records and result rows are recognised. Exit code 0: nothing worse than warnings;
     1: something no metric can use.
 
     Arguments:
-        open_vocabulary: Labels and verbs are free text: look none of them up.
+        open_vocabulary: Labels and verbs are free text: do not look them up.
     """
     from hoicli.commands.inputs import Inputs
     from hoicli.validation.stream import validate_images

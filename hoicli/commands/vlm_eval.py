@@ -23,7 +23,7 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
 
 
 @command(
-    reads="answers: of choice, text or a detector's predictions; of ground and refer, files of hoi-benchmarks' scripts",
+    reads="answers: choice: text or a detector's predictions; ground, refer: files of hoi-benchmarks' scripts",
     writes="result rows: F1 and exact match (choice), average recall (ground), exact match and similarity of the verbs "
     "(refer); with --needed, pairs of senses",
     examples=[
@@ -33,7 +33,7 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
         ),
         (
             "hoicli vlm-eval --questions pair.json --choose top:5 --bootstrap 1000 preds.jsonl",
-            "what a detector's five best predictions of each image choose",
+            "a detector's five best predictions of each image as its choice",
         ),
         ("hoicli vlm-eval --match both --bootstrap 1000 grounded.json", "grounding: both boxes have to fit"),
         ("hoicli vlm-eval --dataset hico referred.json", "exact match, and similarity by hoicli's own measure"),
@@ -68,8 +68,7 @@ def vlm_eval(
     dataset: Annotated[
         options.Path | None,
         options.dataset(
-            "The dataset whose verbs the true phrases have (hico, swig): they have its senses; without, WordNet's "
-            "first.",
+            "The dataset of the true phrases' verbs (hico, swig), for their senses; without it, WordNet's first.",
             panel=REFER,
         ),
     ] = None,
@@ -83,28 +82,29 @@ def vlm_eval(
     choice (CrossHOI-Bench): which options were chosen, as macro, instance and micro F1, and exact match. Answers are
     lines of `hoicli prompts --task choice` with the model's text as `response`, the JSON that the released scripts
     save, or a detector's predictions. An answer that is anything but letters, options or a marked conclusion is
-    refused, and counts as answered with nothing.
+    refused, and counts as an empty answer.
 
     ground (hoi-benchmarks): which pairs of an interaction are found, as average recall over IoU thresholds from 0.5 to
     0.95. A row has the true pairs and those found.
 
-    refer (hoi-benchmarks): whether the phrase for a pair is the true one, but for case, and how similar the verbs are.
+    refer (hoi-benchmarks): whether the phrase for a pair equals the true one, ignoring case, and how similar the verbs
+    are.
 
-    The task is seen in the files, or from an option that one task alone has. Values are in percent.
+    The task is recognised from the files, or from an option that only one task has. Values are in percent.
 
     Arguments:
-        task: What was asked, where neither the files nor another option says it.
+        task: What was asked, if neither the files nor another option tells.
         as_released: The released scripts' figures to the digit: crosshoi-bench (choice) or hoi-benchmarks (ground,
             refer).
         questions: The questions: an annotation file of CrossHOI-Bench, or one like it.
-        setting: What the questions show, where the file does not say it: the image, the person's box, or both boxes.
-        choose: Which predictions of a detector choose: top:K, the best of an image (default top:5); total:N, the best
-            of the dump; score:T, those of at least T. Equal scores stay together.
+        setting: What the questions show, if the file does not say: the image, the person's box, or both boxes.
+        choose: Which predictions of a detector count as chosen: top:K, the K best of an image (default top:5); total:N,
+            the best of the dump; score:T, those of at least T. Equal scores stay together.
         match: mean (default): a pair is found if the mean of its boxes' IoUs reaches the threshold (the script's
             rule). both: if both IoUs do.
-        top_k: Only the K first predicted pairs of each question count.
-        sim: What says how alike two senses are: lexical (default), wordnet:wup and the like, or table:FILE from
-            shoe-sim (SHOE has language models rate them).
+        top_k: Only the first K predicted pairs of each question count.
+        sim: How the similarity of two senses is measured: lexical (default), wordnet:wup and the like, or table:FILE
+            from shoe-sim (SHOE has language models rate them).
         needed: Write the pairs of senses that the similarity needs, for shoe-sim --pairs.
     """
     from hoicli.commands.inputs import piped_paths, policy_of

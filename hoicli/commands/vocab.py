@@ -32,7 +32,7 @@ LISTS = ("interactions", "verbs", "objects", "splits", "images")
         ("hoicli vocab --from gt.jsonl -o own.json", "a dataset of your own from its ground truth, for --dataset"),
         ("hoicli vocab own.json", "its classes"),
         ('hoicli vocab --senses "ride motorcycle"', "the WordNet senses of a verb and an object"),
-        ("hoicli vocab --pos v --senses hopping_on", "of a verb that is in no benchmark"),
+        ("hoicli vocab --pos v --senses hopping_on", "the senses of a verb that is in no benchmark"),
         (
             "hoicli vocab --list verbs | jq -r .verb | hoicli vocab --pos v --senses - | "
             "jq -r 'select(.chosen) | .sense'",
@@ -64,21 +64,21 @@ def vocab(
 ) -> Result:
     """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images.
 
-    Ids are 0-based. Objects have all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids; objects
-    of SWIG-HOI have the WordNet 3.0 offset of their noun. With --from, the file of a dataset of your own is written
-    (hoicli doctor --schema dataset), which every --dataset takes; edit it as you like.
+    Ids are 0-based. Objects come with all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids;
+    objects of SWIG-HOI have the WordNet 3.0 offset of their noun. With --from, the file of a dataset of your own is
+    written (hoicli doctor --schema dataset), which every --dataset takes; edit it as you like.
 
     A prediction's label keeps all its senses: shoe-eval takes the one most similar to the ground truth's. A label of
-    the dataset, as ground truth, has the one chosen in a curated table; `why` says so where it is not obvious.
+    the dataset, as ground truth, has the one chosen in a curated table; `why` explains it where it is not obvious.
 
     Arguments:
         list_: interactions, verbs, objects, splits or (test) images.
         from_: Make the file of a dataset from this ground truth: its subjects, verbs, objects and interactions.
-        train: The training set: how often it has each interaction, and so which are rare (fewer than 10).
+        train: The training set: counts each interaction, and tells which are rare (fewer than 10).
         name: The dataset's name in signatures (default: that of the file).
-        senses: Instead: the WordNet senses that a verb, an object, or both (the verb first) may have, and the one that
-            the dataset's label has; repeatable; - reads one a line of stdin.
-        pos: Of --senses, only objects (n) or only verbs (v).
+        senses: List instead the WordNet senses of a verb, an object, or both (the verb first), and which one the
+            dataset's label has; repeatable; - reads stdin, one a line.
+        pos: With --senses: only objects (n) or only verbs (v).
     """
     if from_ is not None:
         if dataset is not None:

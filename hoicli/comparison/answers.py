@@ -74,9 +74,9 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     )
     doubt = ""
     if leaves_out and not unlikely:
-        doubt = f" (its interval leaves 0 out, but {name} does not bear it out)"
+        doubt = f" (its interval excludes 0, but {name} does not confirm it)"
     elif unlikely and not leaves_out:
-        doubt = f" ({name} is small, but its interval holds 0)"
+        doubt = f" ({name} is small, but its interval includes 0)"
     span = f"[{_plain(low)}, {_plain(high)}]"
     return f"{model} {verdict} {baseline}: {numbers}, 95 % interval {span}, {name} = {chance:.2g}{doubt}"
 

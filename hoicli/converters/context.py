@@ -33,10 +33,11 @@ class Context:
 
     images, image_numbers, image_sizes: from `--image-list`, else None or empty: image ids in order, the image id of
     each `img_id`, each image's width and height. logits: how raw outputs become triplets. format, target: the names of
-    FORMATS that are read and written. split: "test" or "train", for sources that hold both. open_names: labels may be
-    any, because the files state them and no dataset was named. verb_base, object_order: the file's numbering, if it
-    differs from its format's. coords, boxes, to_vocabulary, scores: options for answers of models. announce: prints an
-    assumption. dropped: what was left out: (count, first place) by reason. place: the current item of `each`.
+    FORMATS that are read and written. split: "test" or "train", for sources that hold both. prefix: PREFIX of `data add
+    PREFIX:PART`. open_names: labels may be any, because the files state them and no dataset was named. verb_base,
+    object_order: the file's numbering, if it differs from its format's. coords, boxes, to_vocabulary, scores: options
+    for answers of models. announce: prints an assumption. dropped: what was left out: (count, first place) by reason.
+    place: the current item of `each`.
     """
 
     vocabulary: Vocabulary
@@ -49,6 +50,7 @@ class Context:
     image_sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     logits: PostProcessing | None = None
     split: str = "test"
+    prefix: str = ""
     open_names: bool = False
     verb_base: int | None = None
     object_order: str | None = None
@@ -58,6 +60,10 @@ class Context:
     scores: str = "said"
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
     place: str = ""
+
+    def taking(self, part: str) -> str:
+        """What takes another part of the file: `--part`, or in `hoicli data add` another name."""
+        return f"hoicli data add {self.prefix}:{part}" if self.prefix else arg("part", part)
 
     @property
     def of_answers(self) -> tuple[object, ...]:

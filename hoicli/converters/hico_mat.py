@@ -60,7 +60,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         yield from _whole_images(homes, source, context)
         return
     name = f"bbox_{context.split}"
-    rows = _images(homes, name)
+    rows = _images(homes, name, context)
     labels = _image_labels(homes, context)
 
     def build(row: tuple[Any, Any, Any]) -> Record:
@@ -217,12 +217,12 @@ def _homes(sources: list[Source]) -> dict[str, Source]:
     return homes
 
 
-def _images(homes: dict[str, Source], name: str) -> list[tuple[Any, ...]]:
+def _images(homes: dict[str, Source], name: str, context: Context) -> list[tuple[Any, ...]]:
     """(filename, size, hoi) of every image of bbox_test or bbox_train."""
     if name not in homes:
         other = next(other for other in BOX_VARIABLES if other in homes)
         split = other.removeprefix("bbox_")
-        raise DataError(f"has no {name}, only {other}; {arg('part', split)} takes it", place=homes[other].name)
+        raise DataError(f"has no {name}, only {other}; {context.taking(split)} takes it", place=homes[other].name)
     return _loaded(homes, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
 
 
@@ -230,7 +230,7 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labe
     """File name -> the labels of the image; None without anno.mat."""
     split, other = ("test", "train") if context.split == "test" else ("train", "test")
     taken = f"anno_{split}" if homes.keys().isdisjoint(BOX_VARIABLES) else f"bbox_{split}"
-    context.announce(f"taking {taken}, the {split} split; {arg('part', other)} takes the other")
+    context.announce(f"taking {taken}, the {split} split; {context.taking(other)} takes the other")
     given = next((homes[name] for name in LABEL_VARIABLES if name in homes), None)
     if given is None:
         context.announce(
@@ -317,7 +317,7 @@ def _read_list(source: Source, context: Context) -> Iterator[Record]:
 
     yield from context.each(of_split(), build, source)
     if others:
-        option = arg("part", "train" if context.split == "test" else "test")
+        option = context.taking("train" if context.split == "test" else "test")
         context.announce(f"taking the {context.split} split: {kept:,} images; {option} takes the other {others:,}")
 
 

@@ -49,7 +49,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     that hold no image.
     """
     if NAME.fullmatch(name) is None:
-        raise UsageError(f"{name!r} is no name of ground truth; write DATASET:PART, such as hico:test or mine:val")
+        raise UsageError(f"{name!r} is no name of ground truth; give DATASET:PART, such as hico:test or mine:val")
     prefix = name.partition(":")[0]
     dataset = dataset or (prefix if prefix in DATASETS else None)
     target = path_of(name)
@@ -57,7 +57,9 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
         target.parent.mkdir(parents=True, exist_ok=True)
     notes: list[str] = []
     part = "train" if name.endswith(":train") else "test"
-    context = Context(load(dataset or "hico"), ErrorPolicy(unit="item"), announce=notes.append, split=part)
+    context = Context(
+        load(dataset or "hico"), ErrorPolicy(unit="item"), announce=notes.append, split=part, prefix=prefix
+    )
     conversion = Conversion(context, source_format, dataset)
     with atomic_path(str(target), "data add") as temporary:
         with (
@@ -122,7 +124,7 @@ def _transfer(row: NamedTruth, file: IO[bytes]) -> None:
                 file.write(piece)
                 progress.advance(len(piece))
                 if file.tell() > LARGEST:
-                    problem = f"sends more than {LARGEST:,} bytes, as the published file never is"
+                    problem = f"sends more than {LARGEST:,} bytes; the published file is smaller"
                     raise DataError(problem, place=row.url)
     except (urllib.error.URLError, TimeoutError, HTTPException, ConnectionError) as error:
         if isinstance(error, urllib.error.HTTPError):

@@ -124,10 +124,8 @@ def diagnosing(names: Sequence[str], dataset: str | None, reading: Reading) -> P
         or row.by_verb
         or row.every_overlap
     ):
-        problem = (
-            f"{arg('protocol', text)}: types of errors are of the classes that {usual.name} averages, found as it finds"
-        )
-        raise UsageError(f'{problem} them; give a file that is "like": "{usual.name}", with what differs')
+        problem = f"{arg('protocol', text)}: error types need the classes and the matching of"
+        raise UsageError(f'{problem} {usual.name}; give a file that is "like": "{usual.name}", with your changes')
     return row
 
 

@@ -23,13 +23,13 @@ from hoicli.vocabulary.labels import Vocabulary
 
 OF_NO_CLASS = (
     "no {0} interaction (verb and object) and count for nothing: labels of another dataset, or another numbering? "
-    "hoicli validate tells"
+    "hoicli validate finds out"
 )
 
 
 def allow() -> str:
     """What to do where most has no class, as the end of a message."""
-    return f"; {arg('allow_uncounted')} computes with the others alone"
+    return f"; {arg('allow_uncounted')} computes with the others only"
 
 
 def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:

@@ -244,8 +244,8 @@ def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
         if not shown:
             views = {pair for view in stream.views.values() if view.row.name == row.name for pair in view.row.view}
             have = " or ".join(sorted(f"--{option} {value}" for option, value in views if option != "part"))
-            raise UsageError(f"the matches of {row.name} are of {have} alone: ask for one, or match without")
-        raise UsageError(f"{shown}: the matches of {row.name} are not of it; give it to hoicli match")
+            raise UsageError(f"the matches of {row.name} have only {have}: ask for one, or match again without")
+        raise UsageError(f"{shown}: the matches of {row.name} do not have it; give it to hoicli match")
     theirs, ours = stream.views[key].settings, row.settings()
     if any(ours[name] != theirs.get(name) for name in ("row", "slice") if name in ours):
         raise UsageError(f"{key}: was matched with another file of that name; match again")

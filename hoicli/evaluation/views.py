@@ -193,7 +193,7 @@ def check_diagnosed(row: Protocol) -> None:
     measure = MEASURES.get(slice_.partition(":")[0])
     if measure is not None and measure.of == TRIPLETS:
         raise UsageError(
-            f"{arg('slice', slice_)}: no types of errors by it, since fixing a box would put the prediction into "
+            f"{arg('slice', slice_)}: cannot type errors, since fixing a box would put the prediction into "
             "another "
             "part; use people, pairs, verb, object, frequency or a file"
         )

@@ -20,7 +20,7 @@ def check_folder(path: str, option: str) -> None:
     """Raises `UsageError` where `write_folder` would: for a folder with anything in it but an explorer, and for the
     name of a new page (x.html)."""
     if path == "-":
-        raise UsageError(f"give {option} DIR, the folder to write, or --serve to look at once")
+        raise UsageError(f"give {option} DIR, the folder to write, or --serve to look at the page now")
     if path.lower().endswith((".html", ".htm")) and not Path(path).is_dir():
         raise UsageError(f"{option} {path}: a folder is written, whose index.html is the page; give a folder's name")
     check_made_folder(path, option)

@@ -64,7 +64,7 @@ def pictures_in(
     if missing:
         note(
             f"--images {folder}: no picture of {len(missing):,} of {len(image_ids):,} images (the first: "
-            f"{missing[0]}); their boxes stand on empty sheets"
+            f"{missing[0]}); their boxes are drawn on blank sheets"
         )
     return addresses, behind
 

@@ -251,7 +251,7 @@ def _refusing(given: str, folder: Path) -> Iterator[None]:
     except PermissionError:
         raise UsageError(f"{given}: the folder {folder} is not writable") from None
     except OSError as error:
-        raise UsageError(f"{given}: cannot be made ({error.strerror})") from None
+        raise UsageError(f"{given}: cannot be created ({error.strerror})") from None
 
 
 def _inherit(new: Path, old: Path) -> None:
@@ -318,7 +318,7 @@ def check_folder(path: str, option: str) -> None:
     while not there.exists() and there != there.parent:
         there = there.parent
     if not there.is_dir():
-        raise UsageError(f"{option} {path}: cannot be made ({there} is no folder)")
+        raise UsageError(f"{option} {path}: cannot be created ({there} is no folder)")
     _check_inside(there, f"{option} {path}", there)
 
 

@@ -268,9 +268,7 @@ def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], 
     left = sorted({name for name, _ in there} - set(corruptions))
     left += sorted({str(severity) for name, severity in there if name in corruptions} - set(map(str, severities)))
     if left:
-        remarks.append(
-            f"left out, not being of the grid: {listed(left)}; {arg('corruption')} and {arg('severity')} choose"
-        )
+        remarks.append(f"left out, not in the grid: {listed(left)}; {arg('corruption')} and {arg('severity')} choose")
     return remarks
 
 
@@ -338,7 +336,7 @@ def _recipes(recipes: set[str]) -> list[str]:
     (recipe,) = recipes
     if recipe.removesuffix(KEPT) in RECIPES or "@" in recipe:
         return [
-            f"RoHOI-style, recipe {recipe}: compares with values of this recipe, not with RoHOI's tables, whose "
+            f"RoHOI-style, recipe {recipe}: comparable with values of this recipe, not with RoHOI's tables, whose "
             "constants are not published"
         ]
     if recipes == {""}:

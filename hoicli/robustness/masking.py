@@ -112,10 +112,9 @@ def write_changed(image: SourceImage, record: Record, change: Perturbation, imag
     source, target = Path(images, image.name), Path(out, image.name)
     if lies_in(target, Path(images)) if lies_in(Path(images), Path(out)) else lies_in(source, Path(out)):
         problem = (
-            f"{image.name}: {arg('images')} and {arg('save_images')} lie in one another, and an image could be "
-            "overwritten"
+            f"{image.name}: {arg('images')} and {arg('save_images')} are nested, and an image could be overwritten"
         )
-        raise DataError(f"{problem}; give a folder beside", place=place, field="file_name")
+        raise DataError(f"{problem}; give a folder outside", place=place, field="file_name")
     from hoicli.corruption.images import encode, finished
 
     data = image.data

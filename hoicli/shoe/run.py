@@ -175,7 +175,7 @@ def _report(shoe: Shoe, unscored: int) -> None:
         note(f"{total - found:,} of {total:,} ground-truth images have no predictions: their triplets are missed")
     if unscored:
         many = f"{unscored:,} of {len(shoe.predictions.score):,} predictions have no score"
-        note(f"{many}: soft_map and map need one for each and are empty; mf1 and the miss rates need none")
+        note(f"{many}: soft_map and map need a score for each and are empty; mf1 and the miss rates need none")
     if shoe.unlabelled:
         note("predicted objects without a label are compared by their verbs alone; map needs labels and is empty")
     note_senseless(shoe.verbs.senseless | shoe.objects.senseless)

@@ -55,7 +55,7 @@ def kept_by(options: ShoeOptions, predictions: Triplets) -> Bools:
     if options.min_rank is not None:
         keep &= _ranks_at_least(options.min_rank, options.rank_of, predictions)
         whose = RANKS[options.rank_of].replace("-", " ")
-        told = f"is a reading, as the paper does not say of what its confidence score rank is; here {whose}"
+        told = f"is our reading: the paper does not define its confidence score rank; here {whose}"
         note(f"{arg('min_rank', options.min_rank)} {told}: {int(keep.sum()):,} predictions of {len(keep):,} are left")
     return keep
 

@@ -13,7 +13,7 @@ METRICS = {
     "mf1": "mean of soft F1; needs no scores",
     "gt_miss_rate": "ground truth that no prediction is matched with",
     "prediction_miss_rate": "predictions that are matched with no ground truth",
-    "map": "plain mAP by equal spelling",
+    "map": "plain mAP of equally spelled labels",
 }
 """SHOE's metrics, in the order of rows."""
 

@@ -55,7 +55,7 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
         if not found:
             left.append(row)
     if not fitting:
-        raise DataError(f"no row is of the layout {layout.name} ({layout.description}): they are {described(rows)}")
+        raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {described(rows)}")
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
     tags = _tags((row for row, _ in fitting), showing.over)
     dense_tags([row for row, _ in fitting], tags, keys)

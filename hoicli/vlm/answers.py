@@ -31,7 +31,7 @@ from hoicli.vlm.letters import Choice, RefusedError, read_choice, released_choic
 from hoicli.vlm.prompts import lettered, prompted
 from hoicli.vlm.results import Oddities
 
-_REFUSED = "answers that are not read, which count as answered with nothing"
+_REFUSED = "answers that are not understood, which count as empty"
 
 Key = tuple[str, str]
 """(image, name of the question)."""
@@ -67,7 +67,7 @@ class Answers:
         self.odd.report()
         if self.missing:
             count = len(self.bank.questions)
-            note(f"{self.missing:,} of {count:,} questions have no answer: they count as answered with nothing")
+            note(f"{self.missing:,} of {count:,} questions have no answer: they count as empty answers")
 
 
 def read_answers(
@@ -169,7 +169,7 @@ def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Questio
         answers.refused += 1
         answers.odd.count(_REFUSED, f"{place}: {short(answer)}: {refusal}")
     for other in choice.others:
-        answers.odd.count("choices of what was not offered, which count for nothing", f"{place}: {short(other)}")
+        answers.odd.count("choices that were not offered, which count for nothing", f"{place}: {short(other)}")
     answers.add(question.key, (*choice.options, *choice.others), place)
 
 

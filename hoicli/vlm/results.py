@@ -177,7 +177,7 @@ def _grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
     if NOWHERE in truth:
         raise DataError("has no person_bbox or no object_bbox", field=f"{truth_key}[{truth.index(NOWHERE)}]")
     if not truth:
-        odd.count("questions without a pair to find, which are in no mean", place)
+        odd.count("questions without a pair to find, left out of the means", place)
     if failed := _failed(row, place, odd):
         return Grounding(_image(row), tuple(truth), (), failed)
     found_key = next((key for key in FOUND_KEYS if key in row), None)
@@ -223,7 +223,7 @@ def _referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
 def _failed(row: Mapping[str, Any], place: str, odd: Oddities) -> bool:
     failed = "status" in row and row["status"] != "success"
     if failed:
-        odd.count("requests that failed, which count as answered with nothing", place)
+        odd.count("requests that failed, which count as empty answers", place)
     return failed
 
 

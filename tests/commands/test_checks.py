@@ -140,7 +140,7 @@ def test_folders_that_take_no_files(hoicli: Hoicli) -> None:
                   ["mask", "--save-images", "/sys"], ["shoe-sim", "--cache", "/sys/x"]):  # fmt: skip
         said = refused(hoicli(*words, "nothing"))
         assert said.startswith(f"{words[-2]} {words[-1]}")
-        assert "the folder /sys is not writable" in said or "cannot be made" in said
+        assert "the folder /sys is not writable" in said or "cannot be created" in said
 
 
 # Outputs that are inputs, or other outputs

@@ -203,7 +203,7 @@ def test_a_network_that_has_learnt_nothing_ends_no_job() -> None:
     assert any(text.startswith("compute(): do the boxes fit?") for text in said)
     assert {warning.filename for warning in caught} == {__file__}
     assert all("|uncounted:allowed|" in row["signature"] for row in rows)
-    with pytest.raises(DataError, match="allow_uncounted computes with the others alone"):
+    with pytest.raises(DataError, match="allow_uncounted computes with the others only"):
         hoicli.evaluate(GT, strange(8), protocol="hico")
     assert rows == hoicli.evaluate(GT, strange(8), protocol="hico", allow_uncounted=True).rows
 

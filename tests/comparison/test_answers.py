@@ -39,7 +39,7 @@ def counted(better: int, worse: int, n: int, **further: Any) -> list[Row]:
 
 
 BETTER, WORSE, NEITHER = "is better than", "is worse than", "is not shown to differ from"
-DOUBT = "(its interval leaves 0 out, but p does not bear it out)"
+DOUBT = "(its interval excludes 0, but p does not confirm it)"
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ DOUBT = "(its interval leaves 0 out, but p does not bear it out)"
         (-0.001, (-0.1, 0.1), 0.9, NEITHER, "0.00 mAP (hico: 40.00 to 40.00)", "[-0.10, 0.10], p = 0.9"),
         # one of the two is not enough
         (-1.19, (-2.63, -0.1), 1.0, NEITHER, "-1.19 mAP (hico: 40.00 to 38.81)", f"[-2.63, -0.10], p = 1 {DOUBT}"),
-        (1.0, (-0.01, 2.0), 0.04, NEITHER, "+1.00 mAP", "p = 0.04 (p is small, but its interval holds 0)"),
+        (1.0, (-0.01, 2.0), 0.04, NEITHER, "+1.00 mAP", "p = 0.04 (p is small, but its interval includes 0)"),
         (1.0, (0.1, 2.0), 0.05, NEITHER, "+1.00 mAP", f"p = 0.05 {DOUBT}"),
     ],
 )

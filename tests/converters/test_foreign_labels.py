@@ -173,7 +173,7 @@ def test_no_number_where_most_ground_truth_counts_for_nothing(name: str, hoicli:
     result = hoicli(*COMMANDS[name], "--gt", truth, *streams)
     assert (result.code, [line for line in result.out.splitlines() if '"error"' not in line]) == (1, [])
     assert result.err.startswith(f"{truth}: 3 of 5 triplets are no hico interaction (verb and object) and count for ")
-    assert result.err.endswith("hoicli validate tells; --allow-uncounted computes with the others alone\n")
+    assert result.err.endswith("hoicli validate finds out; --allow-uncounted computes with the others only\n")
     assert result.err.count("\n") == 1
 
 

@@ -79,10 +79,12 @@ def test_what_is_no_ground_truth_is_not_added(hoicli: Hoicli, folder: Path, tmp_
 
 def test_the_name_says_which_part_of_a_file_with_two(hoicli: Hoicli, folder: Path) -> None:
     files = [FIXTURES / "foreign" / name for name in ("anno_bbox.mat", "anno.mat")]
-    for name, first in (("hico:test", "test2015"), ("hico:train", "train2015")):
+    for name, other, first in (("hico:test", "train", "test2015"), ("hico:train", "test", "train2015")):
         added = hoicli("data", "add", name, *files)
         assert added.code == 0, added.err
-        assert f"taking bbox_{name[5:]}, the {name[5:]} split" in added.err
+        assert (
+            f"taking bbox_{name[5:]}, the {name[5:]} split; hoicli data add hico:{other} takes the other" in added.err
+        )
         assert f"HICO_{first}_" in (folder / "hico" / f"{name[5:]}.jsonl").read_text()
 
 

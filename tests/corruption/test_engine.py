@@ -287,14 +287,14 @@ OUT = ("--save-images", "out")
     [
         ((), "corrupt: give the folder to write the images to with --save-images DIR"),
         ((*OUT, "--corruption", "fog,zzz"), "--corruption fog: no corruption; hoicli corrupt --list shows them"),
-        ((*OUT, "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range as 2-4, or all"),
+        ((*OUT, "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range like 2-4, or all"),
         ((*OUT, "--shard", "3"), "--shard 3: write K/N, K from 1 to N, for example 3/16"),
         ((*OUT, "--shard", "4/3"), "--shard 4/3: write K/N"),
         ((*OUT, "--jobs", "0"), "--jobs 0: give a whole number from 1 to 1,024"),
         ((*OUT, "--recipe", "fog"), "--recipe fog: there is no such recipe; choose hoicli-1 or imagenet-c, or F"),
         ((*OUT, "--recipe", "imagenet-c", "--corruption", "moire"), "moire: recipe imagenet-c has no constants"),
         ((*OUT, "--images", "nowhere"), "--images nowhere: there is no such folder"),
-        (("--save-images", "gt.jsonl"), "--save-images gt.jsonl: cannot be made ("),
+        (("--save-images", "gt.jsonl"), "--save-images gt.jsonl: cannot be created ("),
         (("--preview", "images/a.png"), "--preview: give the picture to draw with -o FILE.png (or .jpg)"),
     ],
 )  # fmt: skip
@@ -336,8 +336,8 @@ def test_list_explains_all(hoicli: Hoicli) -> None:
     rows = parsed(listed.out)
     assert {row["recipe"] for row in rows} == {"hoicli-1"}
     assert listed.err == (
-        "hoicli: RoHOI-style, recipe hoicli-1: RoHOI's paper publishes no constants; these are ours but "
-        "speckle_noise's, which are ImageNet-C's\n"
+        "hoicli: RoHOI-style, recipe hoicli-1: RoHOI's paper publishes no constants; these are hoicli's "
+        "own, except speckle_noise's from ImageNet-C\n"
     )
     assert [row["corruption"] for row in rows] == list(CORRUPTIONS)
     assert rows[0]["severity_1"] == {"radius_px": 12, "sigma_px": 4}

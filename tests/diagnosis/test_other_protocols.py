@@ -61,10 +61,10 @@ def test_scenario_2(hoicli: Hoicli) -> None:
     [
         (
             ("--protocol", "qpic"),
-            'classes that diag averages, found as it finds them; give a file that is "like": "diag"',
+            'error types need the classes and the matching of diag; give a file that is "like": "diag"',
         ),
-        (("--protocol", "hico"), "types of errors are of the classes that diag averages"),
-        (("--protocol", "hico-image"), "types of errors are of the classes that diag averages"),
+        (("--protocol", "hico"), "error types need the classes and the matching of diag"),
+        (("--protocol", "hico-image"), "error types need the classes and the matching of diag"),
         (("--protocol", "vcoco-agent"), "types of errors are of the classes that vcoco-s1 averages"),
         (("--protocol", "diag,upt"), "errors are typed by one protocol; name one"),
         (("--protocol", "none.json"), "none.json: no such file"),

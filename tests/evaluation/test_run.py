@@ -106,7 +106,7 @@ def matches(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("--iou", "0.75", "--slice", "people"),
             "--iou 0.75 --slice people: the matches of hico are not of it; give it to hoicli match",
         ),
-        (("--slice", "people"), "the matches of hico are of --iou 0.5 or --iou 0.75 alone: ask for one, or match"),
+        (("--slice", "people"), "the matches of hico have only --iou 0.5 or --iou 0.75: ask for one, or match"),
     ],
 )
 def test_what_a_match_stream_cannot_say(options: tuple[str, ...], message: str, matches: Path, hoicli: Hoicli) -> None:

@@ -139,8 +139,8 @@ def test_vcoco(hoicli: Hoicli) -> None:
     [
         (("eval", "--slice", "objects", "--tag", "part=1"), "--tag part: rows have a part of their own"),
         (("eval", "--slice", "object"), None),
-        (("match", "--slice", "verb"), "--slice verb: cuts what is averaged; give it to hoicli eval"),
-        (("diagnose", "--slice", "objects"), "--slice objects: no types of errors by it"),
+        (("match", "--slice", "verb"), "--slice verb: selects the classes to average; give it to hoicli eval"),
+        (("diagnose", "--slice", "objects"), "--slice objects: cannot type errors"),
         (("diagnose", "--iou", "0.6", "--as-released"), "--as-released: the released code has neither"),
         (("diagnose", "--iou", "0.6,0.7", "--emit", "predictions"), "--emit predictions: of one threshold"),
         (("eval", "--iou", "0.5:0.95"), "write a number, or first:last:step"),

@@ -30,8 +30,8 @@ def test_pictures_have_names_of_their_own(hoicli: Hoicli, tmp_path: Path, how: s
     result = hoicli(*words)
     assert result.code == 0
     assert result.err.splitlines()[-1] == (
-        f'hoicli: --images {images}: no picture of 3 of 40 images (the first: "image_005.png"); their boxes stand on '
-        "empty sheets"
+        f'hoicli: --images {images}: no picture of 3 of 40 images (the first: "image_005.png"); their boxes are drawn '
+        "on blank sheets"
     )
     named = facts_of(tmp_path / "page", "images")
     assert [number for number, name in enumerate(named["picture"]) if not name] == [5, 6, 7]
@@ -115,7 +115,7 @@ def test_no_folder_of_others_is_touched(hoicli: Hoicli, tmp_path: Path) -> None:
     [
         (("--serve", "-o", "page"), "give -o DIR, the folder to write, or --serve"),
         ((), "give -o DIR, the folder to write, or --serve"),
-        (("-o", "-"), "give -o DIR, the folder to write, or --serve to look at once"),
+        (("-o", "-"), "give -o DIR, the folder to write, or --serve to look at the page now"),
         (("-o", "page", "--port", "80"), "--port 80: goes with --serve"),
         (("--serve", "--port", "70000"), "--port 70000: give a whole number from 0 to 65,535"),
         (("--serve", "--pictures", "copy"), "--pictures copy: --serve reads pictures where they are"),

@@ -139,7 +139,7 @@ def test_images_that_are_not_there_are_counted_and_blank(hoicli: Hoicli, tmp_pat
     out = tmp_path / "drawn"
     result = hoicli("show", "--images", images, "-o", out, preds)
     assert result.code == 0
-    assert 'no picture of 5 of 6 images (the first: "bad.jpg"); their boxes stand on blank sheets' in result.err
+    assert 'no picture of 5 of 6 images (the first: "bad.jpg"); their boxes are drawn on blank sheets' in result.err
     assert "#123456" in colours(out / "328.png", (400, 20, 470, 60))
     assert "#d8d8d8" in colours(out / "c.png", (0, 0, 480, 480))
 
@@ -178,7 +178,7 @@ def test_nothing_is_written_where_a_line_is_bad(hoicli: Hoicli, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((PREDICTIONS,), "show: say where to with -o: FILE.png for one sheet"),
+        ((PREDICTIONS,), "show: say where to write with -o: FILE.png for one sheet"),
         (("-o", "x.png"), "show: give predictions, or ground truth with --gt"),
         (("-o", "x.jpg", PREDICTIONS), "-o x.jpg: give a name in .png for one sheet, or a folder"),
         (("-o", "x.png", "--first", "all", PREDICTIONS), "--first all: too much for one sheet"),

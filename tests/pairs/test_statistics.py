@@ -825,7 +825,7 @@ def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: 
     ]
     assert result.err == (
         "hoicli: other: no interaction mAP: 1 of 1 triplets have no verb_score; "
-        "--verb-score triplet puts the triplet's score in its place\n"
+        "--verb-score triplet uses the triplet's score instead\n"
     )
     named = rows_of(hoicli, "--gt", files[0], "--tag", "run=1", "--name", "a", files[1])
     assert all(row["tags"] == {"model": "a", "run": "1"} for row in named)

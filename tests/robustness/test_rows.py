@@ -265,7 +265,7 @@ def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path
     ours = hoicli("robust", ROBUST / "rows.jsonl")
     assert ours.code == 0
     assert ours.err == (
-        "hoicli: RoHOI-style, recipe hoicli-1: compares with values of this recipe, not with RoHOI's tables, whose "
+        "hoicli: RoHOI-style, recipe hoicli-1: comparable with values of this recipe, not with RoHOI's tables, whose "
         "constants are not published\n"
     )
     assert all("|recipe:hoicli-1|" in json.loads(line)["signature"] for line in ours.out.splitlines())
@@ -350,8 +350,8 @@ def test_another_benchmark(hoicli: Hoicli, tmp_path: Path) -> None:
     assert whole(results(hoicli, "--corruption", "fog", "--severity", "3,1", path), "mri") == 20
     result = hoicli("robust", "--corruption", "jpeg", "--severity", "1,2,3", path)
     assert whole([json.loads(line) for line in result.out.splitlines()], "mri") == 30
-    assert result.err == ("hoicli: left out, not being of the grid: fog; --corruption and --severity choose\n")
-    assert "left out, not being of the grid: 3" in hoicli("robust", "--severity", "1,2", path).err
+    assert result.err == ("hoicli: left out, not in the grid: fog; --corruption and --severity choose\n")
+    assert "left out, not in the grid: 3" in hoicli("robust", "--severity", "1,2", path).err
 
 
 def test_more_than_half_of_the_benchmark_is_meant_to_be_whole(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_what_departs_from_the_algorithms_is_signed(hoicli: Hoicli) -> None:
         (["--sim", "s", "--delta", "0.3,1.5"], "--delta 1.5: '1.5' is no similarity; give a number from 0 to 1"),
         (
             ["--sim", "s", "--delta", "0.3,0.5", "--reasons", "w"],
-            "--reasons: give one --delta, of which the reasons are",
+            "--reasons: reasons are for one --delta; give only one",
         ),
         (["--sim", "s", "--plot", "d.svg"], "--plot: draws the numbers over --delta; give several"),
         (["--sim", "s", "--delta", "0.3,0.5", "--tag", "delta=x"], "--tag delta: rows have a delta of their own"),

@@ -202,7 +202,7 @@ def test_pivots() -> None:
 
 
 def test_a_layout_without_rows_is_refused() -> None:
-    with pytest.raises(DataError, match=r"no row is of the layout vcoco \(.*\): they are mAP of hico"):
+    with pytest.raises(DataError, match=r"no row fits the layout vcoco \(.*\): they are mAP of hico"):
         by_layout([row("a", 1.0)], LAYOUTS["vcoco"], Showing())
 
 

@@ -36,10 +36,10 @@ def test_the_ending_chooses_the_notation(hoicli: Hoicli, rows: Path, tmp_path: P
 def test_rows_choose_their_layout_and_the_rest_is_counted(hoicli: Hoicli, rows: Path) -> None:
     result = hoicli("table", rows)
     assert result.out.splitlines()[0].split() == ["RF-UC"]
-    assert "rows are not of the layout zero-shot: mAP of" in result.err
+    assert "rows do not fit the layout zero-shot: mAP of" in result.err
     plain = hoicli("table", "--metric", "mAP", "--where", "protocol=hico,upt", "--where", "subset=full", rows)
     assert plain.out.splitlines()[0].split() == ["Default"]
-    assert plain.err.startswith("hoicli: 2 rows are not of the layout hico: mAP of upt")
+    assert plain.err.startswith("hoicli: 2 rows do not fit the layout hico: mAP of upt")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_rows_choose_their_layout_and_the_rest_is_counted(hoicli: Hoicli, rows: 
         (("--where", "protocol"), 2, "hoicli: --where protocol: write KEY=VALUE"),
         (("--where", "subset=rare", "--where", "n=600"), 1, "rows.jsonl: no rows of --metric and --where in it\n"),
         (("--over", "seed"), 2, "hoicli: --over seed: no row has this tag"),
-        (("--layout", "swig"), 1, "hoicli: no row is of the layout swig"),
+        (("--layout", "swig"), 1, "hoicli: no row fits the layout swig"),
         (("--format", "yaml"), 2, "hoicli: --format yaml: choose from auto, table, jsonl, csv"),
         (("--lines", "tag.model", "--columns", "subset"), 1, "they differ in"),
     ],

@@ -231,7 +231,7 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--kind", "missing_label"), "--kind missing_label: is what models say; give their predictions"),
+        (("--kind", "missing_label"), "--kind missing_label: needs the predictions of models; give them"),
         (("--kind", "twins"), "--kind twins: choose from near_duplicate, contradicted, missing_label"),
         (("--votes", "3", FIXTURES / "predictions.jsonl"), "--votes 3: give a whole number from 1 to 1"),
         (("--known", "120"), "--known 120: give a number in percent, from 0 to 100"),

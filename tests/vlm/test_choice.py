@@ -192,9 +192,8 @@ def test_actions_of_vcoco_have_the_benchmarks_names(tmp_path: Path) -> None:
 def test_answers_in_text(hoicli: Hoicli) -> None:
     result = hoicli("vlm-eval", "--questions", CHOICE / "scene.json", CHOICE / "answers.jsonl")
     assert result.err.splitlines() == [
-        f"hoicli: choices of what was not offered, which count for nothing: 1 (the first: {CHOICE}/answers.jsonl:6: "
-        '"E")',
-        "hoicli: answers that are not read, which count as answered with nothing: 1 (the first: "
+        f'hoicli: choices that were not offered, which count for nothing: 1 (the first: {CHOICE}/answers.jsonl:6: "E")',
+        "hoicli: answers that are not understood, which count as empty: 1 (the first: "
         f'{CHOICE}/answers.jsonl:7: "I cannot tell from this picture.": more than letters and options)',
     ]
     found = {row["metric"]: row["value"] for row in map(json.loads, result.out.splitlines())}

@@ -136,7 +136,7 @@ class _AnswerReader:
             return
         claims, frame = reading.claims, self._convention(row, key, answer, reading.tokens)
         if frame is not None and isinstance(answer, str) and frame.contradicts_order(answer[: 1 << 20]):
-            self._drop(f"an answer that says another order of its boxes' numbers than {arg('coords')}")
+            self._drop(f"an answer that states another order of box coordinates than {arg('coords')}")
             return
         if frame is not None and frame.contradicts_scale(_boxes(claims)):
             self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
