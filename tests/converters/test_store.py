@@ -48,7 +48,7 @@ def test_a_name_that_is_a_file_is_the_file(tmp_path: Path, monkeypatch: pytest.M
         (["eval", "--gt", "hico:tes", PREDICTIONS], "hico:tes: no such file, and no ground truth of "
          "that name was added; hoicli data list"),
         (["data", "fetch", "hico:tset"], "hico:tset: no published ground truth has this name; hoicli data list"),
-        (["data", "add", "test", GT], "'test' is no name of ground truth; write DATASET:PART"),
+        (["data", "add", "test", GT], "'test' is no name of ground truth; give DATASET:PART"),
         (["data", "add", "../x:y", GT], "'../x:y' is no name of ground truth"),
         (["data", "add", "hico:test"], "data add hico:test: give the files to convert"),
         (["data", "path", "hico:test", GT], "data path: FILE, --from and --dataset go with hoicli"),

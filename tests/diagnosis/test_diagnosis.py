@@ -318,4 +318,4 @@ def test_an_entry_listed_twice_does_not_cost_its_true_positive(hoicli: Hoicli, t
         assert (counts["true_positive"], counts["duplicate"]) == (1, 1)
         means = {row["oracle"]: row["value"] for row in rows if row["metric"] == "mAP" and row["subset"] == "full"}
         assert means["none"] == pytest.approx(100)
-    assert "but for entries listed" in " ".join(hoicli("diagnose", "--help").out.split())
+    assert "except for entries listed" in " ".join(hoicli("diagnose", "--help").out.split())

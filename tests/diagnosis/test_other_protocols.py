@@ -65,7 +65,7 @@ def test_scenario_2(hoicli: Hoicli) -> None:
         ),
         (("--protocol", "hico"), "error types need the classes and the matching of diag"),
         (("--protocol", "hico-image"), "error types need the classes and the matching of diag"),
-        (("--protocol", "vcoco-agent"), "types of errors are of the classes that vcoco-s1 averages"),
+        (("--protocol", "vcoco-agent"), "error types need the classes and the matching of vcoco-s1"),
         (("--protocol", "diag,upt"), "errors are typed by one protocol; name one"),
         (("--protocol", "none.json"), "none.json: no such file"),
     ],

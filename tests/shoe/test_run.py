@@ -144,7 +144,7 @@ def test_predictions_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = rows_of(result.out)
     assert (rows["soft_map"]["value"], rows["map"]["value"]) == (None, None)
     assert rows["mf1"]["value"] > 0
-    assert "12 of 12 predictions have no score: soft_map and map need one for each and are empty" in result.err
+    assert "12 of 12 predictions have no score: soft_map and map need a score for each and are empty" in result.err
     result = hoicli("shoe-eval", *FILES, "--min-rank", "0.5", bare)
     assert (result.code, result.err) == (
         2,
