@@ -158,6 +158,8 @@ class _Sheet:
         names = [name.lower() if name.lower() in KEYS else name for name in self._cells(header)]
         self._names, self._group, self._wide = names, group, not {"rater", "rating", "kind"} & set(names)
         several = {"item", "rater", "rating"} <= set(names) or (self._wide and len(names) > 1)
+        if "" in names:
+            raise DataError("a column has no name; write the rater's over it, or remove it", place=header.place)
         if "item" not in names or not several or len(set(names)) < len(names):
             problem = "neither a JSON object nor the columns of a CSV; these are item, rater and rating, or item and "
             raise DataError(f"{problem}the name of each rater, every name once", place=header.place)

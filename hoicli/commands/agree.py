@@ -11,6 +11,7 @@ from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
 from hoicli.commands.results import Result
 from hoicli.commands.values import names_of, tags_of
+from hoicli.errors import UsageError, arg
 
 if TYPE_CHECKING:
     from hoicli.figures.styles import Look
@@ -93,6 +94,8 @@ def agree(
     from hoicli.commands.inputs import lines, policy_of
     from hoicli.resampling.draws import Resampling
 
+    if group is not None and not group.strip():
+        raise UsageError(f"{arg('group')}: name the key that says which group an item is of")
     settings = AgreementSettings(
         levels, permutations, seed, merge, Resampling.asked(bootstrap, seed), subsets, distribution, votes, group or ""
     )

@@ -213,6 +213,9 @@ def _homes(sources: list[Source]) -> dict[str, Source]:
         own = {name: source for name in found if name in BOX_VARIABLES or name in LABEL_VARIABLES}
         if not own:
             raise DataError("is neither anno_bbox.mat nor anno.mat; convert it by itself", place=source.name)
+        if twice := own.keys() & homes.keys():
+            name = min(twice)
+            raise DataError(f"{name} is in {homes[name].name} too; give each file once", place=source.name)
         homes |= own
     return homes
 
@@ -265,6 +268,9 @@ def _file_names(value: Any, field: str) -> list[str]:
     names: list[str] = value.items if isinstance(value, Cells) else []
     if not names or {*map(type, names)} != {str}:
         raise DataError("is no list of file names; fetch the file again", field=field)
+    if len(set(names)) < len(names):
+        twice = next(name for row, name in enumerate(names) if name in names[:row])
+        raise DataError(f"{twice!r} occurs twice, so its column is not known; fetch the file again", field=field)
     return names
 
 
@@ -316,6 +322,10 @@ def _read_list(source: Source, context: Context) -> Iterator[Record]:
         return record_of(file_name, width, height, instances, positive, vocabulary)
 
     yield from context.each(of_split(), build, source)
+    if others and not kept:
+        option = arg("part", "train" if context.split == "test" else "test")
+        problem = f"none of its {others:,} images is of the {context.split} split (image_path_postfix); see {option}"
+        raise DataError(problem, place=source.name)
     if others:
         option = context.taking("train" if context.split == "test" else "test")
         context.announce(f"taking the {context.split} split: {kept:,} images; {option} takes the other {others:,}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 
 from hoicli.errors import UsageError, arg
 
@@ -73,9 +74,15 @@ class ShoeOptions:
             value = getattr(self, option)
             if value is not None and not 0 <= value <= 1:
                 raise UsageError(f"{arg(option, value)}: give a number from 0 to 1")
-        if not self.filters and (self.filter_map or self.rank_of != "all"):
-            say = f"{arg('rank_of')} and {arg('filter_map')} say more of {arg('min_score')} and {arg('min_rank')}"
-            raise UsageError(f"{say}; give one of them")
+        if self.min_score is not None and not isfinite(self.min_score):
+            raise UsageError(f"{arg('min_score', self.min_score)}: give a finite number")
+        if self.rank_of != "all" and self.min_rank is None:
+            raise UsageError(f"{arg('rank_of', self.rank_of)}: goes with {arg('min_rank')}; give that, too")
+        if self.filter_map and not self.filters:
+            problem = f"goes with {arg('min_score')} or {arg('min_rank')}; give one of them"
+            raise UsageError(f"{arg('filter_map')}: {problem}")
+        if self.combine == "min" and self.verb_weight != 0.5:
+            raise UsageError(f"{arg('verb_weight')}: the minimum of two similarities has no weights; leave it out")
 
     @cached_property
     def deltas(self) -> tuple[float, ...]:

@@ -67,10 +67,12 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     there: dict[tuple[Line, str], set[str]] = {}
     for name, number, row in named:
         there.setdefault((name, places[number].group), set()).add(row.get("protocol", ""))
+    lines_with = Counter((group, protocol) for (_, group), found in there.items() for protocol in found)
     taken: list[tuple[Line, int, Row]] = []
-    for name, number, row in named:  # another protocol stands in where a line has none that comes before it
-        found_there = there[name, places[number].group]
-        if row.get("protocol", "") == next(filter(found_there.__contains__, places[number].protocols)):
+    for name, number, row in named:  # the protocol that most lines have, so that they compare; of as many the papers'
+        group = places[number].group
+        here = [protocol for protocol in places[number].protocols if protocol in there[name, group]]
+        if row.get("protocol", "") == max(here, key=lambda protocol: lines_with[group, protocol]):
             taken.append((name, number, row))
     others = {id(row) for row, _ in fitting} - {id(row) for _, _, row in taken}
     filled = sorted({at for _, at, row in taken if row["value"] is not None} or {at for _, at, _ in taken})
