@@ -249,7 +249,7 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
         ),
         (b'[{"filename": "a.jpg"}]', " not a format hoicli knows (a list of filename); `hoicli convert --list` names"),
         (b'{\n  "image_id": 1\n}', "1: a JSON object over several lines; a record is one line (jq -c .)"),
-        (b"\x80\x04]q\x00.", " not a format hoicli knows (a pickle with nothing in it to go by)"),
+        (b"\x80\x04]q\x00.", " not a format hoicli knows (nothing in this pickle tells its format)"),
         (b"\x1f\x8b\x08\x00broken", "damaged gzip data"),
         (b'{"image_id": "HICO_test2015_00000001", "boxes": [[0, 0, 1, 1]], "la', "1: the line is cut off (no closing"),
     ],

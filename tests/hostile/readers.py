@@ -325,7 +325,7 @@ compare:predictions | $PREDICTIONS | jsonl
     compare --bootstrap 10 --gt $GT $PREDICTIONS IN
     compare --bootstrap 10 --gt $GT IN $PREDICTIONS --name a,b
 compare:several | $PREDICTIONS | jsonl
-    compare --bootstrap 5 --name a,a,b --slice people --gt $GT $PREDICTIONS IN $CORPUS/predictions_b.jsonl
+    compare --bootstrap 5 --name a,b,c --slice people --gt $GT $PREDICTIONS IN $CORPUS/predictions_b.jsonl
     compare --bootstrap 5 --name a,b --metric soft_map,mf1 --sim lexical --gt $GT $PREDICTIONS IN
     compare --bootstrap 5 --name a,b --per-class --gt $GT $PREDICTIONS IN
 compare:tables | $SHOE/sim.jsonl | jsonl

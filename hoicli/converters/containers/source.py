@@ -91,7 +91,7 @@ class Source:
             return f"a {'list' if self.is_list else 'dictionary'} of {', '.join(keys)}"
         if self.kind == "unknown":
             return "neither JSON, nor a pickle, nor a MATLAB file"
-        return f"{self.kind} with nothing in it to go by"
+        return f"nothing in this {self.kind.replace('-', ' ')} tells its format"
 
     # Lists
 
