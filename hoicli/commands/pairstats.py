@@ -80,7 +80,7 @@ def pairstats(
         interactiveness: Add interactiveness AP (TIN++, Body-Part Map): the AP of interacting pairs as a single class,
             by boxes alone.
         nms_sweep: Adds rows after pair NMS, for each threshold T: a pair is dropped, with its triplets, if
-            IoU_subject^a * IoU_object^b with a better one of its object label exceeds T.
+            IoU_subject * IoU_object^0.5 with a better one of its object label exceeds T.
         det_threshold: Adds rows for only the pairs whose boxes both score at least S, for each S; needs `scores` in the
             records.
     """

@@ -154,13 +154,8 @@ class Conversion:
             owner = f" of {row.owner}" if row.owner else ""
             self._read.append(f"{source.name} as {row.name}{owner} ({row.holds})")
             records = self._shown(row, source, row.converter.read(source, self._context))
-            found, before = False, len(self._context.dropped)
             while (record := guarded(partial(next, records, None), source)) is not None:
-                found = True
                 yield source.name, record
-            if not found and len(self._context.dropped) > before:
-                reason = [*self._context.dropped][before]
-                self._context.policy.handle(DataError(f"no image of it can be read: {reason}", place=source.name))
 
     def _settle_dataset(self, row: Format, source: Source) -> None:
         """Set the dataset if the format, read or written, belongs to one dataset only. Raises `DataError` if --dataset
