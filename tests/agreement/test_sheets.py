@@ -107,6 +107,7 @@ def test_csv_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> No
             "r.csv:1: neither a JSON object nor the columns of a CSV; these are item, rater",
         ),
         ((b"item,x,rating\n", b"a,3,4\n"), "r.csv:1: neither a JSON object nor the columns of a CSV"),
+        ((b",item,A,B\n", b"0,x,1,2\n"), "r.csv:1: a column has no name; write the rater's over it, or remove it"),
         ((b"pair,A,B\n", b"x,1,2\n"), "r.csv:1: neither a JSON object nor the columns of a CSV"),
         ((b"item,A,A\n",), "r.csv:1: neither a JSON object nor the columns of a CSV"),
         ((b"item,A,note\n", b"x,1,good\n"), "r.csv:2: ratings.note: missing or no finite number"),

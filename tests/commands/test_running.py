@@ -280,6 +280,15 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
         ),
         (("match", "-"), "hoicli: match: give the ground truth with --gt FILE\n"),
         (("eval", "--nonsense"), "hoicli eval: No such option: --nonsense"),
+        (
+            ("shoe-eval", "--gt", str(GT), "--sim", "lexical", "--combine", "min", "--verb-weight", "0.9"),
+            "hoicli: --verb-weight: the minimum of two similarities has no weights; leave it out\n",
+        ),
+        (
+            ("shoe-eval", "--gt", str(GT), "--sim", "lexical", "--rank-of", "image", "--min-score", "0.3"),
+            "hoicli: --rank-of image: goes with --min-rank; give that, too\n",
+        ),
+        (("agree", "--group", ""), "hoicli: --group: name the key that says which group an item is of\n"),
         (("eval", "--gt"), "hoicli eval: Option '--gt' requires an argument. (hoicli eval --help shows how)\n"),
     ],
 )

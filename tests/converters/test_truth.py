@@ -222,6 +222,22 @@ def frills_file(tmp_path: Path, change: Change) -> Path:
 TRAIN = {**TRUTH[0], "image_id": "HICO_train2015_00000001", "file_name": "HICO_train2015_00000001.jpg"}
 
 
+def test_a_variable_in_two_files(hoicli: Hoicli) -> None:
+    twice = hoicli("convert", FOREIGN / "anno_bbox.mat", FOREIGN / "anno_bbox.mat")
+    assert (twice.code, twice.out) == (1, "")
+    assert "bbox_test is in " in twice.err
+    assert "give each file once" in twice.err
+
+
+def test_no_frills_without_an_image_of_the_part(hoicli: Hoicli, tmp_path: Path) -> None:
+    items = [item for item in json.loads((FOREIGN / "anno_list.json").read_bytes())
+             if item["image_path_postfix"].startswith("test")]  # fmt: skip
+    (tmp_path / "list.json").write_text(json.dumps(items))
+    result = hoicli("convert", "--part", "train", tmp_path / "list.json")
+    assert (result.code, result.out) == (1, "")
+    assert f"none of its {len(items)} images is of the train split (image_path_postfix); see --part test" in result.err
+
+
 def test_no_frills_splits(hoicli: Hoicli, tmp_path: Path) -> None:
     path = FOREIGN / "anno_list.json"
     test, train = hoicli("convert", path), hoicli("convert", path, "--part", "train")
