@@ -322,12 +322,11 @@ def _read_list(source: Source, context: Context) -> Iterator[Record]:
         return record_of(file_name, width, height, instances, positive, vocabulary)
 
     yield from context.each(of_split(), build, source)
+    option = context.taking("train" if context.split == "test" else "test")
     if others and not kept:
-        option = arg("part", "train" if context.split == "test" else "test")
         problem = f"none of its {others:,} images is of the {context.split} split (image_path_postfix); see {option}"
         raise DataError(problem, place=source.name)
     if others:
-        option = context.taking("train" if context.split == "test" else "test")
         context.announce(f"taking the {context.split} split: {kept:,} images; {option} takes the other {others:,}")
 
 

@@ -36,13 +36,11 @@ class Filters:
         """nms: a threshold, or threshold/alpha/beta as a signature has it. Raises `UsageError` for anything else."""
         if nms is None:
             return cls(top_k, allow_uncounted=allow_uncounted)
+        text = str(nms)
         try:
-            threshold, *exponents = map(float, str(nms).split("/"))
-        except ValueError:
-            threshold, exponents = 0.0, [0.0]
-        if len(exponents) not in (0, 2):
-            raise UsageError(f"{arg('nms', nms)}: give a number, or three as in 0.7/1/0.5")
-        alpha, beta = exponents or (1.0, 0.5)
+            threshold, alpha, beta = map(float, text.split("/") if "/" in text else (text, "1", "0.5"))
+        except ValueError:  # no numbers, or not three
+            raise UsageError(f"{arg('nms', nms)}: give a number, or three as in 0.7/1/0.5") from None
         return cls(top_k, threshold, alpha, beta, allow_uncounted)
 
     @property
