@@ -151,6 +151,8 @@ def run(arguments: list[str] | None = None) -> int:
     """
     # hoicli does no linear algebra: without this, NumPy's import starts threads that only cost time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if os.path.expanduser("~") == "~":  # in a container the user may have no name: libraries do not load without a home
+        os.environ["HOME"] = os.sep
     return _written_out(_outcome(arguments))
 
 

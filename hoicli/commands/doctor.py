@@ -6,13 +6,17 @@ import hashlib
 import platform
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from hoicli.commands.command import command
 from hoicli.commands.options import Option
 from hoicli.commands.results import Result, instead
+from hoicli.errors import DataError
+from hoicli.io.outputs import temporary_folder
 from hoicli.records.schemas import kinds, schema_text
 from hoicli.version import __version__
 
@@ -89,17 +93,28 @@ def examine() -> Iterator[Examined]:
         value = ", ".join(f"{module} {value}" for module, (value, _) in versions.items())
         advice = "" if sound else f"for {use}: pip install 'hoicli[{extra}]'"
         yield Examined(f"extra {extra}", OK if sound else MISSING, value, advice)
+    yield _temporary()
     yield _checksums()
 
 
 def _version(module: str) -> tuple[str, bool]:
     """(the version of a module, or why it does not load; whether it loads)."""
     try:
-        loaded = import_module(module)
+        with redirect_stderr(StringIO()):  # of what a library misses by the way
+            loaded = import_module(module)
     except Exception as error:  # noqa: BLE001 (a broken library may raise anything)
         return f"does not load: {(str(error).splitlines() or [''])[0][:200]}", False
     whole = sys.modules[module.partition(".")[0]]
     return str(getattr(whole, "__version__", None) or getattr(loaded, "__version__", "?")), True
+
+
+def _temporary() -> Examined:
+    """Whether there is a folder for temporary files, which figures and what is piped in twice need."""
+    try:
+        temporary_folder()
+    except DataError:
+        return Examined("temporary files", MISSING, "no folder", "name one that can be written: TMPDIR=FOLDER")
+    return Examined("temporary files", OK, "a folder takes them")
 
 
 def _checksums() -> Examined:

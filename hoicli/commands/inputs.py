@@ -18,7 +18,8 @@ from hoicli.commands.values import names_of, text_of, texts_of
 from hoicli.converters.opening import Opening
 from hoicli.errors import IN_PYTHON, DataError, UsageError, arg
 from hoicli.evaluation.predictions import Predictions
-from hoicli.io.streams import Item, Line, Stream, temporary_folder
+from hoicli.io.outputs import temporary_folder
+from hoicli.io.streams import Item, Line, Stream
 from hoicli.records.foreign import plain
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import non_finite

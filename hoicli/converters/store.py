@@ -16,7 +16,7 @@ from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
 from hoicli.converters.named import NAME, NAMED, NamedTruth, folder, path_of, signed
 from hoicli.errors import DataError, UsageError
-from hoicli.io.outputs import atomic_path, writable
+from hoicli.io.outputs import atomic_path, temporary_folder, writable
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
@@ -53,7 +53,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     prefix = name.partition(":")[0]
     dataset = dataset or (prefix if prefix in DATASETS else None)
     target = path_of(name)
-    with writable(str(target.parent)):
+    with writable(f"{target.parent} (HOICLI_DATA names another folder)"):
         target.parent.mkdir(parents=True, exist_ok=True)
     notes: list[str] = []
     part = "train" if name.endswith(":train") else "test"
@@ -88,7 +88,7 @@ def fetch(name: str) -> Added:
     row = NAMED.get(name)
     if row is None:
         raise UsageError(f"{name}: no published ground truth has this name; hoicli data list shows all")
-    with TemporaryDirectory() as scratch:
+    with TemporaryDirectory(dir=temporary_folder()) as scratch:
         return add(name, [str(download(row, Path(scratch)))])
 
 

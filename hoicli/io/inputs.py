@@ -27,7 +27,9 @@ _OTHERS = {
 }
 """The marks of text in another encoding, as Windows PowerShell's `>` writes them. UTF-32's first begins as UTF-16's."""
 CHUNK = 1 << 16
-GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+GZIP_MAGIC = b"\x1f\x8b"
+PROGRAMS = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zX": "xz", b"BZh9": "bzip2"}
+"""How other compressed files begin, which are neither read nor written, and the program that does both."""
 DENSE, DENSEST = 1 << 24, 200
 """Compressed data may unpack to DENSE bytes, and to more only up to DENSEST times its size (dumps: 5 to 20 times)."""
 
@@ -84,8 +86,8 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
         if is_packed(magic):
             packed = _Packed(raw)
             raw = closing.enter_context(io.BufferedReader(Pieces(_unpacked(packed, name), packed), 1 << 20))
-        elif magic == ZSTD_MAGIC:
-            raise DataError("is zstd-compressed; pipe it in: zstd -dc FILE | hoicli ...", place=name)
+        elif program := PROGRAMS.get(magic):
+            raise DataError(f"is compressed by {program}; pipe it in: {program} -dc FILE | hoicli ...", place=name)
         yield as_utf8(raw, name)
 
 

@@ -26,6 +26,8 @@ LIST_OF_FILES = ".hoicli-files"
 """What is in a folder that is replaced as a whole, one a line: what else is there is another's."""
 NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 """What a file system says that cannot sync, as some of FUSE and of networks: no reason to lose the result."""
+NOT_PACKED = {".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}
+"""Endings of compressed files that are neither written nor read, and the program that does both."""
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'hoicli[plot]'"
 
@@ -189,17 +191,20 @@ def descriptor(path: str) -> int | None:
 
 
 def is_to_be_replaced(path: str, option: str) -> bool:
-    """Whether a path is a file or does not exist; False for a device, a pipe or an open stream."""
+    """Whether a path is a file or does not exist; False for a device, a pipe or an open stream. Raises `UsageError` for
+    a file whose name promises a compression that is not written."""
     if descriptor(path) is not None:
         return False
     with _refusing(f"{option} {path}", Path(path).parent):
         try:
             mode = os.stat(path).st_mode  # not of the resolved path: a pipe's link resolves to no file
         except (FileNotFoundError, NotADirectoryError):
-            return True
+            mode = stat.S_IFREG
         if stat.S_ISDIR(mode):
             raise IsADirectoryError
-        return stat.S_ISREG(mode)
+    if stat.S_ISREG(mode) and (program := NOT_PACKED.get(Path(path).suffix)):
+        raise UsageError(f"{option} {path}: only .gz is compressed here; pipe it: hoicli ... | {program} > FILE")
+    return stat.S_ISREG(mode)
 
 
 @contextmanager
@@ -288,12 +293,26 @@ def _check_inside(folder: Path, given: str, shown: Path) -> None:
         pass
 
 
+def temporary_folder() -> str:
+    """Where temporary files go. Raises `DataError` if none can be written anywhere."""
+    import tempfile  # it takes a twentieth of the start-up
+
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:
+        problem = "no folder takes temporary files, here or in /tmp; make room, or name one that can be written"
+        raise DataError(problem, place="TMPDIR") from None
+
+
 def check_figure(path: str, option: str = "--plot") -> None:
-    """Raises `UsageError` if no figure can be written to `path`."""
+    """Raises `UsageError` if no figure can be written to `path`; `DataError` if matplotlib has nowhere to keep what it
+    finds out about the fonts."""
     if Path(path).suffix.lower() not in FIGURE_ENDINGS:
         raise UsageError(f"{option} {path}: end the name in .png, .svg or .pdf")
     if find_spec("matplotlib") is None:
         raise UsageError(NO_MATPLOTLIB)
+    if "MPLCONFIGDIR" not in os.environ:
+        temporary_folder()
     check_file(path, option)
 
 

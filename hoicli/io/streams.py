@@ -22,7 +22,7 @@ from typing import IO, Any, cast
 from hoicli.errors import DataError
 from hoicli.io.inputs import MARK, is_packed, open_input, packed_size
 from hoicli.io.messages import display_name
-from hoicli.io.outputs import writable
+from hoicli.io.outputs import temporary_folder, writable
 from hoicli.io.progress import Progress
 
 LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
@@ -109,15 +109,6 @@ class File:
     def open(self) -> AbstractContextManager[IO[bytes]]:
         """The lines from the beginning. Raises `DataError` as `open_input`."""
         return open_input(self.path, self.name)
-
-
-def temporary_folder() -> str:
-    """Where temporary files go. Raises `DataError` if none can be written anywhere."""
-    try:
-        return tempfile.gettempdir()
-    except FileNotFoundError:
-        problem = "no folder takes temporary files, here or in /tmp; make room, or name one that can be written"
-        raise DataError(problem, place="TMPDIR") from None
 
 
 class Spool:

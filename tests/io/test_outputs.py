@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import hoicli as api
 from hoicli.errors import DataError, UsageError
 from hoicli.io.outputs import atomic_folder, atomic_path, stays_inside, write_whole
+from tests.support.project import FIXTURES, Hoicli, Result
 
 
 def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces(tmp_path: Path) -> None:
@@ -140,3 +142,14 @@ def test_names_that_stay_inside(name: str) -> None:
 )
 def test_names_that_lead_out(name: str) -> None:
     assert not stays_inside(name)
+
+
+@pytest.mark.parametrize(("ending", "program"), [("zst", "zstd"), ("xz", "xz"), ("bz2", "bzip2")])
+def test_a_name_promises_no_other_compression(hoicli: Hoicli, tmp_path: Path, ending: str, program: str) -> None:
+    target = tmp_path / f"rows.jsonl.{ending}"
+    result = hoicli("eval", "--gt", "absent", "absent", "-o", target)
+    said = f"hoicli: -o {target}: only .gz is compressed here; pipe it: hoicli ... | {program} > FILE\n"
+    assert result == Result(2, "", said)
+    with pytest.raises(UsageError, match=f"is compressed here; pipe it: hoicli ... | {program}"):
+        api.match(FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl").write(str(target))
+    assert not list(tmp_path.iterdir())
