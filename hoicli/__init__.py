@@ -4,8 +4,9 @@
     hoicli.evaluate("gt.jsonl", "preds.jsonl", protocol="hico").to_dict()
 
 Every command is a function, with the command's options as arguments: `eval` is `evaluate`, and `corrupt` is
-`corrupt_records`, since `corrupt` is of one image. Each name is imported when it is first used. What is wrong raises
-`hoicli.errors.DataError` (the data) or `UsageError` (the call), both `HoicliError`, whose text is one line.
+`corrupt_records`, since `corrupt` is of one image. PROTOCOLS, CORRUPTIONS and DATASETS have what hoicli brings, by
+name. Each name is imported when it is first used. What is wrong raises `hoicli.errors.DataError` (the data) or
+`UsageError` (the call), both `HoicliError`, whose text is one line.
 """
 
 from __future__ import annotations
@@ -16,30 +17,35 @@ from hoicli.version import __version__ as __version__
 
 _MODULES = {
     **{
-        name: name
+        name: f"commands.{name}"
         for name in (
             "agree", "audit", "compare", "confusion", "convert", "curriculum", "curves", "data", "diagnose", "doctor",
             "explore", "mask", "match", "pairstats", "prompts", "recall", "robust", "shoe_eval", "shoe_sim", "show",
             "table", "validate", "vlm_eval", "vocab",
         )
     },
-    "evaluate": "eval",
-    "corrupt_records": "corrupt",
-    "corrupt": "corruption",
-    "Evaluator": "evaluator",
+    "evaluate": "commands.eval",
+    "corrupt_records": "commands.corrupt",
+    "corrupt": "commands.corruption",
+    "Evaluator": "commands.evaluator",
+    "PROTOCOLS": "evaluation.protocols",
+    "CORRUPTIONS": "corruption.catalogue",
+    "DATASETS": "vocabulary.datasets",
 }  # fmt: skip
-"""The module of `hoicli.commands` that has each name; `__init__.pyi` says the same to type checkers."""
+"""The module that has each name; `__init__.pyi` says the same to type checkers."""
 
 __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
+    if name == "errors":
+        return import_module("hoicli.errors")  # which stays as an attribute
     if name not in _MODULES:
         raise AttributeError(f"module 'hoicli' has no attribute {name!r}")
-    found = getattr(import_module(f"hoicli.commands.{_MODULES[name]}"), name)
+    found = getattr(import_module(f"hoicli.{_MODULES[name]}"), name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__", "__doc__"])
+    return sorted([*__all__, "errors", "__version__", "__doc__"])

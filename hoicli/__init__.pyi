@@ -1,5 +1,6 @@
 """The names of `hoicli` for type checkers; `__init__.py` imports each when it is first used."""
 
+from hoicli import errors as errors
 from hoicli.commands.agree import agree as agree
 from hoicli.commands.audit import audit as audit
 from hoicli.commands.compare import compare as compare
@@ -28,4 +29,7 @@ from hoicli.commands.table import table as table
 from hoicli.commands.validate import validate as validate
 from hoicli.commands.vlm_eval import vlm_eval as vlm_eval
 from hoicli.commands.vocab import vocab as vocab
+from hoicli.corruption.catalogue import CORRUPTIONS as CORRUPTIONS
+from hoicli.evaluation.protocols import PROTOCOLS as PROTOCOLS
 from hoicli.version import __version__ as __version__
+from hoicli.vocabulary.datasets import DATASETS as DATASETS

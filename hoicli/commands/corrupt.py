@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @command(
     reads="image records and their images, or image files",
-    writes="images under --save-images, and a record for each image",
+    writes="images under --save-images, and a record for each image; with --records-only the records alone",
     examples=[
         (
             "hoicli corrupt --images images --save-images corrupted gt.jsonl > corrupted.jsonl",
@@ -45,6 +45,10 @@ if TYPE_CHECKING:
         (
             "hoicli corrupt --recipe imagenet-c --images images --save-images published gt.jsonl > published.jsonl",
             "with ImageNet-C's published constants, for the corruptions it has",
+        ),
+        (
+            "hoicli corrupt --records-only --corruption zoom_blur gt.jsonl > moved.jsonl",
+            "the moved boxes alone, of images that a data loader corrupts in memory",
         ),
         ("hoicli corrupt --preview photo.jpg -o sheet.png", "a hundred versions of one photograph on a sheet"),
         ("hoicli corrupt --list", "the corruptions and their constants"),
@@ -64,6 +68,7 @@ def corrupt_records(
     *,
     images: Annotated[options.Path, Option("DIR", mark=READ_FOLDER)] = ".",
     save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDER)] = None,
+    records_only: bool = False,
     corruption: Annotated[Names, Option("NAME", offer=choices.corruptions, several=True)] = None,
     severity: Annotated[
         str | int | Sequence[str | int] | None, Option("1-5", offer=choices.severities, several=True)
@@ -92,6 +97,8 @@ def corrupt_records(
     Arguments:
         images: The folder of the images that the records name.
         save_images: Write the images to this folder, as CORRUPTION/SEVERITY/NAME; created if missing.
+        records_only: Write no images, only the records, without psnr and ssim. Images are not even read where records
+            have width and height.
         corruption: One or several with commas (--list), or all (default); repeatable.
         severity: One, several with commas, a range like 2-4, or all (default); repeatable.
         recipe: The constants: hoicli-1, imagenet-c (the published ones, for the corruptions it has), or a file of your
@@ -113,9 +120,9 @@ def corrupt_records(
         _preview(os.fspath(preview), output, seed, constants)
         return instead(Notes())
     folder = text_of(save_images)
-    if folder is None:
+    if (folder is None) != records_only:
         problem = f"give the folder to write the images to with {arg('save_images', like='DIR')}"
-        raise UsageError(f"corrupt: {problem}")
+        raise UsageError(f"corrupt: {problem}, or {arg('records_only')} (not both)")
     severities = ",".join(map(str, severity)) if isinstance(severity, list | tuple) else str(severity or "all")
     cells = _cells(names_of(corruption) or ["all"], names_of(severities), constants)
     part = _shard(shard)
@@ -126,7 +133,8 @@ def corrupt_records(
 
     policy = policy_of(on_error, unit="image")
     inputs = Inputs(None, policy, None, from_, image_list)
-    plan = Plan(Path(images), _folder(folder), cells, seed, recipe=constants, kept=boxes == "kept")
+    out = _folder(folder) if folder is not None else Path()
+    plan = Plan(Path(images), out, cells, seed, recipe=constants, kept=boxes == "kept", alone=records_only)
     todo = list(unique_jobs(_jobs(sources, plan, inputs), policy, part))
 
     def made() -> Iterator[bytes]:

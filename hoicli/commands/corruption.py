@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from hashlib import sha256
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +13,37 @@ from hoicli.commands.corrupt import require_libraries
 from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.recipes import chosen_recipe, require_levels
 from hoicli.errors import DataError, UsageError, arg
+from hoicli.records.detections import box_array
 from hoicli.records.foreign import as_array
 
+Pixels = NDArray[np.uint8]
 
+
+@overload
+def corrupt(
+    image: Any, name: str, severity: int, *, boxes: None = ..., image_id: str | int | None = ..., seed: int = ...,
+    recipe: str = ...,
+) -> Pixels: ...  # fmt: skip
+@overload
+def corrupt(
+    image: Any, name: str, severity: int, *, boxes: Any, image_id: str | int | None = ..., seed: int = ...,
+    recipe: str = ...,
+) -> tuple[Pixels, NDArray[np.float64]]: ...  # fmt: skip
 @typed
 def corrupt(
-    image: Any, name: str, severity: int, *, image_id: str | int = "", seed: int = 0, recipe: str = "hoicli-1"
-) -> NDArray[np.uint8]:
+    image: Any, name: str, severity: int, *, boxes: Any = None, image_id: str | int | None = None, seed: int = 0,
+    recipe: str = "hoicli-1",
+) -> Pixels | tuple[Pixels, NDArray[np.float64]]:  # fmt: skip
     """An image under one of the corruptions of `hoicli corrupt`, by a recipe: hoicli-1, imagenet-c or a file.
 
     image: uint8 [height, width, 3] RGB (not OpenCV's BGR), [height, width, 4] RGBA, or [height, width, 1] or [height,
-    width] grey, which `rainbow` makes RGB; it is not changed. name: of `hoicli corrupt --list`; severity: 1 to 5. The
-    pixels are the command's, before it writes them as a file, where `image_id` is the id of the image's record: they
-    depend only on the image, its id, name, severity and seed: without an id every image gets the same random part.
-    Boxes stay where they were; the command moves them along.
+    width] grey, which `rainbow` makes RGB; it is not changed. name: of `hoicli corrupt --list`; severity: 1 to 5.
+    boxes: [B, 4] x1, y1, x2, y2 in pixels; given, they come back with the image, moved with their content as the
+    command moves them (float64; a box that left the image lies flat on its border).
+
+    Where `image_id` is the id of the image's record, the pixels are the command's, before it writes them as a file.
+    They depend only on the image, its id, name, severity, seed and recipe; without an id its pixels take the id's
+    place, so that each image has a random part of its own.
 
     Raises `DataError` for another kind of array, `UsageError` for an unknown name or severity, or without OpenCV.
     """
@@ -40,8 +58,19 @@ def corrupt(
         raise DataError(f"is {found}, wants uint8 (height, width, 3) in RGB, with alpha or grey", place="image")
     if not pixels.size:
         raise DataError(f"has no pixels: {pixels.shape}", place="image")
-    from hoicli.corruption import effects  # which needs OpenCV
+    given = None if boxes is None else box_array(boxes)
+    if given is not None and not np.isfinite(given).all():
+        raise DataError("numbers must be finite", place="boxes")
+    from hoicli.corruption import effects, engine  # which need OpenCV
 
-    channels = pixels.reshape(*pixels.shape[:2], -1)
-    result = effects.corrupt(channels, name, severity, image_id=image_id, seed=seed, recipe=chosen)
-    return result[:, :, 0] if pixels.ndim == 2 and result.shape[2] == 1 else result
+    if image_id is None:
+        image_id = sha256(repr(pixels.shape).encode() + pixels.tobytes()).hexdigest()
+    channels, constants = pixels.reshape(*pixels.shape[:2], -1), chosen.level(name, severity)
+    shape = channels[:, :, :3].shape
+    drawn = effects.draw(name, shape, image_id=image_id, seed=seed, recipe=chosen)
+    result = effects.applied(channels, name, drawn, constants)
+    result = result[:, :, 0] if pixels.ndim == 2 and result.shape[2] == 1 else result
+    if given is None:
+        return result
+    moved, _ = engine.boxes_after(name, shape, drawn, constants, given.tolist())
+    return result, np.array(moved, dtype=np.float64).reshape(-1, 4)

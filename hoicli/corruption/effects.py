@@ -58,10 +58,14 @@ def corrupt(
 
     name: one that the recipe has; severity: 1 to 5. `rainbow` makes grey RGB.
     """
-    colours = np.ascontiguousarray(image[:, :, :3])
+    drawn = draw(name, image[:, :, :3].shape, image_id=image_id, seed=seed, recipe=recipe)
+    return applied(image, name, drawn, recipe.level(name, severity))
+
+
+def applied(image: Image, name: str, drawn: Any, constants: Sequence[Any]) -> Image:
+    """As `corrupt`, with what `draw` gave."""
     alpha = image[:, :, 3:] if image.shape[2] == 4 else None
-    drawn = draw(name, colours.shape, image_id=image_id, seed=seed, recipe=recipe)
-    pixels, alpha = apply(colours, alpha, name, drawn, recipe.level(name, severity))
+    pixels, alpha = apply(np.ascontiguousarray(image[:, :, :3]), alpha, name, drawn, constants)
     return pixels if alpha is None else np.concatenate([pixels, alpha], axis=2)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -41,6 +41,9 @@ IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
 """What an argument ends in that is an image, not a stream of records."""
 
 
+Scores = tuple[float | None, float | None]
+"""PSNR and SSIM of a corrupted image."""
+
 NO_MEMORY = -4
 """OpenCV's code (cv::Error::StsNoMem)."""
 
@@ -48,7 +51,7 @@ NO_MEMORY = -4
 @dataclass(frozen=True)
 class Plan:
     """cells: (corruption, severity) in the order of the records; images: where file names lead; out: where to write;
-    kept: boxes stay as annotated."""
+    kept: boxes stay as annotated; alone: records are made, and no files."""
 
     images: Path
     out: Path
@@ -56,6 +59,7 @@ class Plan:
     seed: int
     recipe: Recipe = HOICLI_1
     kept: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,10 +161,13 @@ def attempt(job: Job, plan: Plan) -> bytes | DataError:
 
 
 def corrupt_image(job: Job, plan: Plan) -> bytes:
-    """All cells of one image: files written where they are not there yet, and a record of each.
+    """All cells of one image: files written where they are not there yet, and a record of each. For records alone the
+    image is read only where the record does not say its size.
 
     Raises `DataError` for a source that cannot be read or does not fit its record, and a file that cannot be written.
     """
+    if plan.alone and {"height", "width"} <= job.record.keys():
+        return _records(job, plan, (job.record["height"], job.record["width"], 3))
     name = job.record["file_name"]
     try:
         data = file_bytes(job.source)
@@ -174,19 +181,32 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
     except DataError as error:
         raise DataError(f"{name!r} {error.problem}", place=job.place, field="file_name") from None
     _check_size(job, picture)
+    if plan.alone:
+        return _records(job, plan, picture.pixels.shape)
     _check_place(job, plan)
     source = hashlib.sha256(data).hexdigest()
     original = Original(picture.pixels)
+
+    def scores(cell: tuple[str, int], drawn: Any) -> Scores:
+        return _cell_file(job, plan, cell, picture, original, drawn, source)
+
+    return _records(job, plan, picture.pixels.shape, scores)
+
+
+def _records(
+    job: Job, plan: Plan, shape: Shape, scores: Callable[[tuple[str, int], Any], Scores] | None = None
+) -> bytes:
+    """The records of all cells of an image. scores: makes the file of a cell from what was drawn; None: no file is."""
     lines = []
     corruption, drawn = "", None
     for cell in plan.cells:
         if cell[0] != corruption:
             corruption = cell[0]
-            drawn = draw(corruption, picture.pixels.shape, image_id=job.record["image_id"], seed=plan.seed,
-                         recipe=plan.recipe)  # fmt: skip
-        scores = _cell_file(job, plan, cell, picture, original, drawn, source)
-        made = cell_record(job.record, cell, plan.seed, scores, picture.pixels.shape, drawn, recipe=plan.recipe,
-                           kept=plan.kept)  # fmt: skip
+            effect = effect_of(corruption)
+            if scores is not None or effect.motion is not None or effect.hidden is not None:
+                drawn = draw(corruption, shape, image_id=job.record["image_id"], seed=plan.seed, recipe=plan.recipe)
+        found = None if scores is None else scores(cell, drawn)
+        made = cell_record(job.record, cell, plan.seed, found, shape, drawn, recipe=plan.recipe, kept=plan.kept)
         lines.append(dump(made))
     return b"".join(lines)
 
@@ -212,7 +232,7 @@ def _check_size(job: Job, picture: Picture) -> None:
 
 def _cell_file(
     job: Job, plan: Plan, cell: tuple[str, int], picture: Picture, original: Original, drawn: Any, source: str
-) -> tuple[float | None, float | None]:
+) -> Scores:
     """(PSNR, SSIM) of the cell's file, which is made unless it is there."""
     name, severity = cell
     target = plan.out / name / str(severity) / job.record["file_name"]
@@ -241,28 +261,38 @@ def _cell_file(
 
 
 def cell_record(
-    record: Mapping[str, Any], cell: tuple[str, int], seed: int, scores: tuple[float | None, float | None],
-    shape: Shape, drawn: Any, *, recipe: Recipe = HOICLI_1, kept: bool = False,
+    record: Mapping[str, Any], cell: tuple[str, int], seed: int, scores: Scores | None, shape: Shape,
+    drawn: Any, *, recipe: Recipe = HOICLI_1, kept: bool = False,
 ) -> Record:  # fmt: skip
     """The record of a corrupted image: the image's own with its file, how it was made, and boxes and their visibility.
 
-    Everything else of the record is passed on. psnr is null where not a pixel changed, ssim for a picture too small.
+    Everything else of the record is passed on. psnr is null where not a pixel changed, ssim for a picture too small;
+    neither stands in a record alone (`scores` None).
     """
     name, severity = cell
-    made = {"corruption": name, "severity": severity, "recipe": recipe.said(name, kept=kept), "seed": seed,
-            "psnr": scores[0], "ssim": scores[1]}  # fmt: skip
+    made = {"corruption": name, "severity": severity, "recipe": recipe.said(name, kept=kept), "seed": seed}
+    if scores is not None:
+        made |= {"psnr": scores[0], "ssim": scores[1]}
     result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **made}
     given = record.get("boxes")
     if given is not None:
-        effect, constants = effect_of(name), recipe.level(name, severity)
-        moved, visible = [[*box] for box in given], [1.0] * len(given)
-        if effect.motion is not None and not kept:
-            moved, visible = moved_boxes(effect.motion(shape, drawn, *constants), given)
-        if effect.hidden is not None and given:
-            hidden = effect.hidden(shape, drawn, *constants)
-            visible = [round(share * share_visible(hidden, box), 4) for share, box in zip(visible, moved, strict=True)]
-        result["boxes"], result["visibility"] = moved, visible
+        moved = boxes_after(name, shape, drawn, recipe.level(name, severity), given, kept=kept)
+        result["boxes"], result["visibility"] = moved
     return result
+
+
+def boxes_after(
+    name: str, shape: Shape, drawn: Any, constants: Sequence[Any], boxes: Sequence[Box], *, kept: bool = False
+) -> tuple[list[list[float]], list[float]]:
+    """(the boxes where their content went, the visible share of each). drawn: what `draw` gave; kept: they stay."""
+    effect = effect_of(name)
+    moved, visible = [[*box] for box in boxes], [1.0] * len(boxes)
+    if effect.motion is not None and not kept:
+        moved, visible = moved_boxes(effect.motion(shape, drawn, *constants), boxes)
+    if effect.hidden is not None and boxes:
+        hidden = effect.hidden(shape, drawn, *constants)
+        visible = [round(share * share_visible(hidden, box), 4) for share, box in zip(visible, moved, strict=True)]
+    return moved, visible
 
 
 def share_visible(hidden: NDArray[np.bool_], box: Box) -> float:

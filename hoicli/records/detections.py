@@ -125,7 +125,7 @@ def _columns(given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) 
     nulls = bool(vocabulary.roles)
     _check_names(given, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
     columns = {
-        "boxes": _boxes(given["boxes"]),
+        "boxes": box_array(given["boxes"]),
         "labels": _ids(given["labels"], "labels", "object", vocabulary),
         "subject": _whole(given["subject"], "subject"),
         "object": _whole(given["object"], "object"),
@@ -176,7 +176,8 @@ def _check_names(given: Mapping[str, Any], of_triplets: Sequence[str], *, nulls:
             raise DataError(f"not of this ground truth or dataset; there are {', '.join(known)}", field=name)
 
 
-def _boxes(values: Any) -> NDArray[np.floating[Any]]:
+def box_array(values: Any) -> NDArray[np.floating[Any]]:
+    """[B, 4] a copy of boxes. Raises `DataError` for another shape or other things than numbers."""
     array = as_array(values, "boxes")
     if not array.size and array.ndim <= 2:
         return np.zeros((0, 4))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import pickle
 import pydoc
 import re
@@ -323,8 +325,10 @@ def test_pixels_are_the_command_s(hoicli: Hoicli, tmp_path: Path, mode: str) -> 
     pixels = np.asarray(image.fromarray(rng.integers(0, 256, (40, 60, 4), dtype=np.uint8)).convert(mode))
     before = pixels.copy()
     image.fromarray(pixels).save(tmp_path / "a.png")
+    boxes = [[5, 6, 40, 30], [0.5, 0, 60, 40]]
+    (tmp_path / "gt.jsonl").write_text(json.dumps({"image_id": "a", "file_name": "a.png", "boxes": boxes}))
     done = hoicli("corrupt", "--images", tmp_path, "--save-images", tmp_path / "out", "--severity", "2,5", "--seed", 7,
-                  "--jobs", 1, tmp_path / "a.png")  # fmt: skip
+                  "--jobs", 1, tmp_path / "gt.jsonl")  # fmt: skip
     written = [json.loads(line) for line in done.out.splitlines()]
     assert len(written) == 40
     for record in written:
@@ -332,11 +336,55 @@ def test_pixels_are_the_command_s(hoicli: Hoicli, tmp_path: Path, mode: str) -> 
         name, severity = record["corruption"], record["severity"]
         ours = api.corrupt(pixels, name, severity, image_id="a", seed=7)
         assert np.array_equal(shown, ours), name
+        again, moved = api.corrupt(pixels, name, severity, image_id="a", seed=7, boxes=np.array(boxes))
+        assert np.array_equal(again, ours)
+        assert moved.tolist() == record["boxes"]
         assert ours.shape == ((40, 60, 3) if mode == "L" and name == "rainbow" else pixels.shape)
         if mode == "L" and name != "rainbow":
             deep = api.corrupt(pixels[:, :, None], name, severity, image_id="a", seed=7)
             assert np.array_equal(ours[:, :, None], deep)
     assert np.array_equal(pixels, before)
+
+
+def test_without_an_id_each_image_has_a_random_part_of_its_own() -> None:
+    pytest.importorskip("cv2")
+    grey = [np.full((60, 80, 3), value, dtype=np.uint8) for value in (100, 101, 100)]
+    hidden = [(api.corrupt(image, "occlusion", 5) == 0).all(axis=2) for image in grey]
+    assert not np.array_equal(hidden[0], hidden[1])
+    assert np.array_equal(hidden[0], hidden[2])
+
+
+WORKERS = """
+import hashlib, multiprocessing, sys
+import numpy as np
+import hoicli
+
+def work(name):
+    image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+    pixels, boxes = hoicli.corrupt(image, name, 3, seed=1, boxes=[[8, 8, 40, 30]])
+    return pixels.tobytes() + boxes.tobytes()
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        print(hashlib.sha256(b"".join(pool.map(work, list(hoicli.CORRUPTIONS)))).hexdigest())
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_a_data_loader_make_the_same_pixels(tmp_path: Path, method: str) -> None:
+    """Whatever starts them, and whatever their hash seed."""
+    pytest.importorskip("cv2")
+    (tmp_path / "work.py").write_text(WORKERS)
+    found = set()
+    for seed in ("0", "7"):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}
+        command = [sys.executable, str(tmp_path / "work.py"), method]
+        found.add(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+    image, whole = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8), hashlib.sha256()
+    for name in api.CORRUPTIONS:
+        pixels, boxes = api.corrupt(image, name, 3, seed=1, boxes=[[8, 8, 40, 30]])
+        whole.update(pixels.tobytes() + boxes.tobytes())
+    assert found == {f"{whole.hexdigest()}\n"}
 
 
 @pytest.mark.parametrize(
@@ -358,6 +406,17 @@ def test_images_that_cannot_be_corrupted(arguments: tuple[Any, ...], message: st
     with pytest.raises(HoicliError) as caught:
         api.corrupt(*arguments)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "message"),
+    [([[1, 2, 3]], "boxes: has shape (1, 3), wants (n, 4)"), ([[np.nan] * 4], "boxes: numbers must be finite")],
+)
+def test_boxes_that_cannot_be_moved(boxes: Any, message: str) -> None:
+    pytest.importorskip("cv2")
+    with pytest.raises(DataError) as caught:
+        api.corrupt(np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 1, boxes=boxes)
+    assert str(caught.value) == message
 
 
 # The package
@@ -387,11 +446,18 @@ def test_every_command_is_a_name() -> None:
     assert set(names_in_package) == {names.get(name, name.replace("-", "_")) for name in COMMANDS} | {
         "corrupt",
         "Evaluator",
+        "PROTOCOLS",
+        "CORRUPTIONS",
+        "DATASETS",
     }
-    assert {name for name in dir(api) if not name.startswith("__")} == set(names_in_package)
+    assert {name for name in dir(api) if not name.startswith("__")} == {*names_in_package, "errors"}
+    assert api.errors.DataError is DataError
+    assert {"hico", "upt"} <= api.PROTOCOLS.keys()
+    assert {"elastic", "jpeg"} <= api.CORRUPTIONS.keys()
+    assert {"hico", "vcoco"} <= api.DATASETS.keys()
     text = pydoc.plain(pydoc.render_doc(api))
     functions = re.findall(r"^    (\w+)\(", text[text.index("\nFUNCTIONS") :], re.MULTILINE)
-    assert {*functions} >= set(names_in_package) - {"Evaluator"}
+    assert {*functions} >= {name for name in names_in_package if name.islower()}
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = api.evalute  # type: ignore[attr-defined]
 

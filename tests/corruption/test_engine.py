@@ -67,6 +67,46 @@ def call(folder: Path, *options: object, out: str = "out") -> list[object]:
     return ["corrupt", "--images", folder / "images", "--save-images", folder / out, *options, folder / "gt.jsonl"]
 
 
+# Records alone
+
+
+def test_records_alone_are_those_of_the_files(hoicli: Hoicli, folder: Path) -> None:
+    whole = parsed(hoicli(*call(folder, "--severity", 5)).out)
+    for record in whole:
+        del record["psnr"], record["ssim"]
+    (folder / "images").rename(folder / "elsewhere")
+    alone = hoicli("corrupt", "--records-only", "--severity", 5, folder / "gt.jsonl")
+    assert parsed(alone.out) == whole
+    assert len({json.dumps(record["boxes"]) for record in whole if record["corruption"] == "zoom_blur"}) == 4
+
+
+def test_records_alone_read_images_where_the_size_is_missing(hoicli: Hoicli, folder: Path) -> None:
+    whole = parsed(hoicli("corrupt", "--records-only", "--corruption", "perspective", folder / "gt.jsonl").out)
+    sized = [json.loads(line) for line in (folder / "gt.jsonl").read_text().splitlines()]
+    sizes = {record["image_id"]: {key: record.pop(key) for key in ("width", "height")} for record in sized}
+    (folder / "gt.jsonl").write_text("".join(json.dumps(record) + "\n" for record in sized))
+    options = ("--records-only", "--corruption", "perspective", folder / "gt.jsonl")
+    found = parsed(hoicli("corrupt", "--images", folder / "images", *options).out)
+    assert [record | sizes[record["image_id"]] for record in found] == whole
+    lost = hoicli("corrupt", "--images", folder, *options)
+    assert lost.code == 1
+    assert "file_name: no such file" in lost.err
+
+
+@pytest.mark.parametrize("options", [(), ("--records-only", "--save-images", "out")])
+def test_images_are_written_or_not(hoicli: Hoicli, folder: Path, options: tuple[object, ...]) -> None:
+    done = hoicli("corrupt", "--images", folder / "images", *options, folder / "gt.jsonl")
+    assert done.code == 2
+    assert "--save-images DIR, or --records-only (not both)" in done.err
+
+
+def test_every_list_of_what_moves_is_the_catalogue_s() -> None:
+    moving = sorted(name for name, row in CORRUPTIONS.items() if row.moves)
+    for page in ("commands/corrupt.md", "commands/robust.md", "python.md"):
+        lists = re.findall(r"\b((?:[a-z_]+, )+(?:and )?[a-z_]+)", " ".join((ROOT / "docs" / page).read_text().split()))
+        assert moving in [sorted(one.replace("and ", "").split(", ")) for one in lists], page
+
+
 # The contract
 
 
