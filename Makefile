@@ -1,7 +1,7 @@
 # hoicli's targets. A clean clone needs python3 (3.10 to 3.13), make and the package index; nothing else.
 #
-#   make demo    set up what it needs, then the main job on fixtures/: convert | match | eval | diagnose, with a plot; corrupt
-#                and robust; and a page of it all
+#   make demo    set up what it needs, then the main job on fixtures/: eval, compare, match | diagnose, with a plot; a page of it
+#                all; corrupt and robust; and foreign files
 #   make test    set up all, then run the tests but for those marked `long`, on every processor: three minutes on two
 #   make test-all  every test, the hostile campaign, kill tests and all pages of docs/ among them: before a release
 #   make lint    ruff, mypy, and the order of the rooms (import-linter)

@@ -11,8 +11,8 @@ done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-cp "$fixtures/gt.jsonl" "$fixtures/other.jsonl" .
-cp "$fixtures/predictions.jsonl" preds.jsonl
+sample=$fixtures/sample
+cp "$sample"/*.jsonl.gz .
 
 # Take the picture of a page: page NAME FILE.html HEIGHT
 page() {
@@ -20,14 +20,14 @@ page() {
         --screenshot="$folder/$1.png" "file://$folder/$2" >/dev/null 2>&1
 }
 
-hoicli diagnose --gt gt.jsonl --plot errors.png preds.jsonl other.jsonl -o rows.jsonl 2>/dev/null
-hoicli curves --protocol diag --gt gt.jsonl --plot curves.png preds.jsonl other.jsonl -o rows.jsonl 2>/dev/null
-hoicli robust "$fixtures/robust/rows.jsonl" --plot robust.png -o rows.jsonl 2>/dev/null
-hoicli robust "$fixtures/robust/rows.jsonl" --plot robust-heatmap.png --plot-kind heatmap -o rows.jsonl 2>/dev/null
-hoicli corrupt --preview "$fixtures/robust/images/scene_03.png" -o corruptions.png
-hoicli show --gt gt.jsonl --images "$fixtures/images" --image-id HICO_test2015_00000005,HICO_test2015_00000007 --top 3 --size 640 -o show.png preds.jsonl
-hoicli explore --gt gt.jsonl --images "$fixtures/images" -o explorer preds.jsonl other.jsonl 2>/dev/null
-page explorer 'explorer/index.html#view=class&class=125' 1000
+hoicli diagnose --gt gt.jsonl.gz --plot errors.png baseline.jsonl.gz ours.jsonl.gz -o rows.jsonl
+hoicli curves --protocol diag --gt gt.jsonl.gz --plot curves.png baseline.jsonl.gz ours.jsonl.gz -o rows.jsonl
+hoicli robust "$fixtures/robust/rows.jsonl" --plot robust.png -o rows.jsonl
+hoicli robust "$fixtures/robust/rows.jsonl" --plot robust-heatmap.png --plot-kind heatmap -o rows.jsonl
+hoicli corrupt --preview "$sample/pictures/sample_0010.png" -o corruptions.png
+hoicli show --gt gt.jsonl.gz --images "$sample/pictures" --image-id sample_0003,sample_0011 --top 3 --size 640 -o show.png ours.jsonl.gz
+hoicli explore --gt gt.jsonl.gz --images "$sample/pictures" -o explorer baseline.jsonl.gz ours.jsonl.gz
+page explorer 'explorer/index.html#view=class&class=338' 1000
 
 # At most 1000 pixels wide (the sheet of a hundred pictures 800), in 256 colours: small files.
 python3 - "$here" <<'PYTHON'

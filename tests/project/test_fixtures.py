@@ -37,12 +37,22 @@ def test_the_demo_runs(tmp_path: Path) -> None:
     put_hoicli(tmp_path / ".bin")
     done = sh(f"cd {ROOT} && sh fixtures/demo.sh {tmp_path}", tmp_path)
     assert done.code == 0, done.err
-    shown = re.findall(r"^\$ hoicli (\w+)", done.out, re.MULTILINE)
-    assert shown == [*["convert"] * 2, "validate", "eval", "match", "diagnose", "corrupt", "robust", "explore"]
+    shown = re.findall(r"^\$ (?:.*\| )?hoicli (\w+)", done.out, re.MULTILINE)
+    assert shown == [
+        "validate",
+        "eval",
+        "compare",
+        "match",
+        "diagnose",
+        "explore",
+        "corrupt",
+        "robust",
+        *["convert"] * 2,
+    ]
     assert {path.name for path in tmp_path.iterdir()} >= {"errors.png", "robust.png", "explorer", "corrupted.jsonl"}
     records = [json.loads(line) for line in (tmp_path / "corrupted.jsonl").read_text().splitlines()]
     assert all((tmp_path / "corrupted" / record["file_name"]).is_file() for record in records)
-    assert (len(records), "median" in done.out) == (2 * 8, True)
+    assert (len(records), "median" in done.out) == (2 * 12, True)
     assert "$(VENV)/.demo: EXTRA = plot,images\n" in (ROOT / "Makefile").read_text()
 
 
