@@ -19,9 +19,9 @@ _MODULES = {
     **{
         name: f"commands.{name}"
         for name in (
-            "agree", "audit", "compare", "confusion", "convert", "curriculum", "curves", "data", "diagnose", "doctor",
-            "explore", "mask", "match", "pairstats", "prompts", "recall", "robust", "shoe_eval", "shoe_sim", "show",
-            "table", "validate", "vlm_eval", "vocab",
+            "agree", "audit", "claim", "compare", "confusion", "convert", "curriculum", "curves", "data", "diagnose",
+            "doctor", "explore", "mask", "match", "pairstats", "prompts", "recall", "robust", "shoe_eval", "shoe_sim",
+            "show", "table", "validate", "vlm_eval", "vocab",
         )
     },
     "evaluate": "commands.eval",

@@ -3,6 +3,7 @@
 from hoicli import errors as errors
 from hoicli.commands.agree import agree as agree
 from hoicli.commands.audit import audit as audit
+from hoicli.commands.claim import claim as claim
 from hoicli.commands.compare import compare as compare
 from hoicli.commands.confusion import confusion as confusion
 from hoicli.commands.convert import convert as convert

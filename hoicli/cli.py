@@ -36,6 +36,7 @@ GROUPS = {
         "confusion": "Which verbs and objects are confused, and what mAP that costs.",
         "pairstats": "Pairs before and after classification: recall, precision, negative AP, interaction mAP.",
         "compare": "Whether one detector is better than another, by how much, and where.",
+        "claim": "Which protocol, pair NMS and top-k give the numbers that a paper prints.",
         "explore": "One page to find out why: classes, errors, images and two models side by side, linked.",
         "show": "Ground truth and predictions drawn on the images: a folder of pictures, or one sheet.",
         "audit": "Suspicious ground truth: boxes drawn twice, triplets that models contradict, missing labels.",

@@ -9,7 +9,7 @@ from hoicli.commands.checks import READ
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Numbers, Option
 from hoicli.commands.results import Result
-from hoicli.commands.values import tags_of, text_of, texts_of
+from hoicli.commands.values import counts_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
 
@@ -70,7 +70,7 @@ def recall(
     from hoicli.evaluation.run import read_truth
     from hoicli.resampling.draws import Resampling
 
-    gt, ks, own = required(gt, "recall"), _cuts(k), text_of(dataset)
+    gt, ks, own = required(gt, "recall"), counts_of("k", k), text_of(dataset)
     if split and train:
         raise UsageError(f"{arg('split')}, {arg('train')}: both say which triplets are unseen; keep one")
     vocabulary = evaluable(load(own or "hico"))
@@ -96,14 +96,3 @@ def recall(
     rows = list(recall_rows(found, ks, settings=settings, tags=tags, per_class=per_class, resampling=resampling))
     policy.report()
     return Result(rows)
-
-
-def _cuts(given: Numbers) -> list[int]:
-    """The values of --k. Raises `UsageError` for one that is no whole number of at least 1."""
-    text = ",".join(texts_of(given))
-    parts = [part.strip() for part in text.split(",")]
-    bad = [part for part in parts if not (part.isascii() and part.isdecimal() and len(part) < 10 and int(part))]
-    if bad:
-        problem = f"{bad[0]!r} is no whole number of at least 1; for example {arg('k', '20,50,100')}"
-        raise UsageError(f"{arg('k', text)}: {problem}")
-    return list(dict.fromkeys(map(int, parts)))

@@ -209,4 +209,5 @@ def _key(row: Row) -> str:
     parts += [row.get(key) for key in ("error", "reason", "step", "oracle")]
     parts += [f"iou:{tags['iou']}"] if "iou" in tags else []
     parts += [f"{tags['slice']}:{tags['part']}"] if "part" in tags else []
+    parts += [tags["options"]] if tags.get("options") else []
     return "/".join(str(part) for part in parts if part is not None)

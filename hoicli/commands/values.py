@@ -54,6 +54,17 @@ def count_of(name: str, given: int | str, *, least: int = 0, most: int | None = 
     return number
 
 
+def counts_of(name: str, given: Numbers) -> list[int]:
+    """The whole numbers of at least 1 of the parameter `name`, each once. Raises `UsageError` for any other value."""
+    text = ",".join(texts_of(given))
+    parts = [part.strip() for part in text.split(",")]
+    bad = [part for part in parts if not (part.isascii() and part.isdecimal() and len(part) < 10 and int(part))]
+    if bad:
+        problem = f"{bad[0]!r} is no whole number of at least 1; for example {arg(name, '20,50,100')}"
+        raise UsageError(f"{arg(name, text)}: {problem}")
+    return list(dict.fromkeys(map(int, parts)))
+
+
 def tags_of(given: Tags, *taken: str) -> dict[str, str]:
     """The tags of rows. Raises `UsageError` for a bad one, and for one in `taken`, which the command sets itself."""
     from hoicli.records.results import parse_tags

@@ -48,6 +48,7 @@ class Batch(Pairing):
         super().__init__(predictions, truth)
         self._bests: dict[tuple[Protocol, Filters], Outcomes] = {}
         self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}
+        self._kept: dict[int | Filters, Bools] = {}
         self._slices: dict[Slice, Bools] = {}
         self._left: Bools | None = None
 
@@ -55,7 +56,7 @@ class Batch(Pairing):
         """The same batch with only some of its predictions, `left` [T]; the others are suppressed. What was computed
         of their boxes is shared."""
         some = copy(self)
-        some._bests, some._outcomes, some._left = {}, {}, left
+        some._bests, some._outcomes, some._kept, some._left = {}, {}, {}, left
         return some
 
     def match(self, protocol: Protocol, filters: Filters) -> Outcomes:
@@ -66,6 +67,7 @@ class Batch(Pairing):
         """
         if caveats.names(protocol.refuses & self.predictions.every_caveat):
             self._refuse(protocol)
+        filters = protocol.filters or filters
         key = protocol.matching, protocol.threshold, filters
         if key not in self._outcomes:
             self._outcomes[key] = self._at_threshold(protocol, filters)
@@ -91,10 +93,9 @@ class Batch(Pairing):
         caps = [cap for cap in (filters.top_k, protocol.triplets_per_image) if cap is not None]
         if caps:
             among = code == 0 if protocol.classes or self._left is not None else None
-            drop(~best_per_image(scenes, min(caps), among), "over_the_cap")
+            drop(~self._best_of_images(min(caps), among), "over_the_cap")
         if filters.nms is not None:
-            kept = pair_nms(scenes, code == 0, threshold=filters.nms, alpha=filters.nms_alpha, beta=filters.nms_beta)
-            drop(~kept, "suppressed")
+            drop(~self._survivors(code == 0, filters, few=bool(caps)), "suppressed")
         drop(scenes.interaction < 0, "not_an_interaction")
         if protocol.images != "all":
             drop(~self.truth.annotated_images(protocol)[self.image_of_hoi], "unannotated_image")
@@ -104,6 +105,26 @@ class Batch(Pairing):
         if protocol.person_subject:  # the last, as the diagnosis has a type for what counts but for its subject
             drop(~are_subjects(scenes.labels[scenes.subject], vocabulary), "subject_not_person")
         return code
+
+    def _best_of_images(self, count: int, among: Bools | None) -> Bools:
+        """[T] the `count` best of each image, of all or `among` these."""
+        if among is not None:
+            return best_per_image(self.predictions, count, among)
+        if count not in self._kept:
+            self._kept[count] = best_per_image(self.predictions, count)
+        return self._kept[count]
+
+    def _survivors(self, among: Bools, filters: Filters, *, few: bool) -> Bools:
+        """[T] what pair NMS leaves `among` these. What suppresses a triplet has its labels and verb and a better score,
+        so whoever drops whole verbs, or the worst of an image, may ask for all at once: without that, `few` do."""
+        settings = Filters(None, filters.nms, filters.nms_alpha, filters.nms_beta)
+        of = {"threshold": filters.nms or 0.0, "alpha": filters.nms_alpha, "beta": filters.nms_beta}
+        if few and settings not in self._kept:
+            return pair_nms(self.predictions, among, **of)
+        if settings not in self._kept:
+            every = np.ones(len(among), dtype=bool) if self._left is None else self._left
+            self._kept[settings] = pair_nms(self.predictions, every, **of)
+        return self._kept[settings]
 
     def _at_threshold(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """The outcomes on all of the data."""
@@ -120,7 +141,13 @@ class Batch(Pairing):
         """What does not depend on the threshold; nothing is `enough`, and no code a true positive."""
         if (protocol, filters) not in self._bests:
             code = self.dropped(protocol, filters)
-            found = _joined([_best(*block) for block in self._blocks(protocol, code)])
+            if (every := self._bests.get((protocol, Filters()))) is not None:  # a filter changes nobody's best
+                left = code == 0
+                code[left] = every.code[left]
+                rows = left[every.row]
+                found = every.row[rows], every.truth[rows], every.iou_subject[rows], every.iou_object[rows]
+            else:
+                found = _joined([_best(*block) for block in self._blocks(protocol, code)])
             self._bests[protocol, filters] = Outcomes(code, *found, enough=np.zeros(len(found[0]), dtype=bool))
         return self._bests[protocol, filters]
 

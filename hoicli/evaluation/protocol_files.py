@@ -32,7 +32,7 @@ EVERY = "every"
 """The grid of a protocol that has none."""
 WORDS = ("title", "source", "remark")
 """The fields that change no number, and are not in the digest."""
-_OF_VIEWS = ("changed", "view", "part", "mean_of")
+_OF_VIEWS = ("changed", "view", "part", "mean_of", "filters")
 _NOT_GIVEN = ("roles", *_OF_VIEWS)
 """The fields of a row that its file does not have: the dataset decides about `roles`."""
 

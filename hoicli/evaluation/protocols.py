@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
+from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.slices import Part
 from hoicli.records import caveats
 
@@ -71,6 +72,7 @@ class Protocol:
     view: what of the protocol this is, as (tag, value) of rows (`hoicli.evaluation.views`): its threshold, its part.
     part: the part of the data that counts, None for all.
     mean_of: the keys of the views that this one is the mean of; such a view is not matched.
+    filters: what this view removes first, in place of the call's; None for all others.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Protocol:
     view: tuple[tuple[str, str], ...] = ()
     part: Part | None = None
     mean_of: tuple[str, ...] = ()
+    filters: Filters | None = None
 
     @property
     def key(self) -> str:
@@ -116,7 +119,8 @@ class Protocol:
     @cached_property
     def matching(self) -> Protocol:
         """The row without what only views have: views of equal `matching` share candidates, whatever counts."""
-        return replace(self, threshold=0.5, only_annotated_classes=False, changed=(), view=(), part=None, mean_of=())
+        plain = replace(self, threshold=0.5, only_annotated_classes=False, changed=(), view=(), part=None)
+        return replace(plain, mean_of=(), filters=None)
 
     @property
     def iou_key(self) -> tuple[bool, bool, bool, Shift, Shift, Shift]:

@@ -77,6 +77,7 @@ ROW_KEYS = (
     *("verb", "object", "role"),
     *("raters", "item_group", "level", "rating", "majority"),
     *("ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "comparable", "source"),
+    *("claimed", "digits_off", "fits"),
 )
 """Keys of rows (formats/result.schema.json) and CSV's column of notes, which no tag may have as its name. Without
 `corruption`, `severity` and `family`: these are keys of robust's rows, and tags of eval's."""

@@ -11,13 +11,14 @@ ground truth could be compared by.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from hoicli.io.streams import Line
 from hoicli.records.parsing import dump
-from hoicli.records.results import Row, signature
+from hoicli.records.results import Row, settings_of, signature
 
 _BOOK: Mapping[str, Any] = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
 
@@ -46,3 +47,19 @@ def published_rows(name: str) -> Iterator[Row]:
 def published_lines(name: str) -> list[Line]:
     """The rows of a published table as lines of a stream, which `table` reads before those of files."""
     return [Line(f"--published {name}", number, dump(row)) for number, row in enumerate(published_rows(name), start=1)]
+
+
+def lines_with(claimed: Iterable[Mapping[str, Decimal]], dataset: str) -> list[str]:
+    """The published lines of a dataset that have these numbers, as model, protocol and where they are printed. claimed:
+    what the numbers may be, mAP by subset."""
+    lines: dict[tuple[str, str, str], dict[str, Decimal]] = {}
+    for row in (row for name in SETS for row in published_rows(name)):
+        if row["metric"] == "mAP" and settings_of(row)["data"] == dataset:
+            of = f"{row['tags']['model']}, {row['protocol']}", settings_of(row).get("split", ""), row["source"]
+            lines.setdefault(of, {})[row["subset"]] = Decimal(repr(row["value"]))
+    claimed = list(claimed)
+    return [
+        f"{' '.join(filter(None, (model, split)))} ({source})"
+        for (model, split, source), line in lines.items()
+        if any(numbers.items() <= line.items() for numbers in claimed)
+    ]

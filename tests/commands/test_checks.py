@@ -178,7 +178,8 @@ def test_no_output_is_an_input(
     for path in others:
         before = ["add", "mine:val"] if name == "data" else []
         words = [*before, prefix + given] if source.param_type_name == "argument" else [source.opts[0], prefix + given]
-        said = refused(hoicli(name, *words, target.opts[0], path))
+        after = ["3"] if name == "claim" else []
+        said = refused(hoicli(name, *words, *after, target.opts[0], path))
         assert said.startswith(f"{target.opts[0]} {path}: is an input, too (")
         assert given in said
     assert Path(given).read_text() == precious

@@ -56,6 +56,8 @@ CALLS: list[tuple[str, Callable[[], Any], tuple[object, ...]]] = [
                                     split="rf-uc"),
      ("--gt", GT, "--name", "x,y,z", "--no-errors", "--bootstrap", 20, "--per-class", "--protocol", "upt",
       "--ignore-no-interaction", "--split", "rf-uc", PREDICTIONS, OTHER, "COPY")),
+    ("claim", lambda: api.claim(GT, records(PREDICTIONS), "76.19/100/74.36", nms=[0.5, 0.7], top=3),
+     ("--gt", GT, "--nms", "0.5,0.7", "--top", 3, PREDICTIONS, "76.19/100/74.36")),
     ("shoe-sim", lambda: api.shoe_sim(SHOE_GT, SHOE_FOUND, backend="wordnet:wup"),
      ("--backend", "wordnet:wup", "--gt", SHOE_GT, SHOE_FOUND)),
     ("shoe-sim", lambda: api.shoe_sim(predictions=SIM, merge="median"), ("--merge", "median", SIM)),

@@ -35,7 +35,7 @@ SIM = str(FIXTURES / "shoe/sim.jsonl")
 
 @dataclass(frozen=True)
 class Call:
-    """A command that reads images: `words` behind its name.
+    """A command that reads images: `words` behind its name, `last` behind its files.
 
     gt: it takes --gt; labels: it takes --dataset; one: several files are one stream, else each is a model; models: how
     many it compares; truth: it reads the ground truth in place of predictions; alone: its lines come in the order of
@@ -44,6 +44,7 @@ class Call:
     """
 
     words: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
     gt: bool = True
     labels: bool = True
     one: bool = True
@@ -68,6 +69,7 @@ CALLS = {
     "audit": Call(("--same", "0.3", "--confident", "0", "--known", "0"), one=False),
     "show": Call(("--images", str(FIXTURES / "images"), "--size", "64"), one=False, folder=True),
     "compare": Call(("--bootstrap", "5"), one=False, models=2),
+    "claim": Call(("--top", "all"), last=("76.2",)),
     "corrupt": Call(("--corruption", "jpeg", "--severity", "1", "--jobs", "1", "--images", str(FIXTURES / "images")),
                     gt=False, labels=False, truth=True, alone=True, folder=True, datasets=("hico",)),
     "mask": Call(gt=False, labels=False, truth=True, alone=True),
@@ -176,7 +178,7 @@ def test_in_whatever_way_the_lines_come(
         out = tmp_path / "out"
         if call.folder:
             words += ["--save-images" if name == "corrupt" else "-o", out]
-        done = hoicli(*words, *inputs)
+        done = hoicli(*words, *inputs, *call.last)
         sys.stdin.close()
         assert done.code == 0, (case, done.err)
         made = result(call, out, done.out)

@@ -321,6 +321,10 @@ validate:matches | $MATCHES | jsonl
     validate IN
 validate:results | $FIXTURES/robust/rows.jsonl | jsonl
     validate IN
+claim:predictions | $PREDICTIONS | jsonl
+    claim --gt $GT IN 76.19/100/74.36
+claim:ground truth | $GT | jsonl
+    claim --gt IN $PREDICTIONS 76.2
 compare:predictions | $PREDICTIONS | jsonl
     compare --bootstrap 10 --gt $GT $PREDICTIONS IN
     compare --bootstrap 10 --gt $GT IN $PREDICTIONS --name a,b

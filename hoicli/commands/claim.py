@@ -1,0 +1,85 @@
+"""`hoicli claim`: which settings give the numbers that a paper prints."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from hoicli.commands import options
+from hoicli.commands.command import command
+from hoicli.commands.options import Argument, Numbers, Option
+from hoicli.commands.results import Result
+from hoicli.commands.values import count_of, counts_of, names_of, tags_of, text_of, texts_of
+from hoicli.errors import UsageError
+from hoicli.vocabulary.datasets import load
+
+
+@command(
+    reads="predictions, and ground truth with --gt",
+    writes="result rows: mAP by each setting beside the number that is claimed",
+    examples=[
+        ("hoicli claim --gt gt.jsonl preds.jsonl 76.19/100/74.36", "who gives this full, rare and non-rare mAP"),
+        ("hoicli claim --gt gt.jsonl --nms 0.65,0.7 preds.jsonl full=76.2", "one number, thresholds of your own"),
+        (
+            "hoicli claim --gt gt.jsonl --split rf-uc preds.jsonl unseen=87.5/seen=74.3/full=76.2",
+            "the numbers of a zero-shot split",
+        ),
+    ],
+    see=["eval", "compare", "table"],
+)
+def claim(
+    gt: options.Truth = None,
+    predictions: options.Predictions = None,
+    numbers: Annotated[str | None, Argument("NUMBERS")] = None,
+    *,
+    protocol: options.Protocols = None,
+    dataset: options.DatasetOfProtocols = None,
+    split: options.Split = None,
+    nms: Annotated[Numbers, Option("T,T,...")] = "0.5,0.6,0.7,0.8,0.9",
+    top_k: Annotated[Numbers, Option("K,K,...")] = "10,25,50,100,200",
+    top: Annotated[int | str, Option("N")] = 10,
+    allow_uncounted: options.AllowUncounted = False,
+    from_: options.From = None,
+    image_list: options.ImageList = None,
+    on_error: options.OnError = "stop",
+    tag: options.Tag = None,
+) -> Result:
+    """Which settings give the numbers that a paper prints, from the dump that it is said to come from?
+
+    Every protocol is tried with and without pair NMS, the best triplets of an image alone, and the no_interaction
+    classes in the mean. A setting fits if each of its values is printed as claimed, rounded or cut off. It is written
+    as options of hoicli eval, which prints the same values. What fits comes first, then the nearest. A sentence says
+    what fits, and which published line has these numbers.
+
+    Arguments:
+        numbers: The numbers as printed, in percent: 46.06/43.72/46.76 is full, rare and non-rare; full=46.06/rare=43.72
+            names subsets; one number without a name may be of any.
+        nms: The thresholds of pair NMS to try, T or T/a/b as in eval.
+        top_k: How many triplets of an image to keep.
+        top: Show at least N settings, the nearest after those that fit, or all.
+    """
+    from hoicli.commands.inputs import Inputs, policy_of, required
+    from hoicli.comparison.claimed import Claim, search, told
+    from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+    from hoicli.tables.published import lines_with
+
+    truth, names, own, most = required(gt, "claim"), names_of(protocol), text_of(dataset), count_of("top", top)
+    if numbers is None:
+        raise UsageError("claim: give the numbers after the predictions, as 46.06/43.72/46.76")
+    claimed, thresholds = Claim.parse(numbers), names_of(",".join(texts_of(nms)))
+    kept = counts_of("top_k", top_k)
+    chosen = chosen_protocols(names, own)
+    known, policy, tags = load(own or chosen[0].dataset), policy_of(on_error), tags_of(tag, "options")
+    inputs = Inputs(own, policy, own or known.path or known.name, from_, image_list)
+    stream = inputs.predictions(predictions).unmatched("claim")
+    found = search(
+        claimed, stream, inputs.truth(truth), known, chosen, policy, nms=thresholds, top_k=kept,
+        split=known.split(split) if split else None, named=explicit(names), allow_uncounted=allow_uncounted, tags=tags,
+    )  # fmt: skip
+    policy.report()
+    fitting = sum(bool(tried.rounding) for tried in found)
+    shown = found[: None if most is None else max(most, fitting)]
+    printed = lines_with((tried.printed for tried in found), known.signed)
+    above = [told(claimed, found), *(f"published with these numbers: {line}" for line in printed)]
+    rows = [row for tried in shown for row in tried.rows(tags)]
+    lines = [tried.line() for tried in shown]
+    return Result(rows, above=above, blocks=lambda notation: [rows if notation in ("jsonl", "csv") else lines])
