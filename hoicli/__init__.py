@@ -28,6 +28,7 @@ _MODULES = {
     "corrupt_records": "commands.corrupt",
     "corrupt": "commands.corruption",
     "Evaluator": "commands.evaluator",
+    "triplets": "commands.queries",
     "PROTOCOLS": "evaluation.protocols",
     "CORRUPTIONS": "corruption.catalogue",
     "DATASETS": "vocabulary.datasets",

@@ -21,6 +21,7 @@ from hoicli.commands.mask import mask as mask
 from hoicli.commands.match import match as match
 from hoicli.commands.pairstats import pairstats as pairstats
 from hoicli.commands.prompts import prompts as prompts
+from hoicli.commands.queries import triplets as triplets
 from hoicli.commands.recall import recall as recall
 from hoicli.commands.robust import robust as robust
 from hoicli.commands.shoe_eval import shoe_eval as shoe_eval

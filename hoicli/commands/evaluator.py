@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from hashlib import sha256
-from itertools import islice, pairwise
+from itertools import islice
 from operator import index
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hoicli.commands.command import typed
+from hoicli.commands.command import called, typed
 from hoicli.commands.eval import rows_of
 from hoicli.commands.inputs import VIEW_TAGS, Inputs, policy_of, views_of
 from hoicli.commands.options import Given, Names, Numbers, Path, Tags
-from hoicli.commands.results import Result
+from hoicli.commands.results import Records, Result
 from hoicli.commands.values import names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
 from hoicli.evaluation.coverage import Coverage, Inverted, served, without_class
@@ -31,28 +28,14 @@ from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
-from hoicli.records.detections import TRIPLET_COLUMNS, Detections, detections, scenes_of_detections
-from hoicli.records.foreign import as_array
+from hoicli.records.detections import Detections, detections, scenes_of_detections
 from hoicli.records.intake import UNKNOWN_IMAGE, unknown_image
-from hoicli.records.kit import Ints, joined, starts_of
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import short
+from hoicli.records.states import State, images_of, state_of
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
-
-State = dict[str, Any]
-"""Plain numeric arrays by name; typed so that `numpy.savez(path, **state)` passes type checkers."""
-
-_OF_BOXES = ("boxes", "labels")
-_OF_TRIPLETS = (*TRIPLET_COLUMNS, "role")
-_RUNS = {
-    "ids": "id_counts",
-    **dict.fromkeys(_OF_BOXES, "box_counts"),
-    **dict.fromkeys(_OF_TRIPLETS, "triplet_counts"),
-}
-"""The arrays of a state that have some rows for each image, with the array that says how many."""
-_COUNTS = tuple(dict.fromkeys(_RUNS.values()))
 
 
 class Evaluator:
@@ -136,19 +119,24 @@ class Evaluator:
         verb: Any,
         score: Any,
         role: Any = None,
+        box_format: str = "xyxy",
+        size: Any = None,
     ) -> None:
         """Add the predictions of one image. One that comes again, as a sampler repeats images to fill up, must have the
         same predictions but for a network's noise (a hundred-thousandth), and counts once.
 
-        boxes [B, 4]: pixels, 0-based x1, y1, x2, y2. labels [B]: the boxes' objects, names or numbers. subject, object
-        [T]: rows of `boxes`. verb [T]: names or numbers. score [T]. Numbers are 0-based places in the dataset's
-        vocabulary (`hoicli vocab`: COCO's order of objects). With V-COCO: role [T], a name or number, None or -1 for
-        the action itself, and then object None or -1. An image without detections has empty arrays.
+        boxes [B, 4]: pixels, 0-based x1, y1, x2, y2; box_format: "xywh" for x1, y1, width, height, "cxcywh" for centre,
+        width, height; size: the image's (height, width), where boxes are shares of it. labels [B]: the boxes' objects,
+        names or numbers. subject, object [T]: rows of `boxes`. verb [T]: names or numbers. score [T]. Numbers are
+        0-based places in the dataset's vocabulary (`hoicli vocab`: COCO's order of objects). With V-COCO: role [T], a
+        name or number, None or -1 for the action itself, and then object None or -1. An image without detections has
+        empty arrays. `hoicli.triplets` makes all of these of a network's outputs.
 
         Arrays are NumPy's, lists, or anything with `__array__` or DLPack, as torch's tensors, on a GPU too; they are
         copied. Raises `DataError` that names the image, the argument and the index.
         """
         given = {"boxes": boxes, "labels": labels, "subject": subject, "object": object, "verb": verb, "score": score}
+        given |= {"box_format": box_format, "size": size}
         if role is not None:
             given["role"] = role
         try:
@@ -233,8 +221,10 @@ class Evaluator:
             other._of(self._vocabulary)
             images = iter(other._images.values())
             repeated = self._repeated | other._repeated
+        elif isinstance(other, Mapping):
+            images, repeated = images_of(other, self._vocabulary, "state"), self._repeated.copy()
         else:
-            images, repeated = self._images_of(other), self._repeated.copy()
+            raise UsageError(f"merge(): is {type(other).__name__}; give an Evaluator, or what state() returned")
         merged = self._images.copy()
         for image in images:
             place = f"merge(): image {short(image.image_id)}"
@@ -253,24 +243,20 @@ class Evaluator:
     def state(self) -> State:
         """All images so far as plain numeric arrays, to be sent to another process, or saved with `numpy.savez`.
 
-        Per image: `dataset` (a fingerprint), `id_counts`, `box_counts` and `triplet_counts`; and the rows of all
-        images: `ids` (UTF-8 bytes), boxes, labels, subject, object, verb, role, score. The states of several processes
-        concatenated along the first axis, array by array, are the state of all of them.
+        What stands in it: `hoicli.records.states`. The states of several processes concatenated along the first axis,
+        array by array, are the state of all of them. Commands read a saved one as predictions.
         """
-        images = list(self._images.values())
-        ids = [image_id.encode("utf-8", "surrogatepass") for image_id in self._images]
-        state: State = {
-            "dataset": np.full(len(images), _fingerprint(self._vocabulary), dtype=np.int64),
-            "id_counts": np.array([len(image_id) for image_id in ids], dtype=np.int64),
-            "box_counts": np.array([len(image.boxes) for image in images], dtype=np.int64),
-            "triplet_counts": np.array([len(image.score) for image in images], dtype=np.int64),
-            "ids": np.frombuffer(b"".join(ids), dtype=np.uint8).copy(),
-        }
-        for name in (*_OF_BOXES, *_OF_TRIPLETS):
-            empty = np.float64 if name in ("boxes", "score") else np.int64
-            state[name] = joined([getattr(image, name) for image in images], empty)
-        state["boxes"] = state["boxes"].reshape(-1, 4)
-        return state
+        return state_of(list(self._images.values()), self._vocabulary)
+
+    def save(self, path: Path) -> None:
+        """Write the predictions of all images so far to a file of JSON lines (.gz compresses), whole or not at all, for
+        `hoicli eval`, `match` and the other commands: the same bytes whatever the order of images and processes.
+
+        Raises `UsageError` and `DataError` for a file that cannot be written.
+        """
+        with called():
+            found = sorted(self._images.values(), key=lambda image: image.image_id)
+            Records(image.record(self._vocabulary, scored=True) for image in found).write(os.fspath(path))
 
     @classmethod
     def from_state(
@@ -288,41 +274,6 @@ class Evaluator:
             )
         return self._truth
 
-    def _images_of(self, state: Mapping[str, Any]) -> Iterator[Detections]:
-        """The images of a state, checked as `update` checks them."""
-        if not isinstance(state, Mapping):
-            raise UsageError(f"merge(): is {type(state).__name__}; give an Evaluator, or what state() returned")
-        missing = [key for key in (*_COUNTS, "dataset", *_RUNS) if key not in state]
-        if missing:
-            raise DataError(f"no {missing[0]!r} in it; give what state() returned", place="state")
-        arrays = {key: as_array(state[key], key) for key in ("dataset", *_RUNS)}
-        try:
-            whole_numbers = [arrays[key] for key in arrays if key not in ("boxes", "score")]
-            if any(array.ndim != 1 or (array.size and array.dtype.kind not in "iu") for array in whole_numbers):
-                raise ValueError
-            starts = {key: starts_of(_counts(as_array(state[key], key))) for key in _COUNTS}
-            images = len(arrays["dataset"])
-            whole = all(len(of) == images + 1 for of in starts.values())
-            whole &= all(len(arrays[key]) == starts[of][-1] for key, of in _RUNS.items())
-            text = bytes(arrays["ids"].tolist())  # ValueError for a number that is no byte
-            cuts = pairwise(starts["id_counts"].tolist()) if whole else ()
-            ids = [text[start:end].decode("utf-8", "surrogatepass") for start, end in cuts]
-        except (ValueError, TypeError, OverflowError):
-            whole = False
-        if not whole:
-            raise DataError("its arrays do not fit together; give what state() returned, whole", place="state")
-        if (arrays["dataset"] != _fingerprint(self._vocabulary)).any():
-            own = self._vocabulary.signed
-            raise DataError(f"is of another dataset than {own}; merge what is of one", place="state")
-        arrays["role"] = arrays["role"] - 1
-        wanted = [key for key in (*_OF_BOXES, *_OF_TRIPLETS) if key != "role" or self._vocabulary.roles]
-        for row, image_id in enumerate(ids):
-            given = {key: arrays[key][starts[_RUNS[key]][row] : starts[_RUNS[key]][row + 1]] for key in wanted}
-            try:
-                yield detections(image_id, given, self._vocabulary)
-            except DataError as error:
-                raise error.at(f"state: image {short(image_id)}") from None
-
     def __repr__(self) -> str:
         names = ", ".join(protocol.name for protocol in self._protocols)
         return f"Evaluator({names}; {len(self._images):,} of {len(self._truth.position):,} images)"
@@ -335,18 +286,6 @@ def _add(image: Detections, images: dict[str, Detections]) -> bool:
     if kept is not None:
         images[image.image_id] = kept
     return kept is not None
-
-
-def _counts(counts: NDArray[Any]) -> Ints:
-    """Numbers of rows. Raises `ValueError` for anything else."""
-    if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any() or (counts > 1 << 40).any():
-        raise ValueError
-    return counts.astype(np.int64)
-
-
-def _fingerprint(vocabulary: Vocabulary) -> int:
-    """A number that tells datasets apart."""
-    return int.from_bytes(sha256(vocabulary.signed.encode()).digest()[:6], "big")
 
 
 def _image_name(image_id: Any) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from html import escape
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 Usual = TypeVar("Usual")
 
+MOST_LINES = 30
+"""Of a table that a prompt or a notebook shows by itself."""
+
 _PART_OF = ("verb", "object", "role", "image_id")
 """Keys of rows about a class or an image."""
 
@@ -32,7 +36,7 @@ class Result:
 
     rows: one value each, in percent where `unit` is "%"; value None where there is nothing to average; `signature` says
     what made it. notes: what the command would say on stderr, one line each. Printing a result shows the command's
-    table.
+    table; a prompt or a notebook by itself no more than its first lines.
     """
 
     rows: list[Row]
@@ -55,9 +59,10 @@ class Result:
     """Why the exit code is 1 although there are rows ("": the rows say it)."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For a pickle: with the rows of classes, in place of the predictions that they are made of."""
+        """For a pickle: with the rows of classes and the tables, in place of the predictions that they are made of."""
         classes = None if self.classes is None else partial(list[Any], self.classes())
-        return type(self), (self.rows, self.notes, classes)
+        made = {notation: self.written(notation) for notation in ("table", "html")}
+        return type(self), (self.rows, self.notes, classes, None, (), None, partial(_kept, self.rows, made))
 
     def to_dict(self, *, drop_none: bool = True) -> dict[str, float | None]:
         """`{"hico/mAP/full": 31.2, ...}` for a tracker: PROTOCOL/METRIC/SUBSET of each value that is about no single
@@ -125,7 +130,18 @@ class Result:
     def __str__(self) -> str:
         return self.written("table").decode().rstrip("\n")
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        lines = str(self).splitlines()
+        more = [f"... {len(lines) - MOST_LINES:,} more lines; print() shows them"] * (len(lines) > MOST_LINES)
+        return "\n".join(lines[:MOST_LINES] + more)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the table of `--format html`, a line for each row."""
+        lines = self.written("html").decode().splitlines()
+        if not lines or lines[0][:1] != "<":  # a text
+            return f"<pre>{escape(repr(self))}</pre>"
+        more = [f"</tbody></table><p>... {len(lines) - MOST_LINES:,} more lines; print() shows them</p>"]
+        return "\n".join(lines[:MOST_LINES] + more * (len(lines) > MOST_LINES))
 
 
 class Records(Iterator["Record"]):
@@ -147,6 +163,12 @@ class Records(Iterator["Record"]):
         self._piped = piped
         self.lines = _followed(lines, then)
         self._held: list[Record] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For a pickle: all that are left, which are made for it."""
+        left = list(self)
+        self.lines = iter(left)
+        return Records, (left,), {"notes": self.notes, "failed": self.failed}
 
     def __next__(self) -> Record:
         import orjson
@@ -173,6 +195,13 @@ class Notes(list[str]):
 def instead(result: object) -> Usual:  # type: ignore[type-var]
     """What a command returns where an option asks for something else than its usual result, which its type names."""
     return cast("Usual", result)
+
+
+def _kept(rows: list[Row], made: dict[str, bytes], notation: str) -> bytes:
+    """The rows in a notation, of which some are there."""
+    from hoicli.tables.notations import render
+
+    return made[notation] if notation in made else render(rows, notation)
 
 
 def _followed(lines: Iterable[Any], then: Callable[[], object] | None) -> Iterator[Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hoicli.commands import options
 from hoicli.commands.checks import READ, READ_DATASET
@@ -17,8 +19,47 @@ from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
+if TYPE_CHECKING:
+    from hoicli.records.kit import Bools
+
 OWN = "Options for a dataset of your own (--from)"
 LISTS = ("interactions", "verbs", "objects", "splits", "images")
+
+
+@dataclass(frozen=True, repr=False)
+class Labels(Result):
+    """The rows of a dataset's labels, and the names in the order of their numbers, as networks count them."""
+
+    vocabulary: Vocabulary | None = field(default=None, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Labels, vocabulary=self.vocabulary), (self.rows, self.notes)
+
+    @property
+    def _of(self) -> Vocabulary:
+        if self.vocabulary is None:
+            raise UsageError("these rows are of no dataset; call hoicli.vocab(dataset)")
+        return self.vocabulary
+
+    @property
+    def verbs(self) -> list[str]:
+        """The verbs by number."""
+        return list(self._of.verbs)
+
+    @property
+    def objects(self) -> list[str]:
+        """The objects by number, in COCO's order where they are COCO's."""
+        return list(self._of.objects)
+
+    @property
+    def valid(self) -> Bools:
+        """[verbs, objects] which pairs are interactions of the dataset. Raises `UsageError` for V-COCO, where a verb
+        takes any object."""
+        from hoicli.records.roles import class_table
+
+        if self._of.roles:
+            raise UsageError(f"valid: {self._of.name} has a class for each verb and role, whatever the object")
+        return class_table(self._of) >= 0
 
 
 @command(
@@ -61,7 +102,7 @@ def vocab(
     pos: Annotated[str | None, Option(one_of=("n", "v"))] = None,
     wordnet: options.WordNet = None,
     output: Annotated[str, options.output()] = "-",
-) -> Result:
+) -> Labels:
     """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images.
 
     Ids are 0-based. Objects come with all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids;
@@ -90,11 +131,11 @@ def vocab(
     if senses is None and (pos is not None or wordnet is not None):
         raise UsageError(f"{arg('pos')} and {arg('wordnet')} go with {arg('senses', like='LABEL')}")
     if senses is not None:
-        return Result(_senses(texts_of(senses), pos, text_of(wordnet), vocabulary))
+        return Labels(_senses(texts_of(senses), pos, text_of(wordnet), vocabulary), vocabulary=vocabulary)
     rows = list(_rows(vocabulary, list_))
     if not rows:
         raise UsageError(f"{arg('list_', list_)}: {vocabulary.name} has none")
-    return Result(rows)
+    return Labels(rows, vocabulary=vocabulary)
 
 
 def _senses(labels: list[str], pos: str | None, wordnet: str | None, vocabulary: Vocabulary) -> list[dict[str, Any]]:

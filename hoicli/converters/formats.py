@@ -128,6 +128,8 @@ _TABLE = (
      "{image number: [[hoi, score, 8 numbers]]}"),
     ("mat", "detections_mat", _PRED, "hico", "", "sniff",
      "a folder of detections_01..80.mat of UPT, PViC, SCG"),
+    ("state", "state", _PRED, "", "", "sniff",
+     ".npz of hoicli.Evaluator.state(), as each process of a training script saves it"),
     ("logits", "logits", _PRED, "", "joint", "sniff",
      ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them"),
     ("diag-pairs", "box_pairs", "pairs", "", "objects", "[box_pairs]",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
 from hoicli.records.foreign import as_array
 from hoicli.records.image import problems, unknown_label
 from hoicli.records.images import NO_BOX, RawImages
@@ -79,7 +79,8 @@ class Detections:
 
 def detections(image_id: str, given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool = True) -> Detections:
     """The arrays of one image, checked. given: by the names of `Detections`; labels, verbs and roles are names or
-    numbers of the vocabulary; -1 or None is no label, no object and no role, where the vocabulary has roles.
+    numbers of the vocabulary; -1 or None is no label, no object and no role, where the vocabulary has roles. Also
+    `box_format` and `size`, as `as_corners` takes them.
 
     Raises `DataError` with the argument and the index, without a place.
     """
@@ -116,6 +117,29 @@ def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -
     return numbered_scenes(raw, vocabulary, scored=True)
 
 
+BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
+
+
+def as_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> NDArray[np.floating[Any]]:
+    """[B, 4] x1, y1, x2, y2 in pixels of boxes in one of BOX_FORMATS (x2 = x1 + width), as they are or in double
+    precision. size: the image's height and width, of which the boxes are shares; None: they are in pixels.
+
+    Raises `UsageError` for another format, `DataError` for what is no size.
+    """
+    if box_format not in BOX_FORMATS:
+        raise UsageError(f"box_format={box_format!r}: choose {', '.join(BOX_FORMATS[:-1])} or {BOX_FORMATS[-1]}")
+    if box_format != "xyxy":
+        first, extent = boxes[:, :2].astype(np.float64), boxes[:, 2:].astype(np.float64)
+        start = first - extent / 2 if box_format == "cxcywh" else first
+        boxes = np.concatenate([start, first + (extent / 2 if box_format == "cxcywh" else extent)], axis=1)
+    if size is None:
+        return boxes
+    sides = as_array(size, "size")
+    if sides.shape != (2,) or sides.dtype.kind not in "fiu" or not ((sides > 0) & (sides < np.inf)).all():
+        raise DataError(f"{short(sides.tolist())}; give the image's height and width in pixels", field="size")
+    return boxes * sides.astype(np.float64)[[1, 0, 1, 0]]
+
+
 _NUMBERS = ("labels", "subject", "object", "verb", "role")
 
 
@@ -124,8 +148,9 @@ def _columns(given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) 
     type, a number that is no id."""
     nulls = bool(vocabulary.roles)
     _check_names(given, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
+    boxes = as_corners(box_array(given["boxes"]), given.get("box_format") or "xyxy", given.get("size"))
     columns = {
-        "boxes": box_array(given["boxes"]),
+        "boxes": boxes,
         "labels": _ids(given["labels"], "labels", "object", vocabulary),
         "subject": _whole(given["subject"], "subject"),
         "object": _whole(given["object"], "object"),
@@ -172,7 +197,7 @@ def _check_names(given: Mapping[str, Any], of_triplets: Sequence[str], *, nulls:
             raise DataError(f"missing; an image has {', '.join(needed)}, empty where there are none", field=name)
     known = (*needed, "role") if nulls else needed
     for name, value in given.items():
-        if value is not None and name not in known:
+        if value is not None and name not in (*known, "box_format", "size"):
             raise DataError(f"not of this ground truth or dataset; there are {', '.join(known)}", field=name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,151 @@ def test_a_state_is_plain_arrays(tmp_path: Path) -> None:
     assert repr(hoicli.Evaluator(TRUTH, "hico").merge(empty)) == "Evaluator(hico; 0 of 8 images)"
 
 
+def test_what_is_saved_is_what_commands_read(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Predictions of all, the same bytes in any order; or the states of the processes, as they are."""
+    parts = [filled(FOUND[::2], protocol="hico"), filled(FOUND[1::2], protocol="hico")]
+    for number, part in enumerate(parts):
+        np.savez(tmp_path / f"{number}.npz", **part.state())
+    states = printed(hoicli, "eval", "--gt", GT, "--protocol", "hico", tmp_path / "0.npz", tmp_path / "1.npz")[0]
+    filled(FOUND[::-1]).save(tmp_path / "back.jsonl")
+    whole = parts[1].merge(parts[0])
+    whole.save(tmp_path / "all.jsonl")
+    assert (tmp_path / "all.jsonl").read_bytes() == (tmp_path / "back.jsonl").read_bytes()
+    saved = printed(hoicli, "eval", "--gt", GT, "--protocol", "hico", tmp_path / "all.jsonl")[0]
+    assert saved == states == whole.compute().rows
+    with pytest.raises(HoicliError, match="no/such/folder"):
+        whole.save(tmp_path / "no/such/folder/all.jsonl")
+    other = hoicli("eval", "--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl", tmp_path / "0.npz")
+    assert (other.code, other.out) == (1, "")
+    assert "0.npz: is of another dataset than vcoco" in other.err
+
+
+# Boxes and outputs as networks have them
+
+
+@pytest.mark.parametrize(
+    ("box_format", "size", "box"),
+    [
+        ("xyxy", None, [10, 20, 50, 100]),
+        ("xywh", None, [10, 20, 40, 80]),
+        ("cxcywh", None, [30, 60, 40, 80]),
+        ("xyxy", (200, 100), [0.1, 0.1, 0.5, 0.5]),
+        ("xywh", np.array([200, 100]), [0.1, 0.1, 0.4, 0.4]),
+        ("cxcywh", [200, 100], [0.3, 0.3, 0.4, 0.4]),
+    ],
+)
+def test_boxes_of_every_convention(box_format: str, size: Any, box: list[float]) -> None:
+    evaluator = hoicli.Evaluator(TRUTH, "hico")
+    one = {"labels": ["person"], "subject": [0], "object": [0], "verb": ["hug"], "score": [0.5], "boxes": [box]}
+    evaluator.update(IMAGE, box_format=box_format, size=size, **one)
+    assert evaluator.state()["boxes"].tolist() == [pytest.approx([10, 20, 50, 100], abs=1e-12)]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"box_format": "xyhw"}, "box_format='xyhw': choose xyxy, xywh or cxcywh"),
+        ({"size": 640}, f'update("{IMAGE}"): size: 640; give the image\'s height and width in pixels'),
+        ({"size": (480, 0)}, f'update("{IMAGE}"): size: [480, 0]; give the image\'s height and width in pixels'),
+    ],
+)
+def test_conventions_that_there_are_not(given: Record, message: str) -> None:
+    with pytest.raises(HoicliError) as caught:
+        hoicli.Evaluator(TRUTH, "hico").update(IMAGE, **GOOD, **given)
+    assert str(caught.value) == message
+
+
+def outputs_of(rng: np.random.Generator, images: int, queries: int, *, matching: bool) -> Record:
+    """What a network of random weights gives."""
+    shapes = {"pred_obj_logits": 81, "pred_verb_logits": 117, "pred_sub_boxes": 4, "pred_obj_boxes": 4}
+    shapes |= {"pred_matching_logits": 2} if matching else {}
+    found: Record = {
+        name: rng.normal(size=(images, queries, width)).astype(np.float32) for name, width in shapes.items()
+    }
+    for name in ("pred_sub_boxes", "pred_obj_boxes"):
+        found[name] = 1 / (1 + np.exp(-found[name]))
+    return found
+
+
+def slow(outputs: Record, row: int, size: tuple[int, int], top_k: int) -> list[tuple[Any, ...]]:
+    """(score, verb, object, the pair's boxes) of the best triplets, in plain Python."""
+    classes, found = set(load("hico").interactions), []
+    verbs, objects = load("hico").verbs, load("hico").objects
+    for query in range(outputs["pred_obj_logits"].shape[1]):
+        powers = [math.exp(logit) for logit in outputs["pred_obj_logits"][row, query].tolist()]
+        label = max(range(80), key=powers.__getitem__)
+        sure = powers[label] / sum(powers)
+        if "pred_matching_logits" in outputs:
+            no, yes = map(math.exp, outputs["pred_matching_logits"][row, query].tolist())
+            sure *= yes / (no + yes)
+        edges = []
+        for name in ("pred_sub_boxes", "pred_obj_boxes"):
+            x, y, width, height = outputs[name][row, query].tolist()
+            box = x - width / 2, y - height / 2, x + width / 2, y + height / 2
+            edges += [edge * size[1 - at % 2] for at, edge in enumerate(box)]
+        for verb, logit in enumerate(outputs["pred_verb_logits"][row, query].tolist()):
+            if (verbs[verb], objects[label]) in classes:
+                found.append((sure / (1 + math.exp(-logit)), verb, label, edges))
+    return sorted(found, key=lambda one: -one[0])[:top_k]
+
+
+@pytest.mark.parametrize("matching", [False, True])
+def test_outputs_of_queries_are_triplets(*, matching: bool) -> None:
+    """As QPIC and CDN compute them, written out; and a network of random weights ends no training."""
+    rng, sizes = np.random.default_rng(5), [(480, 640), (427, 500), (300, 200)]
+    outputs = outputs_of(rng, 3, 7, matching=matching)
+    evaluator = hoicli.Evaluator(TRUTH, "hico")
+    for row, found in enumerate(hoicli.triplets(outputs, sizes, top_k=20)):
+        wanted = slow(outputs, row, sizes[row], 20)
+        assert found["verb"].tolist() == [verb for _, verb, _, _ in wanted]
+        assert found["labels"][found["object"]].tolist() == [label for _, _, label, _ in wanted]
+        assert found["score"] == pytest.approx([score for score, *_ in wanted], rel=1e-12)
+        assert not found["labels"][found["subject"]].any()  # people
+        pairs = np.hstack([found["boxes"][found["subject"]], found["boxes"][found["object"]]])
+        assert pairs == pytest.approx(np.array([edges for *_, edges in wanted]), rel=1e-12)
+        evaluator.update(FOUND[row]["image_id"], **found)
+    assert evaluator.compute().rows
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"pred_verb_logits": None}, "pred_verb_logits: missing; a model's outputs have pred_obj_logits, pred_verb_lo"),
+        (
+            {"pred_obj_logits": np.zeros((2, 3, 80))},
+            "pred_obj_logits: has shape (2, 3, 80), wants (images, quer",
+        ),
+        ({"pred_sub_boxes": np.zeros((2, 4, 4))}, "pred_sub_boxes: has shape (2, 4, 4), wants (2, 3, 4)"),
+        ({"pred_verb_logits": np.full((2, 3, 117), np.nan)}, "pred_verb_logits[0, 0, 0]: nan: numbers must be finite"),
+        ({"sizes": [(1, 2)]}, "sizes: has shape (1, 2), wants (2, 2): height and width of each image in pixels"),
+        ({"sizes": [(0, 2), (1, 2)]}, "sizes: has shape (2, 2), wants (2, 2): height and width of"),
+        ({"dataset": "vcoco"}, "dataset='vcoco': its verbs have roles"),
+        ({"top_k": 0}, "top_k=0: give a number from 1"),
+    ],
+)
+def test_outputs_that_are_none(changed: Record, message: str) -> None:
+    outputs = outputs_of(np.random.default_rng(0), 2, 3, matching=False)
+    options = {"sizes": [(4, 4), (4, 4)]} | {name: value for name, value in changed.items() if "pred" not in name}
+    outputs |= {name: value for name, value in changed.items() if "pred" in name}
+    with pytest.raises(HoicliError) as caught:
+        hoicli.triplets({name: value for name, value in outputs.items() if value is not None}, **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_boxes_that_are_shares_of_the_image_are_a_warning() -> None:
+    sizes = {record["image_id"]: (record["height"], record["width"]) for record in records(GT)}
+    evaluator = hoicli.Evaluator(TRUTH, "hico")
+    for record in FOUND:
+        height, width = sizes[record["image_id"]]
+        given = arrays(record)
+        evaluator.update(record["image_id"], **given | {"boxes": given["boxes"] / [width, height, width, height]})
+    with pytest.warns(HoicliWarning, match="do the boxes fit"):
+        evaluator.compute()
+
+
+# Several processes
+
+
 def test_an_image_of_two_processes_counts_once_if_it_is_the_same() -> None:
     rows = filled(FOUND).compute().rows
     assert filled(FOUND[:4]).merge(filled(FOUND[2:])).compute().rows == rows
@@ -274,7 +420,10 @@ def test_images_that_cannot_be(image_id: Any, message: str) -> None:
         ({"dataset": np.zeros((7, 2), dtype=int)}, "state: its arrays do not fit together"),
         ({"box_counts": np.array([1 << 62] * 7)}, "state: its arrays do not fit together"),
         ({"verb": np.full(41, 200)}, f'state: image "{IMAGE}": verb[0]: number 200, but hico has 117 verbs'),
-        ({"dataset": np.zeros(7, dtype=int)}, "state: is of another dataset than hico; merge what is of one"),
+        (
+            {"dataset": np.zeros(7, dtype=int)},
+            "state: is of another dataset than hico; give its dataset",
+        ),
     ],
 )
 def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:
@@ -287,7 +436,7 @@ def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:
 
 def test_a_state_of_another_dataset_or_ground_truth() -> None:
     state = filled(FOUND).state()
-    with pytest.raises(DataError, match=r"^state: is of another dataset than vcoco; merge what is of one$"):
+    with pytest.raises(DataError, match=r"^state: is of another dataset than vcoco; give its dataset$"):
         hoicli_evaluator().merge(state)
     with pytest.raises(UsageError, match=r"^the Evaluator is of hico, not vcoco"):
         hoicli.Evaluator(TRUTH, dataset="vcoco")

@@ -145,6 +145,15 @@ def test_a_result_in_every_shape() -> None:
     assert result.per_class == api.evaluate(GT, PREDICTIONS, protocol="hico", per_class=True).per_class
     assert len(result.per_class) == 1200
     assert repr(result) == str(result)
+    long = api.evaluate(GT, PREDICTIONS, protocol="hico", per_class=True)
+    count = len(str(long).splitlines())
+    assert repr(long).splitlines() == [*str(long).splitlines()[:30], f"... {count - 30} more lines; print() shows them"]
+    for shown, text in ((result, "</table>"), (long, "more lines; print() shows them</p>")):
+        html = shown._repr_html_()
+        assert html.startswith("<table")
+        assert text in html
+        assert html.count("<tbody>") == html.count("</tbody>")
+    assert api.evaluate(explain=True)._repr_html_().startswith("<pre>hico: ")
     with pytest.raises(UsageError, match=r"^per_class: no rows of classes were made; call again with per_class=True$"):
         _ = api.diagnose(GT, PREDICTIONS).per_class
 
@@ -164,11 +173,14 @@ def test_every_value_has_a_key_of_its_own() -> None:
 def test_every_result_can_be_pickled() -> None:
     for _, call, _ in CALLS:
         found = call()
-        if not isinstance(found, Result):  # records are made one by one
-            continue
         again = pickle.loads(pickle.dumps(found))
         assert type(again) is type(found)
-        assert (again, again.notes) == (found, found.notes)
+        assert again.notes == found.notes
+        if not isinstance(found, Result):  # records, which are made for it
+            assert list(again) == list(found)
+            continue
+        assert again == found
+        assert (str(again), again._repr_html_()) == (str(found), found._repr_html_())
         if not isinstance(found, list) and found.classes:
             assert again.per_class == found.per_class
             assert pickle.loads(pickle.dumps(again)).per_class == found.per_class
@@ -194,6 +206,15 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert rows(bootstrap=np.uint8(10), seed=np.array(1)) == rows(bootstrap=10, seed=1)
     assert rows(per_class=np.bool_(True)) == rows(per_class=True)
     assert api.Evaluator(GT, wrong(np.array(["hico"])), nms=wrong(np.float32(0.7)))._filters.nms == 0.7
+
+
+def test_a_vocabulary_is_names_and_a_mask() -> None:
+    labels = pickle.loads(pickle.dumps(api.vocab("hico")))
+    assert labels.valid.shape == (117, 80) == (len(labels.verbs), len(labels.objects))
+    pairs = {(labels.verbs[verb], labels.objects[number]) for verb, number in np.argwhere(labels.valid)}
+    assert pairs == {(row["verb"], row["object"]) for row in labels.rows}
+    with pytest.raises(UsageError, match=r"^valid: vcoco has a class for each verb and role, whatever the object$"):
+        _ = api.vocab("vcoco").valid
 
 
 def test_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,6 +469,7 @@ def test_every_command_is_a_name() -> None:
     assert set(names_in_package) == {names.get(name, name.replace("-", "_")) for name in COMMANDS} | {
         "corrupt",
         "Evaluator",
+        "triplets",
         "PROTOCOLS",
         "CORRUPTIONS",
         "DATASETS",

@@ -1,0 +1,105 @@
+"""`hoicli.triplets`: the outputs of detectors like QPIC and CDN, as `Evaluator.update` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.commands.command import typed
+from hoicli.commands.options import Path
+from hoicli.commands.values import text_of
+from hoicli.converters.logits import sigmoid, softmax
+from hoicli.errors import DataError, UsageError
+from hoicli.records.detections import as_corners
+from hoicli.records.foreign import as_array
+from hoicli.records.kit import Bools, Floats
+from hoicli.records.roles import class_table
+from hoicli.vocabulary.datasets import load
+
+MATCHING = "pred_matching_logits"
+
+
+@typed
+def triplets(
+    outputs: Mapping[str, Any], sizes: Any, *, dataset: Path | None = None, top_k: int = 100
+) -> list[dict[str, Any]]:
+    """The best triplets of each image of a batch, as the arguments of `Evaluator.update`:
+
+        for image_id, found in zip(image_ids, hoicli.triplets(model(images), sizes), strict=True):
+            evaluator.update(image_id, **found)
+
+    outputs: as QPIC and CDN call them, of N images with Q queries: pred_obj_logits [N, Q, objects + 1], the last for no
+    object; pred_verb_logits [N, Q, verbs]; pred_sub_boxes and pred_obj_boxes [N, Q, 4], cx, cy, w, h as shares of the
+    image's sides; pred_matching_logits [N, Q, 2] where the model has them. Columns are in the dataset's order (`hoicli
+    vocab`; objects in COCO's), and nothing else in it is read. sizes [N, 2]: height and width of the original images.
+
+    A query's object is its likeliest. A score is sigmoid(verb) x softmax(object) x softmax(matching), for the verbs
+    that make an interaction of the dataset with the object; the top_k best stay, of equal ones the first. This is what
+    QPIC and CDN do (models/hoi.py, datasets/hico_eval.py), here in double precision. CDN's suppression of pairs is an
+    option of `Evaluator` (`nms`).
+
+    Raises `DataError` that names the output and the place, `UsageError` for V-COCO, whose verbs have roles.
+    """
+    vocabulary = load(text_of(dataset) or "hico")
+    if vocabulary.roles:
+        raise UsageError(f"dataset={vocabulary.name!r}: its verbs have roles; give them to Evaluator.update")
+    if top_k < 1:
+        raise UsageError(f"top_k={top_k}: give a number from 1")
+    widths = {"pred_obj_logits": len(vocabulary.objects) + 1, "pred_verb_logits": len(vocabulary.verbs),
+              "pred_sub_boxes": 4, "pred_obj_boxes": 4, MATCHING: 2}  # fmt: skip
+    arrays: dict[str, Floats] = {}
+    for name, width in widths.items():
+        if name in outputs:
+            shape = arrays[next(iter(arrays))].shape[:2] if arrays else None
+            arrays[name] = _checked(as_array(outputs[name], name), name, shape, width)
+        elif name != MATCHING:
+            raise DataError(f"missing; a model's outputs have {', '.join(list(widths)[:-1])}", field=name)
+    known, count = as_array(sizes, "sizes"), len(arrays["pred_obj_logits"])
+    if known.shape != (count, 2) or known.dtype.kind not in "fiu" or not (known > 0).all():
+        problem = f"wants ({count}, 2): height and width of each image in pixels"
+        raise DataError(f"has shape {known.shape}, {problem}", field="sizes")
+    valid, person = class_table(vocabulary) >= 0, vocabulary.object_ids[vocabulary.subjects[0]]
+    return [
+        _best({name: array[row] for name, array in arrays.items()}, size, valid, person, top_k)
+        for row, size in enumerate(known)
+    ]
+
+
+def _checked(array: NDArray[Any], name: str, shape: tuple[int, ...] | None, width: int) -> Floats:
+    """[N, Q, width] the numbers of an output."""
+    if array.ndim != 3 or array.shape[2] != width or shape not in (None, array.shape[:2]):
+        wanted = f"({', '.join(map(str, shape)) if shape else 'images, queries'}, {width})"
+        raise DataError(f"has shape {array.shape}, wants {wanted}", field=name)
+    if array.dtype.kind not in "fiu":
+        raise DataError(f"has dtype {array.dtype}, wants numbers", field=name)
+    wrong = ~(array < np.inf) if name.endswith("logits") else ~np.isfinite(array)  # -inf hides a class
+    if wrong.any():
+        place = np.argwhere(wrong)[0].tolist()
+        raise DataError(f"{array[tuple(place)]}: numbers must be finite", field=f"{name}{place}")
+    return array.astype(np.float64)
+
+
+def _best(outputs: dict[str, Floats], size: Any, valid: Bools, person: int, top_k: int) -> dict[str, Any]:
+    """The best triplets of one image. valid [verbs, objects]: the interactions."""
+    likely = softmax(outputs["pred_obj_logits"])[:, :-1]
+    label = likely.argmax(axis=1)
+    score = sigmoid(outputs["pred_verb_logits"]) * likely.max(axis=1)[:, None]
+    if MATCHING in outputs:
+        score *= softmax(outputs[MATCHING])[:, 1:]
+    rank = np.where(valid[:, label].T, -score, 1.0).ravel()
+    best = np.argsort(rank, kind="stable")[:top_k]
+    best = best[rank[best] <= 0]
+    query, verb = np.divmod(best, len(valid))
+    used, pair = np.unique(query, return_inverse=True)
+    sides = [as_corners(outputs[f"pred_{side}_boxes"][used], "cxcywh", size) for side in ("sub", "obj")]
+    return {
+        "boxes": np.concatenate(sides),
+        "labels": np.concatenate([np.full(len(used), person), label[used]]),
+        "subject": pair,
+        "object": pair + len(used),
+        "verb": verb,
+        "score": score.ravel()[best],
+    }
