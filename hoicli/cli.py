@@ -15,9 +15,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
 from hoicli.io import process
-from hoicli.io.messages import say
+from hoicli.io.messages import logged, report
 from hoicli.io.process import close_stdout_quietly, hold_standard_streams
 from hoicli.version import __version__
 
@@ -63,7 +63,7 @@ GROUPS = {
 """The commands by what they are for, each with its line in `hoicli --help`."""
 COMMANDS = {name: line for lines in GROUPS.values() for name, line in lines.items()}
 
-EXIT_DATA, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
+EXITS = {code: exit_code for exit_code, codes in CODES.items() for code in codes}
 EXIT_SIGNAL = 128
 """The exit code of a process ended by a signal is this plus the signal's number, as in shells."""
 
@@ -145,8 +145,8 @@ def _options(
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command line and return its exit code: 0 done, 1 the data is wrong, 2 the call is wrong, 130 after
-    Ctrl-C, 128 plus its number after a caught signal (`hoicli.io.process`).
+    """Run one command line and return its exit code: 0 done, that of the error (`errors.CODES`), 128 plus its number
+    after a caught signal (`hoicli.io.process`).
 
     Every failure is one line on stderr. HOICLI_DEBUG=1 shows the traceback of an internal error.
     """
@@ -154,12 +154,13 @@ def run(arguments: list[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if os.path.expanduser("~") == "~":  # in a container the user may have no name: libraries do not load without a home
         os.environ["HOME"] = os.sep
-    return _written_out(_outcome(arguments))
-
-
-def _outcome(arguments: list[str] | None) -> int:
-    """Run a command line, print the message of a failure, and return the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    with logged(words):
+        return _written_out(_outcome(words))
+
+
+def _outcome(words: list[str]) -> int:
+    """Run a command line, print the message of a failure, and return the exit code."""
     try:
         command = typer.main.get_command(app)
         if "_HOICLI_COMPLETE" in os.environ:  # the shell asks, at the Tab key
@@ -174,39 +175,38 @@ def _outcome(arguments: list[str] | None) -> int:
     except BrokenPipeError:  # the reader has seen enough: `hoicli ... | head`
         close_stdout_quietly()
         return 0
-    except DataError as error:
-        return _fail(str(error) if error.place else f"hoicli: {error}", EXIT_DATA)
-    except UsageError as error:
-        return _fail(f"hoicli: {error}", EXIT_USAGE)
+    except HoicliError as error:
+        return _fail(error)
     except _CallError as error:
         name = " ".join(["hoicli", *(word for word in words[:1] if word in COMMANDS)])
         message = " ".join(error.format_message().split())
-        return _fail(f"{name}: {message} ({name} --help shows how)", EXIT_USAGE)
+        return _fail(UsageError(f"{message} ({name} --help shows how)", place=Place(name)))
     except process.EndedError as ended:
-        return _fail(f"hoicli: ended by {ended}", EXIT_SIGNAL + ended.number)
+        _fail(HoicliError(f"ended by {ended}", code="interrupted"))
+        return EXIT_SIGNAL + ended.number
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("hoicli: interrupted", EXIT_INTERRUPTED)
+        return _fail(HoicliError("interrupted", code="interrupted"))
     except OSError as error:
-        return _fail(f"{error.filename or 'hoicli'}: {error.strerror or error}", EXIT_DATA)
+        return _fail(DataError(error.strerror or str(error), place=error.filename or "hoicli", code="unreadable"))
     except MemoryError:
-        return _fail(
-            "hoicli: out of memory; split the input (one line is one image) or use a larger machine", EXIT_DATA
-        )
+        problem = "out of memory; split the input (one line is one image) or use a larger machine"
+        return _fail(DataError(problem, code="out-of-memory"))
     except UnicodeEncodeError as error:  # half of a character in the name of a file or in an option
         called = error.object[max(0, error.start - 20) : error.end].split()[-1]
-        return _fail(f"hoicli: {called} is no UTF-8 and cannot be written; rename what is called so", EXIT_DATA)
+        problem = f"{called} is no UTF-8 and cannot be written; rename what is called so"
+        return _fail(DataError(problem, code="unwritable"))
     except Exception as error:
         if os.environ.get("HOICLI_DEBUG"):
             raise
-        return _fail(
-            f"hoicli: internal error ({type(error).__name__}: {error}); please report it, HOICLI_DEBUG=1 shows where",
-            EXIT_DATA,
-        )
+        problem = f"internal error ({type(error).__name__}: {error}); please report it, HOICLI_DEBUG=1 shows where"
+        return _fail(HoicliError(problem))
 
 
-def _fail(message: str, code: int) -> int:
-    say(message)
-    return code
+def _fail(error: HoicliError) -> int:
+    """Tell the error, if it says anything, and return its exit code."""
+    if error.problem:
+        report(error)
+    return EXITS.get(error.code, 1)
 
 
 def _written_out(code: int) -> int:
@@ -218,7 +218,8 @@ def _written_out(code: int) -> int:
     except OSError as error:
         close_stdout_quietly()
         if code == 0:
-            return _fail(f"<stdout>: cannot be written ({error.strerror}); make room, or write elsewhere", EXIT_DATA)
+            problem = f"cannot be written ({error.strerror}); make room, or write elsewhere"
+            return _fail(DataError(problem, place=Place("<stdout>"), code="unwritable"))
     return code
 
 

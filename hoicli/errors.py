@@ -1,13 +1,50 @@
-"""The exceptions and the warning of hoicli: what went wrong, where, and what to do, in one line.
-
-Library code raises them; only `hoicli.cli` knows exit codes (1 for `DataError`, 2 for `UsageError`).
-"""
+"""The exceptions and the warning of hoicli: what went wrong, where, and what to do, in one line, and its code."""
 
 from __future__ import annotations
 
 import copyreg
+import re
 from contextvars import ContextVar
 from typing import Any
+
+MALFORMED, BAD_CALL = "malformed", "bad-call"
+"""The codes of errors without a more specific one: of the data, of the call."""
+
+CODES = {
+    1: {
+        "no-such-file": "a file to read is not there",
+        "unreadable": "it is there, but the system does not let it be read, or it is a folder in place of a file",
+        "damaged": "a file is cut off or damaged, or is not of its kind: gzip, JSON, MATLAB, pickle, NumPy, a picture",
+        "unknown-format": "no format of `hoicli convert --list`, or one that has to be named",
+        "empty": "nothing to work on is in it: no lines, no ground truth, no predictions",
+        MALFORMED: "a line, a field or a value is not what it should be",
+        "unknown-label": "a verb or an object is not in the dataset",
+        "unknown-image": "an image is not in the ground truth",
+        "unknown-protocol": "match records of a protocol that this version does not have",
+        "duplicate-image": "an image occurs twice",
+        "missing-picture": "the picture of an image is not in the folder",
+        "swapped-files": "predictions where ground truth belongs",
+        "another-dataset": "most of the ground truth, or of the predictions, is of no class of the dataset",
+        "inverted-box": "more than one box in a hundred ends before it begins",
+        "cannot-serve": "the ground truth lacks what a protocol needs",
+        "mixed": "two inputs do not go together, as match records of two ground truths",
+        "not-whole": "a stream ends early, or the command that wrote it failed",
+        "untested": "nothing can be decided: there is no interval",
+        "unwritable": "the output could not be written to its end, as on a full disk",
+        "network": "a server did not answer, or not as it should",
+        "out-of-memory": "the machine's memory was not enough",
+        "internal": "a fault of hoicli, or of how it is installed",
+    },
+    2: {
+        BAD_CALL: "an option, a value or a command that there is not, or two that exclude each other",
+        "bad-output": "the output cannot be written, or is also an input",
+        "no-such-folder": "a folder to read is not there",
+        "missing-package": "a package that this needs is not installed",
+    },
+    3: {"worse": "`compare --fail-if-worse`: a model is worse than the baseline"},
+    130: {"interrupted": "Ctrl-C (130), or a signal (143 for SIGTERM, 129 for SIGHUP)"},
+}
+"""What errors are about: exit code, code, meaning. docs/errors.md has an example of each."""
 
 LONGEST = 1000
 """Characters of a message: a few lines of a terminal, even if the message quotes a bad label of a megabyte."""
@@ -48,33 +85,66 @@ def one_line(text: str) -> str:
     return visible(text)
 
 
-class HoicliError(Exception):
-    """Base of everything hoicli raises on purpose; `str()` is the one line a user sees."""
+class Place(str):
+    """Where an error is, as messages show it. file: the file, None if it is in none; line: its line, from 1."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(one_line(message))
+    file: str | None = None
+    line: int | None = None
+
+    @classmethod
+    def of(cls, file: str, at: int | str) -> Place:
+        """`file:line`, as compilers and editors write it; `file: at` in a file that has no lines."""
+        place = cls(f"{file}: {at}" if isinstance(at, str) else f"{file}:{at}")
+        place.file, place.line = file, at if isinstance(at, int) else None
+        return place
+
+
+_QUOTED = re.compile(r"""(?<!\w)(['"])(?:\\.|(?!\1).)*\1""", re.DOTALL)
+
+
+class HoicliError(Exception):
+    """Base of everything hoicli raises on purpose; `str()` is the one line a user sees.
+
+    problem: what is wrong, and after its first semicolon what to do about it; place: where (file:line); field: of the
+    record; code: the kind of error, one of CODES.
+    """
+
+    def __init__(self, problem: str, *, place: str = "", field: str = "", code: str = "internal") -> None:
+        self.problem = problem
+        self.place = place
+        self.field = field
+        self.code = code
+        super().__init__(one_line(": ".join(part for part in (place, field, problem) if part)))
+
+    @property
+    def hint(self) -> str:
+        """What to do about it; "" if the problem says only what is wrong."""
+        unquoted = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), self.problem)
+        at = unquoted.find("; ")
+        return "" if at < 0 else self.problem[at + 2 :]
+
+    def data(self) -> dict[str, object]:
+        """Its parts, None where there is none, for programs (`--log json`)."""
+        place = self.place
+        return {
+            "code": self.code,
+            "file": place.file if isinstance(place, Place) else place or None,
+            "line": place.line if isinstance(place, Place) else None,
+            "field": self.field or None,
+            "message": one_line(self.problem.removesuffix(f"; {self.hint}") if self.hint else self.problem),
+            "hint": one_line(self.hint) or None,
+        }
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: as it is, not made anew of its message."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
-MALFORMED = "malformed"
-"""The code of an error without a more specific one."""
-
-
 class DataError(HoicliError):
-    """The data is wrong: `place` (file:line), `field` and `problem`, the problem ending in what to do about it.
-
-    `code` names the kind of error, so that errors can be counted by kind (`hoicli.validation.checks.CHECKS`).
-    """
+    """The data is wrong."""
 
     def __init__(self, problem: str, *, place: str = "", field: str = "", code: str = MALFORMED) -> None:
-        self.problem = problem
-        self.place = place
-        self.field = field
-        self.code = code
-        super().__init__(": ".join(part for part in (place, field, problem) if part))
+        super().__init__(problem, place=place, field=field, code=code)
 
     def at(self, place: str) -> DataError:
         """The same error, at `place` if it has none of its own."""
@@ -84,9 +154,15 @@ class DataError(HoicliError):
 class StoppedError(DataError):
     """The command that wrote a stream failed. `--on-error skip` does not pass over it: what is lost is not one line."""
 
+    def __init__(self, problem: str, *, place: str = "") -> None:
+        super().__init__(problem, place=place, code="not-whole")
+
 
 class UsageError(HoicliError):
     """The call is wrong: an option that does not exist, does not fit another, or has an impossible value."""
+
+    def __init__(self, problem: str, *, place: str = "", code: str = BAD_CALL) -> None:
+        super().__init__(problem, place=place, code=code)
 
 
 class HoicliWarning(UserWarning):

@@ -79,7 +79,7 @@ def read_ratings(
                 said.setdefault(key, (value, place))
     given = {(key[1], key[2]): value for key, (value, _) in said.items() if key[0] == "rating"}
     if not given:
-        raise DataError("no ratings in it; give lines of item, rater and rating")
+        raise DataError("no ratings in it; give lines of item, rater and rating", code="empty")
     items, raters = (sorted({key[side] for key in given}) for side in (0, 1))
     values = np.full((len(items), len(raters)), np.nan)
     row, column = ({name: at for at, name in enumerate(names)} for names in (items, raters))

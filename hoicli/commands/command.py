@@ -240,7 +240,7 @@ def check(parameters: Sequence[Parameter], values: Values) -> None:
         claims.reads(path, "stdin" if path == "-" else called)
     for one, mark, value in marked:
         if isinstance(mark, Read) and mark.folder and value is not None and not os.path.isdir(value):
-            raise UsageError(f"{one.said(value)}: there is no such folder")
+            raise UsageError(f"{one.said(value)}: there is no such folder", code="no-such-folder")
 
 
 def _inputs(one: Parameter, mark: Read, value: Any, values: Values) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from math import inf
 from typing import Annotated
 
 from hoicli.commands import choices, options
@@ -34,8 +35,13 @@ from hoicli.vocabulary.datasets import load
             "hoicli compare --gt gt.jsonl --per-class --format csv -o classes.csv preds.jsonl other.jsonl",
             "every class, for a spreadsheet",
         ),
+        (
+            "hoicli compare --gt gt.jsonl --no-errors --fail-if-worse --margin 0.5 old.jsonl new.jsonl",
+            "for a CI job: exit code 3 if new is worse than old by more than half a point",
+        ),
     ],
     see=["eval", "diagnose", "explore"],
+    exits={3: "with --fail-if-worse: a model is worse than the baseline; everything was written"},
 )
 def compare(
     gt: options.Truth = None,
@@ -56,6 +62,8 @@ def compare(
     top: Annotated[int | str, Option("N")] = 10,
     metric: Annotated[Names, Option("NAME", offer="shoe.settings:METRICS", several=True)] = None,
     sim: Sim = None,
+    fail_if_worse: bool = False,
+    margin: Annotated[float | None, Option("POINTS")] = None,
     iou: options.Iou = None,
     slice: options.Slice = None,
     top_k: options.TopK = None,
@@ -82,9 +90,12 @@ def compare(
         top: Show the N classes with the smallest p, and the N images that changed most, or all.
         metric: SHOE's metrics in place of mAP, with shoe-eval's defaults and --sim: soft_map, mf1, gt_miss_rate,
             prediction_miss_rate, map; several with commas.
+        fail_if_worse: End with exit code 3 if a model is worse than the baseline (the first): if the whole interval of
+            the difference that its sentence is about is below -POINTS of --margin.
+        margin: How many points of that difference are let pass (default: 0).
     """
     from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
-    from hoicli.comparison.answers import answers
+    from hoicli.comparison.answers import answers, failure
     from hoicli.comparison.run import compare as compared
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
@@ -94,6 +105,11 @@ def compare(
 
     gt, own, names, most = required(gt, "compare"), text_of(dataset), names_of(protocol), count_of("top", top)
     policy, resampling = policy_of(on_error), Resampling.checked(bootstrap, seed, or_none=True)
+    if margin is not None and not (fail_if_worse and 0 <= margin < inf):
+        problem = "give a number of at least 0" if fail_if_worse else f"goes with {arg('fail_if_worse')}"
+        raise UsageError(f"{arg('margin', margin)}: {problem}")
+    if fail_if_worse and not bootstrap:
+        raise UsageError(f"{arg('fail_if_worse')} goes by the interval: leave {arg('bootstrap', 0)} out")
     filters = Filters.of(top_k, nms, allow_uncounted)
     chosen = [] if metric else chosen_protocols(names or [main_protocol(load(own or "hico")).name], own)
     inputs = Inputs(own, policy, own or (chosen[0].dataset if chosen else "hico"), from_, image_list)
@@ -133,4 +149,4 @@ def compare(
             )
         )  # fmt: skip
     policy.report()
-    return Result(rows, above=answers(rows))
+    return Result(rows, above=answers(rows), failed=failure(rows, margin or 0.0) if fail_if_worse else None)

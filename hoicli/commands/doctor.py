@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 from hoicli.commands.command import command
 from hoicli.commands.options import Option
 from hoicli.commands.results import Result, instead
-from hoicli.errors import DataError
+from hoicli.errors import DataError, HoicliError, Place
 from hoicli.io.outputs import temporary_folder
 from hoicli.records.schemas import kinds, schema_text
 from hoicli.version import __version__
@@ -72,7 +72,7 @@ def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=lambda: list(k
         return instead(schema_text(schema))
     checks = list(examine())
     broken = [f"{check.check} ({check.value})" for check in checks if check.status == PROBLEM]
-    failed = f"hoicli doctor: broken: {'; '.join(broken)}" if broken else None
+    failed = HoicliError(f"broken: {', '.join(broken)}", place=Place("hoicli doctor")) if broken else None
     return Result([check._asdict() for check in checks], failed=failed)
 
 

@@ -11,7 +11,7 @@ from html import escape
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from hoicli.errors import UsageError, arg
+from hoicli.errors import HoicliError, UsageError, arg
 from hoicli.io.messages import kept_notes
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class Result:
     """The notation where neither --format nor a terminal chooses, if not the command's."""
     hint: str = field(default="", repr=False, compare=False)
     """A note below a table."""
-    failed: str | None = field(default=None, repr=False, compare=False)
-    """Why the exit code is 1 although there are rows ("": the rows say it)."""
+    failed: HoicliError | None = field(default=None, repr=False, compare=False)
+    """What the command ends with although there are rows; without a text where the rows say it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For a pickle: with the rows of classes and the tables, in place of the predictions that they are made of."""
@@ -92,7 +92,7 @@ class Result:
         try:
             import pandas
         except ImportError:
-            raise UsageError("to_frame needs pandas: pip install pandas") from None
+            raise UsageError("to_frame needs pandas: pip install pandas", code="missing-package") from None
         from hoicli.records.results import tag_column
 
         flat = []
@@ -154,10 +154,10 @@ class Records(Iterator["Record"]):
         then: Callable[[], object] | None = None,
         *,
         piped: str = "",
-        failed: str | None = None,
+        failed: HoicliError | None = None,
     ) -> None:
         """lines: records, or lines of them as JSON. then: what is done after the last one. piped: the command, if what
-        reads its output has to know whether it is whole. failed: what the command says last, to exit with code 1."""
+        reads its output has to know whether it is whole. failed: the error that the command ends with all the same."""
         self.notes: list[str] = []
         self.failed = failed
         self._piped = piped

@@ -17,9 +17,9 @@ from hoicli.commands.checks import FIGURE
 from hoicli.commands.command import Command, check
 from hoicli.commands.options import FORMAT, Argument, Option, Parameter, output
 from hoicli.commands.results import Records, Result, look_of
-from hoicli.errors import UsageError, arg
+from hoicli.errors import HoicliError, UsageError, arg
 from hoicli.io.claims import watched
-from hoicli.io.messages import note, say
+from hoicli.io.messages import note
 
 if TYPE_CHECKING:
     from hoicli.figures.styles import Look
@@ -40,10 +40,15 @@ _NUMBER = re.compile(r"valid (integer|float|number)\b")
 _WIDTH = Option("W", "The width of --plot in inches; its panels stand below each other where it is narrow.")
 _FONT_SIZE = Option("S", "The print of --plot in points (8; with --style slide 14).")
 _STYLE = Option("", "What --plot is for: paper, or a slide.", one_of="figures.styles:SHEETS")
+_QUIET = Option("", "Say only errors on stderr: no notes, no progress.")
+_LOG = Option(
+    "", "What stderr gets: text, or each error, note and step of progress as JSON on a line.", one_of=("text", "json")
+)
 
 
 def _added(command: Command) -> list[Parameter]:
-    """The options that the shell adds to those of the function: how its result is drawn and written."""
+    """The options that the shell adds to those of the function: how its result is drawn and written, and what is said
+    meanwhile (which `messages.logged` sees to)."""
     own = {one.name for one in command.parameters}
     added: list[tuple[str, Any, Any, Option]] = []
     if command.plot:
@@ -55,7 +60,7 @@ def _added(command: Command) -> list[Parameter]:
         ]
     if command.listed is not None:
         added.append(("format", str, "auto", FORMAT))
-    added.append(("output", str, "-", output()))
+    added += [("output", str, "-", output()), ("quiet", bool, False, _QUIET), ("log", str, "text", _LOG)]
     return [Parameter(*one, one[3].text) for one in added if one[0] not in own]
 
 
@@ -138,16 +143,13 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
                 result.drawn(drawn, look)
             if not _readable():  # doctor says what is broken all the same
                 print(*("\t".join(map(str, row.values())) for row in result.rows), sep="\n", flush=True)
-                say(result.failed or "")
-                raise typer.Exit(1)
+                raise result.failed or HoicliError("")
             notation = _notation(door.get("format", "auto"), output, result.piped or command.piped)
             _write_rows(result, notation, output)
             if result.hint and notation == "table" and drawn is None:
                 note(result.hint)
         if isinstance(result, Records | Result) and result.failed is not None:
-            if result.failed:
-                say(result.failed)
-            raise typer.Exit(1)
+            raise result.failed
 
 
 def _readable() -> bool:

@@ -164,7 +164,7 @@ def shoe_sim(
         work = TableWork(dataset_pairs(own or "hico", all_pairs=all_pairs))
     if check is not None:
         rows, lacking = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
-        return Records(rows, policy.report, failed=lacking or None)
+        return Records(rows, policy.report, failed=lacking)
     if offline is not None:
         return Records(work.rows(offline.rate(work.pairs)), policy.report)
     from hoicli.shoe.answers import AnswerCache

@@ -64,10 +64,10 @@ def validate(
         checked.append(validate_images(truth, vocabulary, truth.name, facts=True))
         checked.append(validate_images(stream, vocabulary, stream.name, truth=checked[0].facts))
     if not checked[-1].lines:
-        raise DataError("is empty: no lines to check", place=stream.name)
+        raise DataError("is empty: no lines to check", place=stream.name, code="empty")
     rows = [finding.row() for one in checked for finding in one.findings]
     kinds = "one kind of fault" if len(rows) == 1 else f"{len(rows) or 'no'} kinds of fault"
     verdict = checked[-1].verdict and f"; {checked[-1].verdict}"
     broken = any(one.findings.has_errors for one in checked)
     note(f"checked {sum(one.lines for one in checked):,} lines: {kinds}{verdict}")
-    return Result(rows, failed="" if broken else None)
+    return Result(rows, failed=DataError("") if broken else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hoicli.errors import DataError, HoicliError, arg
 from hoicli.records.results import settings_of
 
 SURE = 0.05
@@ -31,20 +32,49 @@ def answers(rows: Sequence[AnyRow]) -> list[str]:
 
     Better and worse are said only where p is below SURE and the 95 % interval leaves 0 out.
     """
+    found = []
+    for model, baseline, row in _headlines(rows):
+        same = [other for other in rows if _view(other) == _view(row) and other.get("subset") == row["subset"]]
+        counts = {str(other["metric"]): other for other in same if other["metric"] in (CLASSES_BETTER, CLASSES_WORSE)}
+        told = _classes(counts, int(row["n"])) if row["metric"] == "mAP_diff" else ()
+        found.append("; ".join([_verdict(model, baseline, row), *told]))
+    return found
+
+
+def _headlines(rows: Sequence[AnyRow]) -> Iterator[tuple[str, str, AnyRow]]:
+    """(model, baseline, row) of the difference that each sentence is about."""
     of_model: dict[tuple[str, str, str], list[AnyRow]] = {}
     for row in rows:
         tags, metric = row.get("tags", {}), str(row.get("metric"))
         if metric in NAMES and "baseline" in tags:
             of_model.setdefault((str(tags.get("model")), str(tags["baseline"]), metric), []).append(row)
-    found = []
-    for (model, baseline, metric), means in of_model.items():
+    for (model, baseline, _), means in of_model.items():
         first = means[0]
-        row = max((row for row in means if _view(row) == _view(first)), key=lambda row: int(row["n"]))
-        same = [other for other in rows if _view(other) == _view(row) and other.get("subset") == row["subset"]]
-        counts = {str(other["metric"]): other for other in same if other["metric"] in (CLASSES_BETTER, CLASSES_WORSE)}
-        told = _classes(counts, int(row["n"])) if metric == "mAP_diff" else ()
-        found.append("; ".join([_verdict(model, baseline, row), *told]))
-    return found
+        yield model, baseline, max((row for row in means if _view(row) == _view(first)), key=lambda row: int(row["n"]))
+
+
+def failure(rows: Sequence[AnyRow], margin: float) -> HoicliError | None:
+    """The error of `--fail-if-worse`: a model is worse by more than `margin` points if the whole interval of the
+    difference that its sentence is about is below -margin (of a miss rate above margin). None if none is.
+
+    Without such an interval nothing is decided, which is an error, too.
+    """
+    worse, untested = [], ""
+    for model, baseline, row in _headlines(rows):
+        low, high, less = row["ci_low"], row["ci_high"], row["metric"] in LOWER
+        if low is None:
+            untested = _verdict(model, baseline, row)
+        elif (low if less else -high) > margin:
+            limit = f"above {margin:g}" if less else f"below {-margin or 0.0:g}"
+            failed = f"{model} fails {arg('fail_if_worse')} against {baseline}"
+            what = (
+                f"the whole interval [{low:.4g}, {high:.4g}] of the difference in {NAMES[row['metric']]} ({_of(row)})"
+            )
+            doubt = f" (p = {row['p']:.2g} does not confirm it)" if (row["p"] or 0.0) >= SURE else ""
+            worse.append(f"{failed}: {what} is {limit}{doubt}")
+    if worse:
+        return HoicliError(", and ".join(worse), code="worse")
+    return DataError(untested, code="untested") if untested else None
 
 
 def _view(row: AnyRow) -> tuple[Any, Any]:
@@ -53,7 +83,7 @@ def _view(row: AnyRow) -> tuple[Any, Any]:
 
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
-    of = ", ".join([str(row["protocol"]), *([] if row["subset"] == "full" else [str(row["subset"])]), *_seen(row)])
+    of = _of(row)
     metric, least = NAMES[row["metric"]], row["metric"] in LOWER
     if value is None:
         why = f"{of} has no class to average" if metric == "mAP" else f"one of them has no {metric}"
@@ -79,6 +109,11 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
         doubt = f" ({name} is small, but its interval includes 0)"
     span = f"[{_plain(low)}, {_plain(high)}]"
     return f"{model} {verdict} {baseline}: {numbers}, 95 % interval {span}, {name} = {chance:.2g}{doubt}"
+
+
+def _of(row: AnyRow) -> str:
+    """The protocol of a row, its subset, and what it is a view of."""
+    return ", ".join([str(row["protocol"]), *([] if row["subset"] == "full" else [str(row["subset"])]), *_seen(row)])
 
 
 def _seen(row: AnyRow) -> Iterator[str]:

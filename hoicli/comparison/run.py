@@ -54,9 +54,9 @@ def compare(
     sides: list[Gathered] = []
     for model in models:
         predictions = model.unmatched(f"{model.name}: compare")
-        gathered = match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy)
-        gathered.coverage.report(truth, protocols, predictions.name, model=model.model)
-        sides.append(gathered)
+        sides.append(match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy))
+    for model, side in zip(models, sides, strict=True):
+        side.coverage.report(truth, protocols, model.name, model=model.model)
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
     settings = {**filters.signature(), "data": vocabulary.signed, **wanted.settings()}
 

@@ -164,7 +164,7 @@ def _read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
         try:
             _gather(item, where, context, tables)
         except DataError as error:
-            context.policy.handle(DataError(error.problem, place=source.name, field=error.field))
+            context.policy.handle(error.at(source.name))
     for companion in source.companions:
         for where, name in companion.items():
             if type(name) is not str:

@@ -24,7 +24,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded, image_record, kept
 from hoicli.converters.numbers import whole_number
-from hoicli.errors import DataError
+from hoicli.errors import DataError, Place
 from hoicli.io.outputs import open_output
 from hoicli.records.image import unknown_label
 from hoicli.records.parsing import Record, dump
@@ -142,7 +142,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     annotations: list[tuple[str, dict[str, Any]]] = []
     relations: list[tuple[str, dict[str, Any]]] = []
     for record in records:
-        place = f"image {record['image_id']}"
+        place = Place(f"image {record['image_id']}")
         number = record["img_id"] if type(record.get("img_id")) is int else len(images) + 1
         if number in images:
             raise DataError(f"{number} is another image's number, too; leave img_id out", place=place, field="img_id")

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.converters.numbers import BOX_SHIFTS, OBJECT_ORDERS, Numbers, whole_number
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Label, Spelled, Vocabulary
@@ -255,7 +255,7 @@ def require_scores(record: Record, target: str) -> None:
     for index, hoi in enumerate(record["hois"]):
         if "score" not in hoi:
             problem = f"missing; {arg('to', target)} writes predictions (is this the ground truth?)"
-            raise DataError(problem, place=f"image {record['image_id']}", field=f"hois[{index}].score")
+            raise DataError(problem, place=Place(f"image {record['image_id']}"), field=f"hois[{index}].score")
 
 
 # V-COCO's names, in the files of all projects

@@ -14,7 +14,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, check_format_options, guarded
 from hoicli.converters.formats import FORMATS, Format, detect
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.inputs import parts_of
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
@@ -60,7 +60,7 @@ class Conversion:
         seen: set[str] = set()
         for file, record in self._told_apart(self._everything(paths), seen):
             image_id = str(record["image_id"])
-            place = f"{file}: image {image_id}"
+            place = Place.of(file, f"image {image_id}")
             try:
                 self._check(record, place)
                 if image_id in seen:
@@ -115,7 +115,7 @@ class Conversion:
                 line = dump(record)
             except DataError as error:
                 self._count(record, -1)
-                self._context.policy.handle(DataError(error.problem, place=self._place))
+                self._context.policy.handle(error.at(self._place))
             else:
                 yield line
 
@@ -166,10 +166,14 @@ class Conversion:
         if dataset not in ("", context.vocabulary.name) and not _takes(row, context.vocabulary):
             of = f"is of {dataset} ({row.name}), not"
             if self._fixed:
-                raise DataError(f"{of} of {context.vocabulary.name}: {arg('dataset', dataset)}", place=source.name)
+                raise DataError(
+                    f"{of} of {context.vocabulary.name}: {arg('dataset', dataset)}",
+                    place=source.name,
+                    code="another-dataset",
+                )
             if self._dataset is not None:
                 advice = f"leave {arg('dataset')} out, or choose with {arg('from_')}"
-                raise DataError(f"{of} {self._dataset}; {advice}", place=source.name)
+                raise DataError(f"{of} {self._dataset}; {advice}", place=source.name, code="another-dataset")
             context.vocabulary = load(dataset)
         known = context.vocabulary
         if target and written != known.name and (written or known.roles):

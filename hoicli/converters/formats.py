@@ -191,6 +191,7 @@ def detect(source: Source) -> str:
         f"{arg('from_', like='NAME')} forces one, "
         "and a format of your own becomes records (`hoicli doctor --schema prediction`)",
         place=source.name,
+        code="unknown-format",
     )
 
 

@@ -13,7 +13,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
 from hoicli.converters.formats import FORMATS, detect
 from hoicli.converters.numbers import shown
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError, Place, arg
 from hoicli.records.names import image_id_of, image_number, path_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
@@ -102,7 +102,7 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
             continue
         if numbers.setdefault(number, image_id) != image_id:
             problem = f"{numbers[number]} and {image_id} end in one number; give the images of one set"
-            raise DataError(problem, place=arg("image_list"))
+            raise DataError(problem, place=Place(arg("image_list")))
     return numbers
 
 

@@ -30,7 +30,7 @@ from hoicli.converters.containers.text import write_items
 from hoicli.converters.context import BoxTable, Context, require_scores
 from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
 from hoicli.converters.numbers import finite_list, listed, plain, shown, table
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError, Place, arg
 from hoicli.records.names import image_number
 from hoicli.records.parsing import Record
 
@@ -167,7 +167,7 @@ def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, st
     number = record["img_id"] if type(record.get("img_id")) is int else numbers.get(image_id, image_number(image_id))
     if number is None or images.setdefault(number, image_id) != image_id:
         problem = "has no number of its own at its end, and this format has nothing else for an image"
-        raise DataError(f"{problem}; use {arg('to', 'cdn-json')}", place=f"image {image_id}")
+        raise DataError(f"{problem}; use {arg('to', 'cdn-json')}", place=Place(f"image {image_id}"))
     return number
 
 

@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
 from hoicli.converters.named import NAME, NAMED, NamedTruth, folder, path_of, signed
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, Place, UsageError
 from hoicli.io.outputs import atomic_path, temporary_folder, writable
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Stream
@@ -70,12 +70,14 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
         ):
             for record in conversion.records(list(files), progress):
                 if any("score" in hoi for hoi in record["hois"]):
-                    raise DataError("holds predictions; give the ground truth's file", place=files[0])
+                    raise DataError(
+                        "holds predictions; give the ground truth's file", place=files[0], code="swapped-files"
+                    )
                 file.write(dump(record))
         known, stream = context.vocabulary, Stream([temporary], "ground truth")
         scenes = concatenate(read_scenes(stream, known, scored=False, policy=ErrorPolicy()), known)
         if not scenes.image_ids:
-            raise DataError("holds no image", place=files[0])
+            raise DataError("holds no image", place=files[0], code="empty")
     conversion.report(notes)
     return Added(target, signed(total_of(scenes.hashes))["gt"], len(scenes.image_ids))
 
@@ -108,7 +110,7 @@ def download(row: NamedTruth, folder: Path) -> Path:
     found = checksum(target, row.checksum)
     if found != row.checksum:
         problem = f"is not the published file ({found}, not {row.checksum}); fetch it again, or get it by hand"
-        raise DataError(problem, place=row.url)
+        raise DataError(problem, place=Place(row.url), code="network")
     return target
 
 
@@ -125,12 +127,12 @@ def _transfer(row: NamedTruth, file: IO[bytes]) -> None:
                 progress.advance(len(piece))
                 if file.tell() > LARGEST:
                     problem = f"sends more than {LARGEST:,} bytes; the published file is smaller"
-                    raise DataError(problem, place=row.url)
+                    raise DataError(problem, place=Place(row.url), code="network")
     except (urllib.error.URLError, TimeoutError, HTTPException, ConnectionError) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         problem = f"no download ({error}); try again later, or get the file by hand: hoicli data add NAME FILE"
-        raise DataError(problem, place=row.url) from None
+        raise DataError(problem, place=Place(row.url), code="network") from None
 
 
 def checksum(path: Path, like: str) -> str:

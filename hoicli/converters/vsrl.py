@@ -23,7 +23,7 @@ from typing import Any
 from hoicli.converters.containers.source import HEAD, Source
 from hoicli.converters.context import Context, guarded
 from hoicli.converters.numbers import whole_number
-from hoicli.errors import DataError
+from hoicli.errors import DataError, Place
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, normalise
 
@@ -120,7 +120,7 @@ def _ids(split: Source) -> list[int]:
             ids += [whole_number(float(line), "")] if line.strip() else []
         except (ValueError, DataError):
             problem = f"{line.strip()[:40]!r} is no image id; give one COCO image id a line"
-            raise DataError(problem, place=f"{split.name}:{number}") from None
+            raise DataError(problem, place=Place.of(split.name, number)) from None
     return ids
 
 

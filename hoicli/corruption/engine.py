@@ -150,14 +150,14 @@ def attempt(job: Job, plan: Plan) -> bytes | DataError:
     try:
         return corrupt_image(job, plan)
     except DataError as error:
-        return DataError(error.problem, place=error.place or job.place, field=error.field)
+        return error.at(job.place)
     except (MemoryError, cv2.error) as error:
         if isinstance(error, cv2.error) and error.code != NO_MEMORY:
             raise
         problem = (
             f"{job.record['file_name']!r} does not fit into memory; use fewer {arg('jobs')}, or make it smaller first"
         )
-        return DataError(problem, place=job.place, field="file_name")
+        return DataError(problem, place=job.place, field="file_name", code="out-of-memory")
 
 
 def corrupt_image(job: Job, plan: Plan) -> bytes:
@@ -173,9 +173,11 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
         data = file_bytes(job.source)
     except FileNotFoundError:
         problem = f"no such file: {str(job.source)!r}; is {arg('images')} right?"
-        raise DataError(problem, place=job.place, field="file_name") from None
+        raise DataError(problem, place=job.place, field="file_name", code="missing-picture") from None
     except OSError as error:
-        raise DataError(f"{str(job.source)!r}: {error.strerror}", place=job.place, field="file_name") from None
+        raise DataError(
+            f"{str(job.source)!r}: {error.strerror}", place=job.place, field="file_name", code="missing-picture"
+        ) from None
     try:
         picture = decode(data)
     except DataError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError, Place, arg
 from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, BoxSample
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
@@ -37,7 +37,7 @@ def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: 
     `allowed`."""
     problem = without_class(tally, vocabulary)
     if problem and not allowed:
-        raise DataError(problem + allow(), place=place)
+        raise DataError(problem + allow(), place=place, code="another-dataset")
     tally.uncounted |= bool(problem)
 
 
@@ -66,7 +66,7 @@ def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[s
     lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
     left = [row for row in protocols if row not in refused]
     if not left or named is None or any(row.name in named for row in refused):
-        raise DataError(f"cannot serve {names}: {lacks}", place=truth.name)
+        raise DataError(f"cannot serve {names}: {lacks}", place=truth.name, code="cannot-serve")
     note(f"left out: {names}: {lacks}")
     return left
 
@@ -109,8 +109,9 @@ class Inverted:
         problem = f"{first}: {share} (x2 < x1 or y2 < y1), which overlaps nothing; {cause or '[x, y, w, h]?'}"
         error = DataError(
             f"{problem}{';' if cause else ''} convert them to [x1, y1, x2, y2], or mend or drop them (hoicli validate)",
-            place=f"{name}: image {image_id}",
+            place=Place.of(name, f"image {image_id}"),
             field=f"boxes[{row}]",
+            code="inverted-box",
         )
         if self.count > MOST_INVERTED * self.boxes and not shard:
             raise error

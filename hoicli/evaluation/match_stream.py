@@ -105,10 +105,12 @@ class MatchedView:
                 _check_count(f"{name}: of ground truth {origin.digest}", count, origin.images, spare, place)
                 if count == origin.images and digest_of(total) != origin.digest:
                     problem = f"{name}: the annotations of its images are not ground truth {origin.digest}"
-                    raise DataError(f"{problem}, with which it says it was matched; match again", place=place)
+                    raise DataError(
+                        f"{problem}, with which it says it was matched; match again", place=place, code="not-whole"
+                    )
         if truth is None and partial:
             problem = f"{name}: was matched with {arg('only_predicted')}, so ground truth is missing"
-            raise DataError(f"{problem}; give the ground truth with {arg('gt')}", place=place)
+            raise DataError(f"{problem}; give the ground truth with {arg('gt')}", place=place, code="not-whole")
         if truth is not None and not partial:
             _check_count(f"{name}: of {truth.name}", whole, len(truth.position), unread, place)
 
@@ -128,7 +130,7 @@ def _check_count(of: str, found: int, images: int, spare: int, place: str) -> No
     """Raises `DataError` for a number of images that is not that of the ground truth, but for a few to `spare`."""
     if not images - spare <= found <= images:
         problem = f"{of}: {found:,} of {images:,} images are there, {images - found:,} missing"
-        raise DataError(f"{problem}; the stream is not whole, match again", place=place)
+        raise DataError(f"{problem}; the stream is not whole, match again", place=place, code="not-whole")
 
 
 @dataclass
@@ -184,12 +186,12 @@ class MatchStream:
             view = MatchedView(row, settings, Tally([row], len(self.vocabulary.interactions)), register)
         if settings != view.settings:
             text = f"{settings} here and {view.settings} before; match the whole stream with one setting"
-            raise DataError(text, place=line.place, field="settings")
+            raise DataError(text, place=line.place, field="settings", code="mixed")
         image_id, truth = str(record["image_id"]), self.truth
         at = None if truth is None else truth.position.get(image_id)
         if truth is not None and at is not None and int(truth.hashes[at]) != int(record["gt_hash"], 16):
             text = f"was matched with other annotations of {image_id!r} than those in {truth.name}; match again"
-            raise DataError(text, place=line.place, field="gt_hash")
+            raise DataError(text, place=line.place, field="gt_hash", code="mixed")
         view.register.add(image_id, line)
         self.views[view.row.key] = view
         return view

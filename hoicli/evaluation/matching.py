@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, Place
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import Candidates, Pairing, first_largest, reaches
@@ -191,7 +191,7 @@ class Batch(Pairing):
         refused = self.predictions.caveats & protocol.refuses
         image_id = self.predictions.image_ids[int(np.flatnonzero(refused)[0])]
         lacks = caveats.CAVEATS[caveats.names(int(refused.max()))[0]].lacks
-        raise DataError(f"cannot serve {protocol.name}: {lacks}", place=f"image {image_id}")
+        raise DataError(f"cannot serve {protocol.name}: {lacks}", place=Place(f"image {image_id}"), code="cannot-serve")
 
     def _within(self, part: Part, found: Outcomes) -> Outcomes:
         """The outcomes on a part of the data. A prediction is in the part of the ground truth it belongs to, and if it

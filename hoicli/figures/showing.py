@@ -191,7 +191,7 @@ def check_shown(path: str, option: str) -> None:
     Pillow."""
     (check_file if is_sheet(path) else check_made_folder)(path, option)
     if find_spec("PIL") is None:
-        raise UsageError("show needs Pillow: pip install 'hoicli[images]'")
+        raise UsageError("show needs Pillow: pip install 'hoicli[images]'", code="missing-package")
 
 
 def names_of(image_ids: Sequence[str]) -> list[str]:

@@ -73,7 +73,9 @@ def writes(path: str, option: str, *, whole: bool = False) -> None:
         claims.whole[folder] = (option, path)
     for output in taken:
         if output is not None and output[0] != option:
-            raise UsageError(f"{option} {path}: is the output of {output[0]} already; give another file")
+            raise UsageError(
+                f"{option} {path}: is the output of {output[0]} already; give another file", code="bad-output"
+            )
     claims.written.update(dict.fromkeys(files, (option, path)))
     refuse_input(path, option)
 
@@ -87,7 +89,7 @@ def refuse_input(path: str | Path, option: str) -> None:
 
 def _refusal(option: str, path: str, called: str) -> UsageError:
     output = "stdout" if path == "-" else f"{option} {path}"
-    return UsageError(f"{output}: is an input, too ({called}); give another name")
+    return UsageError(f"{output}: is an input, too ({called}); give another name", code="bad-output")
 
 
 def _in(path: str, folder: str) -> bool:

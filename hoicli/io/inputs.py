@@ -40,15 +40,19 @@ def readable(name: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise DataError("no such file; check the path", place=name) from None
+        raise DataError("no such file; check the path", place=name, code="no-such-file") from None
     except IsADirectoryError:
-        raise DataError("is a directory; give a file", place=name) from None
+        raise DataError("is a directory; give a file", place=name, code="unreadable") from None
     except PermissionError:
-        raise DataError("not readable; check its permissions", place=name) from None
+        raise DataError("not readable; check its permissions", place=name, code="unreadable") from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise DataError(f"damaged gzip data ({error}); fetch or compress it again", place=name) from None
+        raise DataError(
+            f"damaged gzip data ({error}); fetch or compress it again", place=name, code="damaged"
+        ) from None
     except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror or error}); check the path", place=name) from None
+        raise DataError(
+            f"cannot be read ({error.strerror or error}); check the path", place=name, code="unreadable"
+        ) from None
 
 
 def is_packed(head: bytes) -> bool:
@@ -76,7 +80,7 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
     with readable(name), ExitStack() as closing:
         if path == "-":
             if sys.stdin is None:  # `<&-`
-                raise DataError("is closed; pipe something in, or name a file", place=name)
+                raise DataError("is closed; pipe something in, or name a file", place=name, code="unreadable")
             raw = cast("io.BufferedReader", sys.stdin.buffer)
         elif os.path.isdir(path):
             raise IsADirectoryError
@@ -87,7 +91,8 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
             packed = _Packed(raw)
             raw = closing.enter_context(io.BufferedReader(Pieces(_unpacked(packed, name), packed), 1 << 20))
         elif program := PROGRAMS.get(magic):
-            raise DataError(f"is compressed by {program}; pipe it in: {program} -dc FILE | hoicli ...", place=name)
+            problem = f"is compressed by {program}; pipe it in: {program} -dc FILE | hoicli ..."
+            raise DataError(problem, place=name, code="unknown-format")
         yield as_utf8(raw, name)
 
 
@@ -124,7 +129,7 @@ def _unpacked(packed: _Packed, name: str) -> Iterator[bytes]:
         given += len(piece)
         if given > max(DENSE, DENSEST * packed.tell()):
             problem = f"unpacks to more than {DENSEST} times its size, as no dump does; if it is one, unpack it first"
-            raise DataError(problem, place=name)
+            raise DataError(problem, place=name, code="damaged")
         yield piece
 
 
@@ -170,7 +175,7 @@ def as_utf8(stream: io.BufferedReader, name: str) -> io.BufferedReader:
     for encoding, marks in _OTHERS.items():
         if head.startswith(marks):
             advice = f"make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW"
-            raise DataError(f"is {encoding}; {advice}", place=name)
+            raise DataError(f"is {encoding}; {advice}", place=name, code="unknown-format")
     if head.startswith(MARK):
         stream.read(len(MARK))
     return stream

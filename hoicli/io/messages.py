@@ -1,13 +1,14 @@
-"""Messages to the user: one line on stderr, and the names of streams in messages."""
+"""Messages to the user: one line on stderr, as text or as JSON, and the names of streams in messages."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from itertools import pairwise
 
-from hoicli.errors import one_line
+from hoicli.errors import HoicliError, one_line
 
 _KEPT: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
@@ -23,26 +24,62 @@ def kept_notes() -> Iterator[list[str]]:
         _KEPT.reset(token)
 
 
-def quiet() -> bool:
+def kept() -> bool:
     """Whether the caller keeps the notes (`kept_notes`), and stderr is not for this work."""
     return _KEPT.get() is not None
 
 
+class Log:
+    """What stderr gets, as a command line asks: only errors (`--quiet`); objects on lines of their own
+    (`--log json`)."""
+
+    quiet = as_json = False
+
+
+@contextmanager
+def logged(words: Sequence[str]) -> Iterator[None]:
+    """In the block `Log` is what the words of a command line ask. They are looked at before they are understood, so
+    that the error of one that is wrong is told in the same way."""
+    Log.quiet = "--quiet" in words
+    Log.as_json = "--log=json" in words or ("--log", "json") in pairwise(words)
+    try:
+        yield
+    finally:
+        Log.quiet = Log.as_json = False
+
+
 def note(message: str) -> None:
     """Print a message for the user on stderr: a summary, an assumption, a count. Never part of the data."""
-    kept = _KEPT.get()
-    if kept is not None:
-        kept.append(one_line(message))
-        return
-    say(f"hoicli: {message}")
+    notes = _KEPT.get()
+    if notes is not None:
+        notes.append(one_line(message))
+    elif Log.as_json and not Log.quiet:
+        say_data("note", message=one_line(message))
+    elif not Log.quiet:
+        say(f"hoicli: {message}")
 
 
-def say(message: str) -> None:
+def report(error: HoicliError) -> None:
+    """Print an error on stderr, whatever `Log` is."""
+    if Log.as_json:
+        say_data("error", **error.data())
+    else:
+        say(str(error) if error.place else f"hoicli: {error}")
+
+
+def say_data(level: str, **data: object) -> None:
+    """Print an object on a line of stderr. level: error, note or progress."""
+    import json
+
+    say(json.dumps({"level": level, **data}, separators=(",", ":")))
+
+
+def say(line: str) -> None:
     """Print a line on stderr; nothing happens if stderr is closed."""
     if sys.stderr is None:  # `2>&-`; print would write to stdout, into the data
         return
     with suppress(OSError, ValueError):
-        print(one_line(message), file=sys.stderr, flush=True)
+        print(line if Log.as_json else one_line(line), file=sys.stderr, flush=True)
 
 
 def display_name(path: str) -> str:

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, BinaryIO, cast
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, Place, UsageError
 from hoicli.io.claims import refuse_input
 from hoicli.io.process import held
 
@@ -79,7 +79,7 @@ def writable(name: str) -> Iterator[None]:
         raise
     except OSError as error:
         problem = f"cannot be written ({error.strerror or error}); make room, or write elsewhere"
-        raise DataError(problem, place=name) from None
+        raise DataError(problem, place=name, code="unwritable") from None
 
 
 @contextmanager
@@ -157,7 +157,7 @@ def atomic_folder(path: str, *, replace: bool = False) -> Iterator[Path]:
             if replace and target.exists():
                 if others_in(target):
                     problem = "other files were put into it meanwhile; move them, and run again"
-                    raise DataError(problem, place=str(target))
+                    raise DataError(problem, place=str(target), code="unwritable")
                 target.rename(old)
             try:
                 folder.rename(target)
@@ -203,7 +203,9 @@ def is_to_be_replaced(path: str, option: str) -> bool:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError
     if stat.S_ISREG(mode) and (program := NOT_PACKED.get(Path(path).suffix)):
-        raise UsageError(f"{option} {path}: only .gz is compressed here; pipe it: hoicli ... | {program} > FILE")
+        raise UsageError(
+            f"{option} {path}: only .gz is compressed here; pipe it: hoicli ... | {program} > FILE", code="bad-output"
+        )
     return stat.S_ISREG(mode)
 
 
@@ -248,15 +250,15 @@ def _refusing(given: str, folder: Path) -> Iterator[None]:
     try:
         yield
     except IsADirectoryError:
-        raise UsageError(f"{given}: is a directory; give a file name") from None
+        raise UsageError(f"{given}: is a directory; give a file name", code="bad-output") from None
     except FileNotFoundError:
-        raise UsageError(f"{given}: there is no folder {folder}; make it first") from None
+        raise UsageError(f"{given}: there is no folder {folder}; make it first", code="bad-output") from None
     except (NotADirectoryError, FileExistsError):
-        raise UsageError(f"{given}: {folder} is no folder; give another") from None
+        raise UsageError(f"{given}: {folder} is no folder; give another", code="bad-output") from None
     except PermissionError:
-        raise UsageError(f"{given}: the folder {folder} is not writable") from None
+        raise UsageError(f"{given}: the folder {folder} is not writable", code="bad-output") from None
     except OSError as error:
-        raise UsageError(f"{given}: cannot be created ({error.strerror})") from None
+        raise UsageError(f"{given}: cannot be created ({error.strerror})", code="bad-output") from None
 
 
 def _inherit(new: Path, old: Path) -> None:
@@ -301,16 +303,16 @@ def temporary_folder() -> str:
         return tempfile.gettempdir()
     except FileNotFoundError:
         problem = "no folder takes temporary files, here or in /tmp; make room, or name one that can be written"
-        raise DataError(problem, place="TMPDIR") from None
+        raise DataError(problem, place=Place("TMPDIR"), code="unwritable") from None
 
 
 def check_figure(path: str, option: str = "--plot") -> None:
     """Raises `UsageError` if no figure can be written to `path`; `DataError` if matplotlib has nowhere to keep what it
     finds out about the fonts."""
     if Path(path).suffix.lower() not in FIGURE_ENDINGS:
-        raise UsageError(f"{option} {path}: end the name in .png, .svg or .pdf")
+        raise UsageError(f"{option} {path}: end the name in .png, .svg or .pdf", code="bad-output")
     if find_spec("matplotlib") is None:
-        raise UsageError(NO_MATPLOTLIB)
+        raise UsageError(NO_MATPLOTLIB, code="missing-package")
     if "MPLCONFIGDIR" not in os.environ:
         temporary_folder()
     check_file(path, option)
@@ -321,13 +323,13 @@ def check_made_folder(path: str, option: str) -> None:
     may be empty, or hold what an earlier run made, and nothing else."""
     target = Path(path)
     if target.exists() and not target.is_dir():
-        raise UsageError(f"{option} {path}: is a file; give a folder")
+        raise UsageError(f"{option} {path}: is a file; give a folder", code="bad-output")
     if target.is_dir() and others_in(target):
         problem = "there are other files in it, and the folder is replaced as a whole"
-        raise UsageError(f"{option} {path}: {problem}; give a new folder, or an empty one")
+        raise UsageError(f"{option} {path}: {problem}; give a new folder, or an empty one", code="bad-output")
     above = target.resolve().parent
     if not above.is_dir():
-        raise UsageError(f"{option} {path}: there is no folder {above}; make it first")
+        raise UsageError(f"{option} {path}: there is no folder {above}; make it first", code="bad-output")
     _check_inside(above, f"{option} {path}", target.parent)
 
 
@@ -337,7 +339,7 @@ def check_folder(path: str, option: str) -> None:
     while not there.exists() and there != there.parent:
         there = there.parent
     if not there.is_dir():
-        raise UsageError(f"{option} {path}: cannot be created ({there} is no folder)")
+        raise UsageError(f"{option} {path}: cannot be created ({there} is no folder)", code="bad-output")
     _check_inside(there, f"{option} {path}", there)
 
 
@@ -346,6 +348,6 @@ def check_appended(path: str, option: str) -> None:
     if not Path(path).exists():
         check_file(path, option)
     elif Path(path).is_dir():
-        raise UsageError(f"{option} {path}: is a directory; give a file name")
+        raise UsageError(f"{option} {path}: is a directory; give a file name", code="bad-output")
     elif not os.access(path, os.R_OK | os.W_OK):
-        raise UsageError(f"{option} {path}: cannot be read and written; give a file that can")
+        raise UsageError(f"{option} {path}: cannot be read and written; give a file that can", code="bad-output")

@@ -100,7 +100,9 @@ def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
             try:
                 result = ready.recv()
             except (EOFError, ConnectionResetError):
-                raise DataError(f"a worker process was killed (out of memory?); try fewer {arg('jobs')}") from None
+                raise DataError(
+                    f"a worker process was killed (out of memory?); try fewer {arg('jobs')}", code="out-of-memory"
+                ) from None
             if isinstance(result, RuntimeError):
                 raise result
             results[busy.pop(ready)] = result

@@ -1,16 +1,21 @@
-"""Progress on a terminal: a bar for one piece of work."""
+"""Progress: a bar on a terminal, or lines of JSON, for one piece of work."""
 
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 from hoicli.errors import visible
-from hoicli.io.messages import quiet
+from hoicli.io.messages import Log, kept, say_data
+
+EVERY = 1.0
+"""Seconds between two lines of progress."""
 
 
 class Progress:
-    """A tqdm bar if stderr is a terminal and the caller does not keep the notes (`messages.quiet`); otherwise nothing.
+    """A tqdm bar if stderr is a terminal, or lines of JSON (`--log json`); nothing with `--quiet`, or where the caller
+    keeps the notes (`messages.kept`).
 
     tqdm is imported only for a bar, which is gone when it is done, and does not come for work of half a second. With
     `total` None it shows a count.
@@ -46,11 +51,32 @@ class Progress:
             self._bar.close()
 
 
+class _Lines:
+    """A bar of `--log json`: every second a line."""
+
+    def __init__(self, label: str, total: int | None, unit: str) -> None:
+        self._about = {"label": label, "total": total, "unit": unit.strip()}
+        self._done = 0
+        self._next = time.monotonic() + EVERY
+
+    def update(self, steps: int) -> None:
+        """Move on by `steps`."""
+        self._done += steps
+        if time.monotonic() >= self._next:
+            say_data("progress", done=self._done, **self._about)
+            self._next = time.monotonic() + EVERY
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
 def _shown() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty() and not quiet()
+    return sys.stderr is not None and (Log.as_json or sys.stderr.isatty()) and not (Log.quiet or kept())
 
 
 def _bar(**options: Any) -> Any:
+    if Log.as_json:
+        return _Lines(options["desc"], options["total"], options["unit"])
     from tqdm import tqdm
 
     tqdm.monitor_interval = 0  # no monitor thread: hoicli forks

@@ -19,7 +19,7 @@ from itertools import chain, pairwise
 from shutil import copyfileobj
 from typing import IO, Any, cast
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, Place
 from hoicli.io.inputs import MARK, is_packed, open_input, packed_size
 from hoicli.io.messages import display_name
 from hoicli.io.outputs import temporary_folder, writable
@@ -46,10 +46,8 @@ class Line:
 
     @property
     def place(self) -> str:
-        """`file:line`, as compilers and editors write it; in a dump `file: image ID`."""
-        return (
-            f"{self.file}:{self.number}" if self.number else f"{self.file}: image {json.loads(self.data)['image_id']}"
-        )
+        """`file:line`, in a dump `file: image ID`."""
+        return Place.of(self.file, self.number or f"image {json.loads(self.data)['image_id']}")
 
     @property
     def where(self) -> str:
@@ -67,7 +65,7 @@ class Item(Line):
     @property
     def place(self) -> str:
         """`argument[index]`."""
-        return f"{self.file}[{self.index}]"
+        return Place(f"{self.file}[{self.index}]")
 
     @property
     def where(self) -> str:
@@ -227,7 +225,7 @@ class Stream:
         lines = self._read()
         first = next(lines, None)
         if first is None:
-            raise DataError(f"no {self.label} in it", place=self.name)
+            raise DataError(f"no {self.label} in it", place=self.name, code="empty")
         self._begun = chain([first], lines)
         return first
 
@@ -254,7 +252,9 @@ class Stream:
                         if at >= self._end:
                             return
                 if shared:
-                    raise DataError("changed while it was read: it has become shorter; run again", place=name)
+                    raise DataError(
+                        "changed while it was read: it has become shorter; run again", place=name, code="unreadable"
+                    )
                 progress.file_done()
 
     @property
@@ -346,7 +346,7 @@ def _numbered(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     for number, data in enumerate(iter(partial(stream.readline, longest + 1), b""), start=1):
         if len(data) > longest:
             problem = f"a line of more than {longest >> 20} MiB; write one image a line (hoicli convert does)"
-            raise DataError(problem, place=f"{name}:{number}")
+            raise DataError(problem, place=Place.of(name, number))
         yield number, data
 
 

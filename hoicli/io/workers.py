@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hoicli.io.messages import quiet
+from hoicli.io.messages import kept
 from hoicli.io.process import held, let_go
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _may_fork() -> bool:
     process = sys.modules.get("multiprocessing.process")
     if process is not None and process.current_process().daemon:
         return False
-    return not (quiet() and threading.active_count() > 1)
+    return not (kept() and threading.active_count() > 1)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import MALFORMED, DataError, StoppedError, UsageError, arg
+from hoicli.errors import MALFORMED, DataError, Place, StoppedError, UsageError, arg
 from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
@@ -168,5 +168,5 @@ def dump(record: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
     except TypeError as error:
-        place = f"image {record['image_id']}" if "image_id" in record else ""
+        place = Place(f"image {record['image_id']}" if "image_id" in record else "")
         raise DataError(f"cannot be written as JSON ({error}); correct what wrote it", place=place) from None

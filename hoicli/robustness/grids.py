@@ -245,7 +245,7 @@ def _other_truth(cell: Cell, model: str, row: Value, known: Value, advice: str) 
     text = (
         f"{_cells([cell])} of {_called(model)} is of the ground truth {row.truth}, but {known.place} of {known.truth}"
     )
-    return DataError(f"{text}; {advice}", place=row.place, field="signature")
+    return DataError(f"{text}; {advice}", place=row.place, field="signature", code="mixed")
 
 
 def _complete(benchmark: Benchmark, there: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -319,7 +319,7 @@ def _lacking(
             more = f" (there is {listed(others)})" if others else ""
             choose = f"choose with {arg('corruption')} and {arg('severity')}"
             advice = f"evaluate them, {choose}, or pass {arg('allow_missing')}"
-            raise DataError(f"{text}{more}; {advice}", place=gathering.place)
+            raise DataError(f"{text}{more}; {advice}", place=gathering.place, code="not-whole")
         if not grid.cells:
             raise DataError(f"{text}; there is nothing to average", place=gathering.place)
         remarks.append(text)

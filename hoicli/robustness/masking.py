@@ -38,9 +38,11 @@ def check_folders(images: str, out: str) -> None:
     try:
         import hoicli.corruption.images  # noqa: F401
     except ImportError:
-        raise UsageError(f"{arg('images')} needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
+        raise UsageError(
+            f"{arg('images')} needs OpenCV and Pillow: pip install 'hoicli[images]'", code="missing-package"
+        ) from None
     if not Path(images).is_dir():
-        raise UsageError(f"{arg('images', images)}: there is no such folder")
+        raise UsageError(f"{arg('images', images)}: there is no such folder", code="no-such-folder")
     if Path(images).resolve() == Path(out).resolve():
         raise UsageError(
             f"{arg('save_images', out)}: is the folder of the images; give another, or they would be overwritten"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.shoe.pairs import DATES, is_rating
 
 Key = tuple[str, str, str, str, str]
@@ -124,7 +124,7 @@ class AnswerCache:
             except (KeyError, TypeError, ValueError) as error:
                 if not isinstance(error, orjson.JSONDecodeError) or not line.startswith(_BEGINNING[: len(line)]):
                     problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for"
-                    raise DataError(f"{problem} {arg('cache')}?", place=f"{self._path}:{number}") from None
+                    raise DataError(f"{problem} {arg('cache')}?", place=Place.of(self._path, number)) from None
         self._ends_inside_a_line = bool(data) and not data.endswith(b"\n")
 
 

@@ -19,7 +19,7 @@ from http.client import HTTPException, InvalidURL
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, Place, UsageError, arg
 
 KEY_NAME = "OPENAI_API_KEY"
 """The environment variable with the key."""
@@ -109,6 +109,9 @@ def _letters(text: str) -> str:
 class ServerError(DataError):
     """An endpoint refuses a request, or has not answered it after `RETRIES` tries."""
 
+    def __init__(self, problem: str, *, place: str) -> None:
+        super().__init__(problem, place=place, code="network")
+
 
 class StoppedError(Exception):
     """The run ends; waiting threads give up."""
@@ -158,7 +161,7 @@ class Client:
         raise self._error(f"{reason}, {RETRIES} times")
 
     def _error(self, problem: str) -> ServerError:
-        return ServerError(problem, place=self._endpoint.shown(self._endpoint.chat))
+        return ServerError(problem, place=Place(self._endpoint.shown(self._endpoint.chat)))
 
     def _pause_until(self, moment: float) -> None:
         """Wait until a time of the monotonic clock. Raises `StoppedError` if the run ends before it."""

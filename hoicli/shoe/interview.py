@@ -231,7 +231,7 @@ class Interview:
                 reply = client.send(model, messages)
             except ServerError as error:
                 if not self._skip:
-                    raise DataError(f"{error.problem}; run again to go on", place=error.place) from None
+                    raise ServerError(f"{error.problem}; run again to go on", place=error.place) from None
                 return error.problem
             rating, text = parse_rating(reply), self._endpoint.shown(reply)[:2000]
             today = time.strftime("%Y-%m-%d", time.gmtime())

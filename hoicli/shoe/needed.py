@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Sequence, Set
 
 import numpy as np
 
+from hoicli.errors import DataError
 from hoicli.evaluation.run import gathered, no_image_twice
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
@@ -80,9 +81,9 @@ def dataset_pairs(dataset: str, *, all_pairs: bool) -> set[Pair]:
     return pairs
 
 
-def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> tuple[list[Record], str]:
-    """The pairs that tables lack, as lines {pos, a, b}, and how many those are, "" for none. A note says what the
-    tables have, and where that is from."""
+def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> tuple[list[Record], DataError | None]:
+    """The pairs that tables lack, as lines {pos, a, b}, and the error that says how many those are. A note says what
+    the tables have, and where that is from."""
     table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
     found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
     missing = [pair for pair, value in zip(pairs, np.isnan(found).tolist(), strict=True) if value]
@@ -90,8 +91,8 @@ def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> 
     had = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
     note(f"{tables.name}: {len(table):,} pairs of senses, {had} ({signed})")
     rows: list[Record] = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in missing]
-    problem = f"{tables.name}: lacks {len(missing):,} pairs; rate them with hoicli shoe-sim --pairs, and add the lines"
-    return rows, problem if missing else ""
+    problem = f"lacks {len(missing):,} pairs; rate them with hoicli shoe-sim --pairs, and add the lines"
+    return rows, DataError(problem, place=tables.name, code="not-whole") if missing else None
 
 
 def note_senseless(labels: Set[str]) -> None:

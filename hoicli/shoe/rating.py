@@ -53,7 +53,7 @@ class PairLines(TableWork):
                 record = parse(line)
                 self._lines.append((record, self._needed(record, line.place)))
             except DataError as error:
-                policy.handle(DataError(error.problem, place=line.place, field=error.field))
+                policy.handle(error.at(line.place))
         super().__init__({pair for _, want in self._lines if isinstance(want, list) for pair in want})
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:

@@ -73,7 +73,7 @@ class Evaluation:
         with no_garbage_collection():
             self._truth = read_triplets(gt, policy=policy, truth=True)
             if not self._truth.image_ids:
-                raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name)
+                raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
             Inverted().add(self._truth).report(gt.name)
             if not isinstance(sim, str):
                 self._table = SimilarityTable.read(sim, policy, open_wordnet().canonical)

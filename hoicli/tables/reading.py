@@ -68,7 +68,7 @@ def read_rows(
     policy.report()
     if not rows:
         chosen = f" of {arg('metric')} and {arg('where')}" if asked else ""
-        raise DataError(f"no rows{chosen} in it", place=stream.name)
+        raise DataError(f"no rows{chosen} in it", place=stream.name, code="empty")
     return rows
 
 

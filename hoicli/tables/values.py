@@ -183,7 +183,9 @@ def clash(first: Row, row: Row) -> DataError:
         f"choose with {arg('where')}, tell them apart with {arg('tag')} when they are made, or average over a tag "
         f"with {arg('over')}"
     )
-    return DataError(f"{what} for the same place {beside}; they differ in {told}: {fix}", place=place_of(row))
+    return DataError(
+        f"{what} for the same place {beside}; they differ in {told}: {fix}", place=place_of(row), code="mixed"
+    )
 
 
 def made_otherwise(

@@ -26,6 +26,7 @@ ERRORS = {  # a record's problems have their codes from where they are found
     MALFORMED: f"mend what is named; other commands leave such lines out with {arg('on_error', 'skip')}",
     UNKNOWN_LABEL: "use the vocabulary's spelling (hoicli vocab); a wrong object order looks like this too",
     UNKNOWN_PROTOCOL: "match the predictions again, with this version",
+    "not-whole": "the command that wrote the stream failed: mend that, and make it again",
     DUPLICATE_IMAGE: "keep one line an image; check two models' dumps one by one",
     "another-dataset": "name the benchmark they belong to",
     UNKNOWN_IMAGE: "give the ground truth of the same set and split",

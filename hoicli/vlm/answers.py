@@ -18,7 +18,7 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.vlm.rows import answer_in, failure_in, first_line, image_named_in, lines_of, rows_in
-from hoicli.errors import DataError
+from hoicli.errors import DataError, Place
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.image import problems
@@ -85,7 +85,7 @@ def read_answers(
                 try:
                     _add_row(row, place, answers, known, released=released)
                 except DataError as error:
-                    policy.handle(DataError(error.problem, place=place, field=error.field))
+                    policy.handle(error.at(place))
             continue
         answers.detected = True
         for place, image_id, detected in _detections(source, form, policy):
@@ -124,7 +124,7 @@ def _by_file_name(source: Source) -> Iterator[tuple[str, Any]]:
         for name, answer in (entry if isinstance(entry, dict) else {FIRST: entry}).items():
             if not str(name).endswith("_reasoning"):
                 row = {"file_name": str(file_name), "question": name, "response": answer}
-                yield f"{source.name}: {str(file_name)[:80]}", row
+                yield Place.of(source.name, str(file_name)[:80]), row
 
 
 def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Question], *, released: bool) -> None:
@@ -200,14 +200,14 @@ def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tupl
     unread: Iterable[tuple[str, Callable[[], tuple[str, Detected]]]]
     if form == "dump":
         images = source.mapping.items()
-        unread = ((f"{source.name}: {name[:80]}", partial(_of_entry, name, entry)) for name, entry in images)
+        unread = ((Place.of(source.name, name[:80]), partial(_of_entry, name, entry)) for name, entry in images)
     else:
         unread = ((line.place, partial(_of_line, line)) for line in lines_of(source))
     for place, read in unread:
         try:
             yield place, *read()
         except DataError as error:
-            policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
+            policy.handle(error.at(place))
 
 
 def _of_entry(file_name: str, entry: Any) -> tuple[str, Detected]:

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from hoicli.converters.containers.source import Source
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import is_number, short
@@ -141,8 +141,8 @@ def read_bank(path: str, policy: ErrorPolicy, *, setting: str | None = None) -> 
                     raise DataError(f"image {question.image_id!r} is in it twice; keep one")
                 questions[question.key] = question
         except DataError as error:
-            place = f"{source.name}: {str(file_name)[:80]}"
-            policy.handle(DataError(error.problem, place=place, field=error.field))
+            place = Place.of(source.name, str(file_name)[:80])
+            policy.handle(error.at(place))
     if not questions:
         raise DataError("no question in it is sound", place=source.name)
     bank = list(questions.values())

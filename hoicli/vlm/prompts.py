@@ -18,7 +18,7 @@ from hoicli.converters.context import Context
 from hoicli.converters.imagelist import read_image_list
 from hoicli.converters.vlm.frames import Frame
 from hoicli.converters.vlm.prompts import coords_of, reply_format
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError, Place, arg
 from hoicli.io.messages import note
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
@@ -113,11 +113,11 @@ def question_prompts(
     written = 0
     for bank in banks:
         for question in bank.questions:
-            size, place = sizes.get(question.image_id), f"{bank.name}: {question.file_name}"
+            size, place = sizes.get(question.image_id), Place.of(bank.name, question.file_name)
             try:
                 line = prompt_of(bank, question, frame, size, response_format=response_format)
             except DataError as error:
-                policy.handle(DataError(error.problem, place=place, field=error.field))
+                policy.handle(error.at(place))
                 continue
             yield line
             written += 1

@@ -134,10 +134,10 @@ def _read(
                 _refuse_denials(row)
                 found.append(made(row, place, odd))
             except DataError as error:
-                policy.handle(DataError(error.problem, place=place, field=error.field))
+                policy.handle(error.at(place))
     if not found:
         names = ", ".join(source.path for source in sources)
-        raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=names)
+        raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=names, code="empty")
     odd.report()
     return sorted(found)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError, Place, arg
 from hoicli.io.claims import reads
 from hoicli.io.inputs import open_input, readable
 from hoicli.io.plugins import Plugin
@@ -72,7 +72,7 @@ def _of_pipe(path: str, number: int) -> bytes:  # noqa: ARG001 (a key of the cac
 def _content(path: str) -> bytes:
     """What is in a file, unpacked. Raises `DataError` that names the file."""
     if path == "-":
-        raise DataError("a dataset is read from a file, not from stdin", place=arg("dataset"))
+        raise DataError("a dataset is read from a file, not from stdin", place=Place(arg("dataset")))
     with open_input(path) as stream, readable(path):
         data = stream.read(LARGEST + 1)
     if len(data) > LARGEST:
@@ -85,7 +85,7 @@ def _made(data: bytes, place: str, path: str, owner: str, taken: frozenset[str])
     """The vocabulary in a dataset's JSON, by its content: another file may stand at the path now, whatever its time.
     place: what messages call it; path: what options call it; owner: the package that adds it, in place of a digest."""
     if not data.strip():
-        raise DataError(f"is empty; {MAKE}", place=place)
+        raise DataError(f"is empty; {MAKE}", place=place, code="empty")
     try:
         content = orjson.loads(data)
     except orjson.JSONDecodeError as error:

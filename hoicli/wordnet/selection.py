@@ -79,7 +79,7 @@ def _found(place: str) -> Files:
     if place and Path(place).is_dir():
         return Files(Path(place))
     if not _CORPUS.fullmatch(place):
-        raise UsageError(f"{arg('wordnet', place)}: there is no such folder")
+        raise UsageError(f"{arg('wordnet', place)}: there is no such folder", code="no-such-folder")
     from hoicli.wordnet.reader import installed
 
     files = installed(place)
@@ -137,7 +137,7 @@ def _kept(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
             warnings.simplefilter("ignore")  # nltk's, of what it then does not find
             arrays = compile_()
     except DataError as error:
-        raise DataError(error.problem, place=error.place or wordnet) from None
+        raise error.at(wordnet) from None
     except UNREADABLE as error:
         raise DataError(f"no WordNet that nltk reads ({type(error).__name__}: {error})", place=wordnet) from None
     content = io.BytesIO()

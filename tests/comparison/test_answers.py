@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hoicli.comparison.answers import answers
+from hoicli.comparison.answers import answers, failure
 
 Row = dict[str, Any]
 
@@ -109,6 +109,44 @@ def test_a_sentence_for_each_model_about_the_first_protocol_and_its_largest_subs
     assert second.startswith("third is better than base: +2.00 mAP")
     assert "classes" not in second
     assert answers([]) == []
+
+
+@pytest.mark.parametrize(
+    ("ends", "margin", "limit"),
+    [
+        ((-2.0, -0.4), 0.0, "below 0"),
+        ((-2.0, -0.4), 0.39, "below -0.39"),
+        ((-2.0, -0.4), 0.4, None),  # reaches the margin
+        ((-2.0, 0.0), 0.0, None),
+        ((-2.0, 0.8), 0.0, None),
+        ((0.4, 2.0), 0.0, None),
+    ],
+)
+def test_a_gate_fails_where_the_whole_interval_is_beyond_the_margin(
+    ends: tuple[float, float], margin: float, limit: str | None
+) -> None:
+    better = row(1.0, (0.5, 1.5), 0.01, model="third")
+    rare = row(-9.0, (-10.0, -8.0), 0.001, subset="rare", n=138)  # no sentence is about it
+    found = failure([row(-1.2, ends, 0.01), rare, better], margin)
+    if limit is None:
+        assert found is None
+    else:
+        assert found is not None
+        said = f"the whole interval [-2, -0.4] of the difference in mAP (hico) is {limit}"
+        assert (found.code, str(found)) == ("worse", f"ours fails --fail-if-worse against base: {said}")
+
+
+def test_a_gate_of_a_miss_rate_of_few_images_and_of_no_interval() -> None:
+    miss_rate = {"metric": "gt_miss_rate_diff", "protocol": "shoe"}
+    worse, better = (row(value, (value - 1, value + 1), 0.2) | miss_rate for value in (1.5, -1.5))
+    assert str(failure([worse], 0.1)).endswith("in GT miss rate (shoe) is above 0.1 (p = 0.2 does not confirm it)")
+    assert failure([better], 0.0) is None
+    untested = row(-3.0, None, None, model="third")
+    found = failure([better, untested], 0.0)
+    assert (found and found.code, "no test was run" in str(found)) == ("untested", True)
+    worst = failure([worse, untested], 0.0)
+    assert worst is not None
+    assert worst.code == "worse"
 
 
 @pytest.mark.parametrize(

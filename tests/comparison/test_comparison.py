@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hoicli as package
 from hoicli.diagnosis.gather import match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.filters import Filters
@@ -262,6 +263,7 @@ def test_image_differences_add_up_where_each_image_has_its_own_class() -> None:
 # the commands
 
 GT, PREDS, OTHER = (FIXTURES / name for name in ("gt.jsonl", "predictions.jsonl", "other.jsonl"))
+GATE = ("--fail-if-worse",)
 
 
 def test_eval_gives_every_map_an_interval(hoicli: Hoicli) -> None:
@@ -442,6 +444,50 @@ def test_classes_come_by_p_then_size_then_name(hoicli: Hoicli, tmp_path: Path) -
     assert heads[heads.index("n_gt") + 1] == "from"
 
 
+def test_a_gate_ends_with_3_where_the_model_is_worse(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Of 40 images with a kite each: found in all, in all but one, or in half of them."""
+    fly = {"subject": 0, "object": 1, "verb": "fly"}
+    truth = {"boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "kite"]}
+
+    def written(name: str, missed: set[int]) -> Path:
+        path, lines = tmp_path / f"{name}.jsonl", []
+        for image in range(40):
+            found = fly if name == "gt" else {**fly, "score": 1 - image / 100}
+            lines.append(json.dumps({"image_id": str(image), **truth, "hois": [] if image in missed else [found]}))
+        path.write_text("\n".join(lines))
+        return path
+
+    gt, base, same = written("gt", set()), written("base", {3}), written("same", {3})
+    noise, half, best = written("noise", {5}), written("half", set(range(20))), written("best", set())
+
+    def gate(*words: object) -> tuple[int, str]:
+        call = ("compare", "--gt", gt, "--protocol", "qpic", "--no-errors", "--bootstrap", 200, base, *words)
+        result = hoicli(*call, *GATE, "--quiet")
+        plain = [word for at, word in enumerate(call) if word != "--margin" and call[at - 1] != "--margin"]
+        assert result.out == hoicli(*plain).out
+        assert result.out
+        return result.code, result.err
+
+    code, said = gate(half)
+    assert (code, said.count("\n")) == (3, 1)
+    assert said.startswith("hoicli: half fails --fail-if-worse against base: the whole interval [-")
+    assert gate(half, "--margin", 20)[0] == 3
+    for passes in ((half, "--margin", 80), (same,), (noise,), (best,), (same, best, noise)):
+        assert gate(*passes) == (0, "")
+    assert gate(best, half)[0] == 3
+    failed = package.compare(gt, [base, half], protocol="qpic", errors=False, bootstrap=200, fail_if_worse=True).failed
+    assert failed is not None
+    assert failed.code == "worse"
+
+
+def test_what_is_wrong_with_a_stream_comes_before_any_note(hoicli: Hoicli, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(OTHER.read_text().replace('"score"', '"skore"'))
+    result = hoicli("compare", "--gt", GT, PREDS, broken)
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert result.err.startswith(f"{broken}:1: hois[0].score: missing")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -453,6 +499,10 @@ def test_classes_come_by_p_then_size_then_name(hoicli: Hoicli, tmp_path: Path) -
             "--bootstrap 1: give a whole number from 2 to 100,000, or 0 for none",
         ),
         (("compare", "--gt", "-", "-", OTHER), "stdin (-) can be read only once"),
+        (("compare", "--gt", GT, "--margin", "1", PREDS, OTHER), "--margin 1: goes with --fail-if-worse"),
+        (("compare", "--gt", GT, *GATE, "--margin", "-1", PREDS, OTHER), "--margin -1: give a number of at least 0"),
+        (("compare", "--gt", GT, *GATE, "--margin", "nan", PREDS, OTHER), "--margin nan: give a number of at least 0"),
+        (("compare", "--gt", GT, *GATE, "--bootstrap", "0", PREDS, OTHER), "leave --bootstrap 0 out"),
     ],
 )
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], message: str) -> None:

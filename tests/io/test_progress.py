@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from hoicli.io import progress
-from hoicli.io.messages import kept_notes
+from hoicli.io.messages import kept_notes, logged
 from hoicli.io.progress import Progress
+from tests.support.project import parsed
 
 
 class Bar:
@@ -41,6 +42,19 @@ def test_a_bar_moves_on_through_the_files(monkeypatch: pytest.MonkeyPatch) -> No
         reading.advance(7)
         assert not bars[0].closed
     assert [(bar.desc, bar.total, bar.at, bar.closed) for bar in bars] == [(r"reading\x1b", 200, 107, True)]
+
+
+def test_lines_of_json_come_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    with logged(["--log", "json"]), Progress("reading\x1b", total=7, unit=" images") as reading:
+        reading.to(3)
+        reading.advance(4)
+    with logged(["--log", "json", "--quiet"]), Progress("reading", total=7) as reading:
+        reading.to(3)
+    about = {"level": "progress", "label": r"reading\x1b", "total": 7, "unit": "images"}
+    assert parsed(capsys.readouterr().err) == [about | {"done": 3}, about | {"done": 7}]
 
 
 def test_nothing_shows_where_no_terminal_does(

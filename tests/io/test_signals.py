@@ -147,6 +147,22 @@ def test_as_timeout_does_it(tmp_path: Path, moment: float) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_echo_of_a_signal_does_not_interrupt_the_cleanup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy that comes at once is no second signal; a later one is."""
+    now = 1000.0
+    monkeypatch.setattr(process._State, "last_signal", float("-inf"))
+    monkeypatch.setattr("hoicli.io.process.time.monotonic", lambda: now)
+    process.catch()
+    with pytest.raises(process.EndedError, match="SIGTERM"):
+        signal.raise_signal(signal.SIGTERM)
+    now += 0.9 * process.ECHO
+    signal.raise_signal(signal.SIGTERM)
+    signal.raise_signal(signal.SIGHUP)
+    now += 0.2 * process.ECHO
+    with pytest.raises(process.EndedError, match="SIGHUP"):
+        signal.raise_signal(signal.SIGHUP)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("group", [False, True], ids=["the process", "its group"])
 @pytest.mark.parametrize("files", [0, 7])

@@ -92,7 +92,8 @@ def options_of(name: str) -> frozenset[str]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_explained(name: str) -> None:
-    shared = {"--output", "--on-error", "--format", "--dataset", "--gt", "--allow-uncounted", "--from", "--image-list"}
+    shared = {"--output", "--on-error", "--format", "--dataset", "--gt", "--allow-uncounted", "--from", "--image-list",
+              "--quiet", "--log"}  # fmt: skip
     text = without_help(page_of(name).read_text())
     assert not {option for option in options_of(name) - shared if f"`{option}" not in text}
     common = TEXTS["docs/commands/README.md"]

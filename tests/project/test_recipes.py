@@ -57,8 +57,6 @@ def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = (folder / "preds.jsonl").read_text().splitlines(keepends=True)
     for epoch, count in ((1, 3), (2, len(lines))):
         (checkpoints / f"{epoch}.jsonl").write_text("".join(lines[:count]))
-    done = sh("hoicli eval --gt gt.jsonl --protocol hico -o last-night.jsonl preds.jsonl", folder)
-    assert done.code == 0
     return folder
 
 

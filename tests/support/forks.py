@@ -41,11 +41,12 @@ os._exit((server.recv(1) or b"\\xff")[0])
 
 
 def put_hoicli(folder: Path) -> None:
-    """A script `hoicli` in a folder, to be called with the folder on PATH while this process lives."""
+    """A script `hoicli` in a folder, to be called with the folder on PATH while this process lives; and `python`."""
     folder.mkdir()
-    script = folder / "hoicli"
-    script.write_text(CALL.format(python=sys.executable, address=_served()))
-    script.chmod(0o755)
+    call = CALL.format(python=sys.executable, address=_served())
+    for name, text in (("hoicli", call), ("python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
 
 
 @cache

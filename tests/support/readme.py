@@ -8,6 +8,7 @@ those of the repository and files made by its earlier blocks stay:
 - A block marked `python` is a program; the lines `# -> ` at its end are what it prints.
 - A line that begins with `Contents:` has links to the headings of the second level.
 - On the page of a command, what stands between the marks `<!-- help -->` and `<!-- /help -->` is `hoicli help COMMAND`.
+- Between `<!-- codes -->` and `<!-- /codes -->` are the codes of errors.
 
 tests/project/test_readme.py holds the documents to it, tests/project/test_recipes.py the recipes.
 """
@@ -22,6 +23,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from hoicli.errors import CODES
 from tests.support.forks import put_hoicli
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +36,8 @@ _BLOCK = re.compile(r"(?<=^```)(console|python)\n(.*?)(?=^```$)", re.DOTALL | re
 _OUTPUT = "# -> "
 _CONTENTS = re.compile(r"^Contents:.*$", re.MULTILINE)
 _HELP = re.compile(r"(?<=<!-- help -->\n).*?(?=<!-- /help -->)", re.DOTALL)
+
+_CODES = re.compile(r"(?<=<!-- codes -->\n).*?(?=<!-- /codes -->)", re.DOTALL)
 
 
 def commands(text: str) -> list[str]:
@@ -69,6 +73,9 @@ def rewritten(path: Path) -> str:
     """
     help_block = f"```console\n$ hoicli help {path.stem}\n```\n"
     text = _HELP.sub(lambda _: help_block, path.read_text())
+    rows = [f"| {exit_code} | `{code}` | {means} |" for exit_code, of in CODES.items() for code, means in of.items()]
+    table = "\n".join(["| exit | code | what it means |", "| --- | --- | --- |", *rows])
+    text = _CODES.sub(lambda _: f"{table}\n", text)
     contents = " · ".join(f"[{heading}](#{anchor(heading)})" for level, heading in headings(text) if level == 2)
     text = _CONTENTS.sub(lambda _: f"Contents: {contents}", text)
     with tempfile.TemporaryDirectory() as name:

@@ -35,6 +35,7 @@ SETS = {
     "swig": (records("swig/gt.jsonl"), records("swig/predictions.jsonl")),
 }
 OTHER_LINES = [
+    b'{"error": "match stopped: full"}\n',
     b"[1]", b'{"image_id":', b"null", b"  ", b'{"image_id": NaN}',
     b'{"metric":"mAP","subset":"full","value":"1"}', b'{"metric":"mAP","subset":"full","value":1.5}',
     b'{"image_id":"a","protocol":"hico-2030","settings":{},"predictions":[],"gt":[]}',

@@ -52,7 +52,7 @@ def _readable(source: Source, name: str = "") -> Iterator[None]:
         yield
     except _DAMAGE as error:
         problem = f"not readable as .npz ({error}); write it again with numpy.savez"
-        raise DataError(problem, place=source.name, field=name) from None
+        raise DataError(problem, place=source.name, field=name, code="damaged") from None
 
 
 def arrays(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
@@ -67,10 +67,10 @@ def arrays(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
             continue
         if info.compress_type not in METHODS:
             problem = "compressed in a way that NumPy does not; save it with numpy.savez"
-            raise DataError(problem, place=source.name, field=name)
+            raise DataError(problem, place=source.name, field=name, code="damaged")
         if info.file_size > max(DENSE, DENSEST * min(info.compress_size, source.stored)):
             problem = "would take more memory than its size can justify; save it again"
-            raise DataError(problem, place=source.name, field=name)
+            raise DataError(problem, place=source.name, field=name, code="damaged")
         with _readable(source, name), archive.open(info) as stream:
             found[name] = _array(stream, info.file_size)
     return found

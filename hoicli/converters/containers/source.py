@@ -40,7 +40,7 @@ class Source:
             data = stream.read()
             self._packed = packed_size(stream)
         if not data:
-            raise DataError("is empty (0 bytes); write it again", place=self.name)
+            raise DataError("is empty (0 bytes); write it again", place=self.name, code="empty")
         return data
 
     @cached_property
@@ -141,7 +141,7 @@ class Source:
         try:
             return str(orjson.loads(self.data)).encode()
         except ValueError as error:
-            raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name) from None
+            raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name, code="damaged") from None
 
     def _parsed(self, spans: Iterator[bytes], parse: Callable[[bytes], Any]) -> Iterator[tuple[str, Any]]:
         position = 0
@@ -169,7 +169,9 @@ class Source:
                 mapping = json.loads(self.data)  # json reads NaN, which the check of records reports with its place
                 json.dumps(mapping, ensure_ascii=False).encode()  # and half a surrogate pair, which no file can hold
             except (ValueError, RecursionError):
-                raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name) from None
+                raise DataError(
+                    f"not JSON ({error}); the file may be cut off", place=self.name, code="damaged"
+                ) from None
         return mapping if isinstance(mapping, dict) else {}
 
     def mapping_has(self, *keys: str) -> bool:

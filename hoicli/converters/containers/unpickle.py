@@ -49,7 +49,7 @@ def load_pickle(data: bytes, name: str) -> Any:
     hold, and for anything that is not data, which is never imported or run.
     """
     if not data:
-        raise DataError("is empty (0 bytes); write it again", place=name)
+        raise DataError("is empty (0 bytes); write it again", place=name, code="empty")
     try:
         return _load(data)
     except DataError as error:
@@ -59,7 +59,7 @@ def load_pickle(data: bytes, name: str) -> Any:
     except Exception as error:  # noqa: BLE001 (a damaged pickle raises nearly anything: pickle's documentation says so)
         what = _shown(str(error) or type(error).__name__)
         problem = f"is cut off, or no readable pickle ({what}); copy or write it again"
-    raise DataError(problem, place=name)
+    raise DataError(problem, place=name, code="damaged")
 
 
 def _shown(text: str) -> str:

@@ -49,7 +49,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         try:
             reader.add(row)
         except DataError as error:
-            context.policy.handle(DataError(error.problem, place=error.place or place, field=error.field))
+            context.policy.handle(error.at(place))
         except RecursionError:
             context.policy.handle(DataError("is nested too deeply for an answer", place=place))
     yield from reader.records()

@@ -17,7 +17,7 @@ import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.errors import DataError
+from hoicli.errors import DataError, Place
 from hoicli.io.inputs import MARK
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
@@ -100,7 +100,7 @@ def listed(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
     """(place, item) of a list. Where it breaks off, the policy is asked; what came before is kept."""
     try:
         for position, item in source.items():
-            yield f"{source.name}: {position}", item
+            yield Place.of(source.name, position), item
     except DataError as error:
         policy.handle(error)
 

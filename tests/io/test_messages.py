@@ -1,0 +1,88 @@
+"""What is said on stderr: as text, only errors, or as JSON; errors as data, and one list of their codes."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+import hoicli as package
+from hoicli.cli import COMMANDS
+from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
+from hoicli.validation.checks import ERRORS
+from tests.support.project import FIXTURES, ROOT, Hoicli, parsed
+from tests.support.readme import DOCS
+
+GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+EVERY_CODE = [code for codes in CODES.values() for code in codes]
+EVAL = ("eval", "--gt", GT, "--protocol", "hico")
+
+
+def test_each_code_is_listed_once_and_has_an_example() -> None:
+    """The examples of the page are run by tests/project/test_readme.py."""
+    shown = re.findall(r'^{"level":"error","code":"([a-z-]+)"', (DOCS / "errors.md").read_text(), re.MULTILINE)
+    assert set(shown) == set(EVERY_CODE)
+    assert len(EVERY_CODE) == len(set(EVERY_CODE))
+    sources = "".join(path.read_text() for path in (ROOT / "hoicli").rglob("*.py"))
+    assert set(re.findall(r'\bcode="([^"]*)"', sources)) <= set(EVERY_CODE)
+    assert set(ERRORS) <= set(EVERY_CODE)
+
+
+@pytest.mark.parametrize(
+    ("error", "data"),
+    [
+        (
+            DataError("is no box; give 4 numbers; or none", place=Place.of("a;b.jsonl", 7), field="boxes[0]"),
+            ("malformed", "a;b.jsonl", 7, "boxes[0]", "is no box", "give 4 numbers; or none"),
+        ),
+        (
+            DataError("the image's 'a; b\\'; c' is unknown; name another", place="f", code="unknown-image"),
+            ("unknown-image", "f", None, None, "the image's 'a; b\\'; c' is unknown", "name another"),
+        ),
+        (DataError("is bad", place=Place("image 5")), ("malformed", None, None, None, "is bad", None)),
+        (UsageError("--top 0: give 1"), ("bad-call", None, None, None, "--top 0: give 1", None)),
+    ],
+)
+def test_an_error_has_its_parts(error: HoicliError, data: tuple[object, ...]) -> None:
+    assert tuple(error.data().values()) == data
+    assert pickle.loads(pickle.dumps(error)).data() == error.data()
+    if isinstance(error, DataError):
+        assert error.at("elsewhere").data() == error.data()
+
+
+def test_quiet_says_errors_alone(hoicli: Hoicli) -> None:
+    loud, quiet = hoicli(*EVAL, PREDICTIONS), hoicli(*EVAL, PREDICTIONS, "--quiet")
+    assert loud.err == "hoicli: 1 of 8 ground-truth images have no predictions: their triplets are missed\n"
+    assert (quiet.code, quiet.out, quiet.err) == (0, loud.out, "")
+    assert hoicli(*EVAL, "gone", "--quiet").err == "gone: no such file; check the path\n"
+    assert hoicli(*EVAL, PREDICTIONS).err == loud.err
+
+
+def test_json_has_what_the_text_has(hoicli: Hoicli, tmp_path: Path) -> None:
+    text = hoicli(*EVAL, PREDICTIONS)
+    logged = hoicli(*EVAL, "--log=json", PREDICTIONS)
+    assert (logged.code, logged.out) == (0, text.out)
+    assert parsed(logged.err) == [{"level": "note", "message": text.err.removeprefix("hoicli: ").rstrip()}]
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(PREDICTIONS.read_text().replace('"score"', '"skore"'))
+    (error,) = parsed(hoicli(*EVAL, "--log", "json", broken).err)
+    assert (error["code"], error["file"], error["line"]) == ("malformed", str(broken), 1)
+    with pytest.raises(DataError) as raised:
+        package.evaluate(GT, broken, protocol="hico")
+    assert raised.value.data() == {key: value for key, value in error.items() if key != "level"}
+
+
+@pytest.mark.parametrize("words", [["evl"], ["eval", "--gtt"], ["eval", "--top-k", "x"], ["eval", "--log", "xml"]])
+def test_wrong_calls_are_json_too(hoicli: Hoicli, words: list[str]) -> None:
+    result = hoicli(*words, "--log", "json")
+    assert (result.code, json.loads(result.err)["code"]) == (2, "bad-call")
+
+
+def test_each_command_can_be_quiet(hoicli: Hoicli) -> None:
+    for name in COMMANDS:
+        page = hoicli(name, "--help").out
+        assert "  --quiet " in page, name
+        assert "  --log text|json " in page, name
