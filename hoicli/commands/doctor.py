@@ -29,6 +29,7 @@ DEPENDENCIES = ("typer", "orjson", "numpy", "scipy", "nltk", "tqdm")
 EXTRAS = {
     "images": (("cv2", "PIL.Image"), "corrupt, mask --images and their pictures"),
     "plot": (("matplotlib",), "--plot of diagnose, pairstats and robust"),
+    "cluster": (("dask", "fsspec"), "fixtures/scale/engine.py: Dask, and files on s3:// and the like"),
 }
 """Each extra: the modules it brings, and what needs them."""
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import io
 import json
 import os
+import runpy
+import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import which
 
 import pytest
 
 from tests.support.forks import put_hoicli
 from tests.support.growth import make_dump
-from tests.support.project import FIXTURES, ROOT, Hoicli, Result
+from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, Result
 
 SCALE = FIXTURES / "scale"
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
@@ -72,7 +75,7 @@ def engine(shell: Shell, name: str, *words: object) -> Result:
     """By fixtures/scale/engine.py, where the engine is installed; without what it says of itself."""
     for module, needs in NEEDS[name].items():
         pytest.importorskip(module, reason=needs)
-    if name == "spark" and which("java") is None:
+    if name == "spark" and shutil.which("java") is None:
         pytest.skip("Spark needs Java")
     command, *rest = words
     short = {"RAY_TMPDIR": tempfile.gettempdir()}  # a socket's path has at most 107 bytes
@@ -83,7 +86,7 @@ def engine(shell: Shell, name: str, *words: object) -> Result:
 
 NEEDS = {
     "dask": {"dask.bag": "Dask is not installed"},
-    "ray": dict.fromkeys(("ray", "pyarrow"), "Ray Data is not installed (hoicli[dev-engines])"),
+    "ray": {"ray": "Ray is not installed (hoicli[dev-engines])"},
     "spark": {"pyspark": "PySpark is not installed (hoicli[dev-engines])"},
 }
 
@@ -92,7 +95,7 @@ def by(name: str) -> Way:
     """The way of an engine."""
 
     def way(shell: Shell, truth: Path, found: Path, shards: int, *options: str, protocol: str = "all") -> Result:
-        return engine(shell, name, "eval", truth, found, "--shards", shards, "--protocol", protocol, *options)
+        return engine(shell, name, "eval", truth, found, "--blocks", shards, "--protocol", protocol, *options)
 
     return way
 
@@ -166,10 +169,128 @@ def test_tar_shards_are_corrupted_through_an_engine(shell: Shell, hoicli: Hoicli
     assert expected.code == 0
     assert result == Result(0, expected.out, "")
     assert len({path.relative_to(several) for path in several.rglob("*.tar")}) == 4
+    (several / "jpeg/2" / shards[0].name).write_bytes(b"")  # what is done is not done again
+    assert engine(shell, name, "corrupt", several, *shards, *options).out == expected.out
+    assert not (several / "jpeg/2" / shards[0].name).read_bytes()
+    next((several / "records").glob(f"{shards[0].name}.*")).unlink()
+    assert engine(shell, name, "corrupt", several, *shards, *options).out == expected.out
     with tarfile.open(several / "jpeg/2" / shards[0].name) as archive:
         for member in archive.getmembers():
             if member.name.endswith(".jpg"):
                 assert archive.extractfile(member).read() == (one / "jpeg/2" / member.name).read_bytes()  # type: ignore[union-attr]
+
+
+@dataclass(frozen=True)
+class Many:
+    """Eight images in four shards, each with the ground truth of its own, and what they all give."""
+
+    folder: Path
+    whole: str
+
+    def __call__(self, shell: Shell, *words: object, name: str = "dask", gt: str = "gt/{name}.jsonl") -> Result:
+        return engine(shell, name, "eval", gt, "preds/*.jsonl", "--protocol", "hico", *words)
+
+
+@pytest.fixture
+def many(shell: Shell, hoicli: Hoicli) -> Many:
+    truth, found = GT.read_bytes().splitlines(keepends=True), PREDICTIONS.read_bytes().splitlines(keepends=True)
+    for folder in ("gt", "preds"):
+        (shell.folder / folder).mkdir()
+    for number in range(4):
+        own = truth[number::4]
+        images = {json.loads(line)["image_id"] for line in own}
+        (shell.folder / f"gt/{number}.jsonl").write_bytes(b"".join(own))
+        shard = [line for line in found if json.loads(line)["image_id"] in images]
+        (shell.folder / f"preds/{number}.jsonl").write_bytes(b"".join(shard))
+    shutil.copy(GT, shell.folder / "gt.jsonl")
+    return Many(shell.folder, hoicli("eval", "--gt", GT, "--protocol", "hico", PREDICTIONS).out)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NEEDS)
+@pytest.mark.parametrize("gt", ["gt.jsonl", "gt/{name}.jsonl"], ids=["whole", "own"])
+def test_many_shards_with_the_whole_ground_truth_or_their_own(shell: Shell, many: Many, name: str, gt: str) -> None:
+    assert many(shell, name=name, gt=gt).out == many.whole
+
+
+def test_a_run_that_was_killed_goes_on(shell: Shell, many: Many) -> None:
+    """Killed when some shards are matched: these are not matched again."""
+    pytest.importorskip("dask.bag")
+    tools = Path(shell.path.partition(os.pathsep)[0])
+    (tools / "hoicli").rename(tools / "real")
+    slow = '#!/bin/sh\necho "$@" >> "$LOG"\ncase "$*" in *$HANG*) sleep 600;; esac\nexec real "$@"\n'
+    (tools / "hoicli").write_text(slow)
+    (tools / "hoicli").chmod(0o755)
+    words = (sys.executable, SCALE / "engine.py", "eval", "gt/{name}.jsonl", "preds/*.jsonl", "--kept", "kept")
+    log, kept = shell.folder / "log", shell.folder / "kept"
+    variables = {"PATH": shell.path, "LOG": str(log), "HANG": "preds/3", "TMPDIR": str(shell.folder)}
+    killed = subprocess.Popen(
+        list(map(str, words)), cwd=shell.folder, env=os.environ | variables, start_new_session=True
+    )
+    ending = time.monotonic() + PATIENCE
+    while len(list(kept.glob("[0-9].*"))) < 3 and time.monotonic() < ending:
+        time.sleep(0.05)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    log.unlink()
+    again = shell(*words, "--protocol", "all", LOG=log, HANG="never")
+    assert "engine.py: 3 of 4 are done already\n" in again.err
+    assert log.read_text().count("match ") == 1
+    assert again.out == shell("real", "eval", "--gt", GT, PREDICTIONS).out
+    assert not list(kept.glob("*.part"))
+
+
+def test_what_is_lost_or_changed_is_noticed(shell: Shell, many: Many) -> None:
+    def refused(*words: object, gt: str = "gt/{name}.jsonl") -> str:
+        result = many(shell, "--kept", "kept", *words, gt=gt)
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+        return result.err.removeprefix("engine.py: ")
+
+    assert many(shell, "--kept", "kept").out == many.whole
+    kept, shard = shell.folder / "kept", shell.folder / "preds/2.jsonl"
+    matches = next(kept.glob("2.jsonl.*"))
+    for damaged in (b"", None):  # a result
+        matches.write_bytes(damaged) if damaged is not None else matches.unlink()
+        again = many(shell, "--kept", "kept")
+        assert again.out == many.whole
+        assert "engine.py: 3 of 4 are done already\n" in again.err
+    shard.write_text(shard.read_text().replace('"score":', '"scare":', 1))  # a shard of other content is read anew
+    assert f"{shard}:1: hois[0].score: missing" in many(shell, "--kept", "kept").err
+    shard.unlink()
+    assert refused() == f"{shell.folder}/gt/2.jsonl: no shard of predictions has this ground truth; is it lost?\n"
+    assert refused(gt="gt.jsonl").startswith(f"{shard}: is lost, {kept}/manifest.json lists it; bring it back, or ")
+    (shell.folder / "gt/1.jsonl").unlink()
+    assert refused() == "gt/1.jsonl: no such file\n"
+    (shell.folder / "preds/1.jsonl").rename(shell.folder / "1.jsonl")
+    (shell.folder / "preds/1.jsonl").symlink_to("../1.jsonl")
+    twice = engine(shell, "dask", "eval", "gt.jsonl", "1.jsonl", "preds/*.jsonl")
+    assert twice.err == "engine.py: two shards are called 1.jsonl; rename one, or run each folder by itself\n"
+
+
+def test_on_a_file_system_of_fsspec(
+    shell: Shell, many: Many, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """In memory, as on s3:// and the like: everything is read and kept there."""
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed (hoicli[cluster])")
+    pytest.importorskip("dask.bag")
+    monkeypatch.setenv("PATH", shell.path)
+    memory = fsspec.filesystem("memory")
+    for folder in ("gt", "preds"):
+        memory.put(f"{shell.folder}/{folder}/", f"/{folder}/", recursive=True)
+    memory.put(str(GT), "/gt.jsonl")
+    module = runpy.run_path(str(SCALE / "engine.py"))
+    for gt, done in (("gt.jsonl", ""), ("gt/{name}.jsonl", ""), ("gt/{name}.jsonl", "4 of 4")):
+        words = ("eval", f"memory://{gt}", "memory://preds/*.jsonl", "--kept", "memory://kept", "--protocol", "hico")
+        monkeypatch.setattr(sys, "argv", ["engine.py", *words])
+        assert module["main"]() == 0
+        said = capfdbinary.readouterr()
+        assert said.out.decode() == many.whole
+        assert done in said.err.decode()
+    assert len(memory.ls("/kept")) == 9
+    assert many(shell, "--kept", f"file://{shell.folder}/kept", gt=f"file://{shell.folder}/gt.jsonl").out == many.whole
+    memory.rm("/preds/1.jsonl")
+    assert module["main"]() == 1
+    assert capfdbinary.readouterr().err.startswith(b"engine.py: memory://gt/1.jsonl: no shard of predictions has this ")
 
 
 def test_an_image_in_two_shards_is_refused(shell: Shell) -> None:
