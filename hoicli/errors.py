@@ -5,7 +5,10 @@ from __future__ import annotations
 import copyreg
 import re
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from json import JSONDecodeError
 
 MALFORMED, BAD_CALL = "malformed", "bad-call"
 """The codes of errors without a more specific one: of the data, of the call."""
@@ -149,6 +152,12 @@ class DataError(HoicliError):
     def at(self, place: str) -> DataError:
         """The same error, at `place` if it has none of its own."""
         return DataError(self.problem, place=self.place or place, field=self.field, code=self.code)
+
+
+def not_json(error: JSONDecodeError, file: str, mend: str) -> DataError:
+    """The error of a file that is one JSON document, at the line where it stops being JSON."""
+    problem = f"not JSON ({error.msg}, column {error.colno}); {mend}"
+    return DataError(problem, place=Place.of(file, error.lineno), code="damaged")
 
 
 class StoppedError(DataError):

@@ -18,6 +18,7 @@ from hoicli.commands.values import names_of, text_of, texts_of
 from hoicli.converters.opening import Opening
 from hoicli.errors import IN_PYTHON, DataError, UsageError, arg
 from hoicli.evaluation.predictions import Predictions
+from hoicli.io.inputs import NO_SUCH_FILE, parts_of
 from hoicli.io.outputs import temporary_folder
 from hoicli.io.streams import Item, Line, Stream
 from hoicli.records.foreign import plain
@@ -99,9 +100,12 @@ class Inputs:
         self, given: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions"
     ) -> list[Predictions]:
         """The streams of several models, one for each path, called as `names` says or after their files. Raises
-        `UsageError` if names and streams do not fit."""
+        `UsageError` if names and streams do not fit, `DataError` if one is not there."""
         streams: list[Any] = streams_of(given, what, name)
         paths = [text_of(one) if isinstance(one, str | os.PathLike) else None for one in streams]
+        for named in filter(None, paths):  # the last is not read before the others are matched
+            if named != "-" and not any(map(os.path.exists, parts_of(named))):
+                raise DataError(NO_SUCH_FILE, place=named, code="no-such-file")
         called = names_of(names)
         letters = [path or chr(ord("a") + at) for at, path in enumerate(paths)]
         found = Predictions.named(letters, called, self.opening.predictions)

@@ -27,6 +27,7 @@ _OTHERS = {
 }
 """The marks of text in another encoding, as Windows PowerShell's `>` writes them. UTF-32's first begins as UTF-16's."""
 CHUNK = 1 << 16
+NO_SUCH_FILE = "no such file; check the path"
 GZIP_MAGIC = b"\x1f\x8b"
 PROGRAMS = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zX": "xz", b"BZh9": "bzip2"}
 """How other compressed files begin, which are neither read nor written, and the program that does both."""
@@ -40,7 +41,7 @@ def readable(name: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise DataError("no such file; check the path", place=name, code="no-such-file") from None
+        raise DataError(NO_SUCH_FILE, place=name, code="no-such-file") from None
     except IsADirectoryError:
         raise DataError("is a directory; give a file", place=name, code="unreadable") from None
     except PermissionError:

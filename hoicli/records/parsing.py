@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import MALFORMED, DataError, Place, StoppedError, UsageError, arg
+from hoicli.errors import MALFORMED, DataError, Place, StoppedError, UsageError, arg, not_json
 from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
@@ -154,7 +154,7 @@ def read_object(path: str, kind: str, of: str, *, most: int) -> Record:
     try:
         record = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise DataError(f"not JSON ({error}); {told}", place=place) from None
+        raise not_json(error, place, told) from None
     if type(record) is not dict:
         raise DataError(f"{json_type(record)}, not a JSON object; {told}", place=place)
     return record

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import DataError, Place, arg
+from hoicli.errors import DataError, Place, arg, not_json
 from hoicli.io.claims import reads
 from hoicli.io.inputs import open_input, readable
 from hoicli.io.plugins import Plugin
@@ -90,8 +90,9 @@ def _made(data: bytes, place: str, path: str, owner: str, taken: frozenset[str])
         content = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         records = b"\n{" in data.strip() and b'"boxes"' in data
-        what = "these are records, not a dataset" if records else f"not JSON ({error})"
-        raise DataError(f"{what}; {MAKE}", place=place) from None
+        if records:
+            raise DataError(f"these are records, not a dataset; {MAKE}", place=place) from None
+        raise not_json(error, place, MAKE) from None
     check(content, place)
     if content["name"] in taken:
         raise DataError(f"{content['name']!r} is a dataset of hoicli's own; choose another", place=place, field="name")

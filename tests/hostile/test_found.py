@@ -253,4 +253,4 @@ def test_half_a_surrogate_pair_is_no_text(hoicli: Hoicli, tmp_path: Path) -> Non
     path.write_text('{"a.jpg": {"question_1": {"q\\ud800": NaN}}}')
     done = hoicli("vlm-eval", "--questions", path, PREDICTIONS)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    assert f"{path}: not JSON (no low surrogate in string" in done.err
+    assert f"{path}:1: not JSON (no low surrogate in string" in done.err

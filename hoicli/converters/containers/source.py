@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from hoicli.converters.containers.text import json_item, literal, split_items
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError, arg, not_json
 from hoicli.io.inputs import open_input, packed_size
 from hoicli.io.messages import display_name
 
@@ -169,9 +169,7 @@ class Source:
                 mapping = json.loads(self.data)  # json reads NaN, which the check of records reports with its place
                 json.dumps(mapping, ensure_ascii=False).encode()  # and half a surrogate pair, which no file can hold
             except (ValueError, RecursionError):
-                raise DataError(
-                    f"not JSON ({error}); the file may be cut off", place=self.name, code="damaged"
-                ) from None
+                raise not_json(error, self.name, "the file may be cut off") from None
         return mapping if isinstance(mapping, dict) else {}
 
     def mapping_has(self, *keys: str) -> bool:
