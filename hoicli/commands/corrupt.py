@@ -150,9 +150,8 @@ def require_libraries() -> None:
         import cv2  # noqa: F401
         import PIL.Image  # noqa: F401
     except ImportError:
-        raise UsageError(
-            "corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'", code="missing-package"
-        ) from None
+        problem = "corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'"
+        raise UsageError(problem, code="missing-package") from None
 
 
 def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job | DataError]:

@@ -178,7 +178,7 @@ class Evaluator:
         tags = tags_of(tag, *VIEW_TAGS)
         resampling = Resampling.asked(bootstrap, seed)
         if not self._images:
-            raise DataError("no image was updated", place="compute()")
+            raise DataError("no image was updated", place="compute()", code="empty")
         with kept_notes() as notes:
             notes += self._notes
             tally, coverage = Tally(self._protocols, len(self._vocabulary.interactions)), Coverage()

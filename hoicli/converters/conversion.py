@@ -115,7 +115,7 @@ class Conversion:
                 line = dump(record)
             except DataError as error:
                 self._count(record, -1)
-                self._context.policy.handle(error.at(self._place))
+                self._context.policy.handle(DataError(error.problem, place=self._place))
             else:
                 yield line
 

@@ -91,7 +91,7 @@ def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
     if missing:
         others = f" with {len(missing) - 1} others" if len(missing) > 1 else ""
         problem = f"is missing{others} of the {len(paths)} files; without all of them classes would silently score 0"
-        raise DataError(problem, place=str(missing[0]))
+        raise DataError(problem, place=str(missing[0]), code="no-such-file")
     return paths
 
 

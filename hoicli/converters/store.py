@@ -70,9 +70,8 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
         ):
             for record in conversion.records(list(files), progress):
                 if any("score" in hoi for hoi in record["hois"]):
-                    raise DataError(
-                        "holds predictions; give the ground truth's file", place=files[0], code="swapped-files"
-                    )
+                    problem = "holds predictions; give the ground truth's file"
+                    raise DataError(problem, place=files[0], code="swapped-files")
                 file.write(dump(record))
         known, stream = context.vocabulary, Stream([temporary], "ground truth")
         scenes = concatenate(read_scenes(stream, known, scored=False, policy=ErrorPolicy()), known)

@@ -175,13 +175,12 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
         problem = f"no such file: {str(job.source)!r}; is {arg('images')} right?"
         raise DataError(problem, place=job.place, field="file_name", code="missing-picture") from None
     except OSError as error:
-        raise DataError(
-            f"{str(job.source)!r}: {error.strerror}", place=job.place, field="file_name", code="missing-picture"
-        ) from None
+        problem = f"{str(job.source)!r}: {error.strerror}"
+        raise DataError(problem, place=job.place, field="file_name", code="missing-picture") from None
     try:
         picture = decode(data)
     except DataError as error:
-        raise DataError(f"{name!r} {error.problem}", place=job.place, field="file_name") from None
+        raise DataError(f"{name!r} {error.problem}", place=job.place, field="file_name", code=error.code) from None
     _check_size(job, picture)
     if plan.alone:
         return _records(job, plan, picture.pixels.shape)
@@ -258,7 +257,7 @@ def _cell_file(
     try:
         write_whole(target, finished(picture, data, stamp), root=plan.out)
     except HoicliError as error:
-        raise DataError(str(error), place=job.place, field="file_name") from None
+        raise DataError(str(error), place=job.place, field="file_name", code="unwritable") from None
     return psnr, ssim
 
 

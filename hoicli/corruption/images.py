@@ -73,7 +73,7 @@ def file_bytes(path: Path) -> bytes:
 def decode(data: bytes) -> Picture:
     """The picture in a file's bytes. Raises `DataError`, without a place, for what is no whole JPEG or PNG image."""
     if not data:
-        raise DataError("the file is empty (0 bytes); fetch it again")
+        raise DataError("the file is empty (0 bytes); fetch it again", code="damaged")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd metadata and large pictures: the pixels are what counts
@@ -89,15 +89,14 @@ def decode(data: bytes) -> Picture:
     except DataError:
         raise
     except PIL.UnidentifiedImageError:
-        raise DataError("is no image that can be read; give JPEG or PNG") from None
+        raise DataError("is no image that can be read; give JPEG or PNG", code="damaged") from None
     except PIL.Image.DecompressionBombError:
         raise DataError("has more pixels than an image should (Pillow's limit); make it smaller first") from None
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 (Pillow's decoders raise whatever a damaged file leads them to)
-        raise DataError(
-            f"is damaged ({' '.join(str(error).split()) or type(error).__name__}); fetch it again"
-        ) from None
+        problem = f"is damaged ({' '.join(str(error).split()) or type(error).__name__}); fetch it again"
+        raise DataError(problem, code="damaged") from None
     if kind == "PNG":
         metadata = b"".join(chunk for name, chunk in _chunks(data) if name in _KEPT_CHUNKS)
     else:  # a colour profile of CMYK is none of RGB

@@ -105,9 +105,8 @@ class MatchedView:
                 _check_count(f"{name}: of ground truth {origin.digest}", count, origin.images, spare, place)
                 if count == origin.images and digest_of(total) != origin.digest:
                     problem = f"{name}: the annotations of its images are not ground truth {origin.digest}"
-                    raise DataError(
-                        f"{problem}, with which it says it was matched; match again", place=place, code="not-whole"
-                    )
+                    problem = f"{problem}, with which it says it was matched; match again"
+                    raise DataError(problem, place=place, code="not-whole")
         if truth is None and partial:
             problem = f"{name}: was matched with {arg('only_predicted')}, so ground truth is missing"
             raise DataError(f"{problem}; give the ground truth with {arg('gt')}", place=place, code="not-whole")

@@ -124,9 +124,8 @@ def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -
         batches = read_scenes(training, vocabulary, scored=False, policy=policy)
         seen = np.unique(np.concatenate([_keys(scenes, vocabulary) for scenes in batches] or [_NO_KEYS]))
     if not len(seen):
-        raise DataError(
-            "no triplets in it; give the ground truth of the training set", place=training.name, code="empty"
-        )
+        problem = "no triplets in it; give the ground truth of the training set"
+        raise DataError(problem, place=training.name, code="empty")
     text = "\n".join("\t".join(names) for names in sorted(_names(seen, vocabulary)))
     unseen = ~np.isin(_keys(truth.scenes, vocabulary), seen)
     return Unseen(unseen, f"train-{sha256(text.encode()).hexdigest()[:8]}")

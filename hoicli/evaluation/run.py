@@ -47,16 +47,14 @@ def read_truth(
         parts = read_scenes(stream, vocabulary, scored=False, policy=policy, processes=stream.processes())
         scenes = concatenate(parts, vocabulary)
     if not len(scenes.image_ids):
-        raise DataError(
-            "no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name, code="empty"
-        )
+        problem = "no ground truth in it; hoicli convert makes it from the dataset's file"
+        raise DataError(problem, place=stream.name, code="empty")
     Inverted().add(scenes).report(stream.name)
     truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
     if truth.uncounted and not allow_uncounted:
         counted = f"{classless:,} of {len(scenes.interaction):,} triplets"
-        raise DataError(
-            f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{allow()}", place=stream.name, code="another-dataset"
-        )
+        problem = f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{allow()}"
+        raise DataError(problem, place=stream.name, code="another-dataset")
     if classless:
         note(f"{classless} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
     return truth

@@ -73,9 +73,8 @@ def writes(path: str, option: str, *, whole: bool = False) -> None:
         claims.whole[folder] = (option, path)
     for output in taken:
         if output is not None and output[0] != option:
-            raise UsageError(
-                f"{option} {path}: is the output of {output[0]} already; give another file", code="bad-output"
-            )
+            problem = f"{option} {path}: is the output of {output[0]} already; give another file"
+            raise UsageError(problem, code="bad-output")
     claims.written.update(dict.fromkeys(files, (option, path)))
     refuse_input(path, option)
 

@@ -47,13 +47,11 @@ def readable(name: str) -> Iterator[None]:
     except PermissionError:
         raise DataError("not readable; check its permissions", place=name, code="unreadable") from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise DataError(
-            f"damaged gzip data ({error}); fetch or compress it again", place=name, code="damaged"
-        ) from None
+        problem = f"damaged gzip data ({error}); fetch or compress it again"
+        raise DataError(problem, place=name, code="damaged") from None
     except OSError as error:
-        raise DataError(
-            f"cannot be read ({error.strerror or error}); check the path", place=name, code="unreadable"
-        ) from None
+        problem = f"cannot be read ({error.strerror or error}); check the path"
+        raise DataError(problem, place=name, code="unreadable") from None
 
 
 def is_packed(head: bytes) -> bool:

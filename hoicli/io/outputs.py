@@ -203,9 +203,8 @@ def is_to_be_replaced(path: str, option: str) -> bool:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError
     if stat.S_ISREG(mode) and (program := NOT_PACKED.get(Path(path).suffix)):
-        raise UsageError(
-            f"{option} {path}: only .gz is compressed here; pipe it: hoicli ... | {program} > FILE", code="bad-output"
-        )
+        problem = f"{option} {path}: only .gz is compressed here; pipe it: hoicli ... | {program} > FILE"
+        raise UsageError(problem, code="bad-output")
     return stat.S_ISREG(mode)
 
 

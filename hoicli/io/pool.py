@@ -100,9 +100,8 @@ def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
             try:
                 result = ready.recv()
             except (EOFError, ConnectionResetError):
-                raise DataError(
-                    f"a worker process was killed (out of memory?); try fewer {arg('jobs')}", code="out-of-memory"
-                ) from None
+                problem = f"a worker process was killed (out of memory?); try fewer {arg('jobs')}"
+                raise DataError(problem, code="out-of-memory") from None
             if isinstance(result, RuntimeError):
                 raise result
             results[busy.pop(ready)] = result

@@ -252,9 +252,8 @@ class Stream:
                         if at >= self._end:
                             return
                 if shared:
-                    raise DataError(
-                        "changed while it was read: it has become shorter; run again", place=name, code="unreadable"
-                    )
+                    problem = "changed while it was read: it has become shorter; run again"
+                    raise DataError(problem, place=name, code="unreadable")
                 progress.file_done()
 
     @property

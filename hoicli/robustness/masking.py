@@ -38,9 +38,8 @@ def check_folders(images: str, out: str) -> None:
     try:
         import hoicli.corruption.images  # noqa: F401
     except ImportError:
-        raise UsageError(
-            f"{arg('images')} needs OpenCV and Pillow: pip install 'hoicli[images]'", code="missing-package"
-        ) from None
+        problem = f"{arg('images')} needs OpenCV and Pillow: pip install 'hoicli[images]'"
+        raise UsageError(problem, code="missing-package") from None
     if not Path(images).is_dir():
         raise UsageError(f"{arg('images', images)}: there is no such folder", code="no-such-folder")
     if Path(images).resolve() == Path(out).resolve():
@@ -93,11 +92,10 @@ def read_image(record: Record, images: str, place: str) -> SourceImage:
     try:
         picture = decode(data := file_bytes(Path(images, path)))
     except OSError as error:
-        raise DataError(
-            f"{name}: {error.strerror}; is {arg('images')} its folder?", place=place, field="file_name"
-        ) from None
+        problem = f"{name}: {error.strerror}; is {arg('images')} its folder?"
+        raise DataError(problem, place=place, field="file_name", code="missing-picture") from None
     except DataError as error:
-        raise DataError(f"{name} {error.problem}", place=place, field="file_name") from None
+        raise DataError(f"{name} {error.problem}", place=place, field="file_name", code=error.code) from None
     high, wide = picture.pixels.shape[:2]
     for key, real in (("width", wide), ("height", high)):
         if record.get(key, real) != real:

@@ -239,7 +239,7 @@ def test_what_is_no_dataset(tmp_path: Path, data: bytes, message: str) -> None:
     path.write_bytes(data)
     with pytest.raises(DataError) as caught:
         load(str(path))
-    assert str(caught.value).startswith(f"{path}: ")
+    assert str(caught.value).startswith(f"{path}:")
     assert message in str(caught.value)
 
 

@@ -147,9 +147,8 @@ def _undamaged(source: Source) -> Iterator[None]:
     try:
         yield
     except (struct.error, zlib.error, ValueError) as error:
-        raise DataError(
-            f"is damaged or cut off ({error}); fetch or save it again", place=source.name, code="damaged"
-        ) from None
+        problem = f"is damaged or cut off ({error}); fetch or save it again"
+        raise DataError(problem, place=source.name, code="damaged") from None
 
 
 def _check_header(data: bytes, name: str) -> None:
@@ -158,9 +157,8 @@ def _check_header(data: bytes, name: str) -> None:
     if version == b"\x00\x02IM" or data.startswith(b"\x89HDF"):
         raise DataError("is a MATLAB 7.3 file (HDF5); save it with -v7", place=name, code="unknown-format")
     if version != b"\x00\x01IM":
-        raise DataError(
-            "is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7", place=name, code="damaged"
-        )
+        problem = "is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7"
+        raise DataError(problem, place=name, code="damaged")
 
 
 def _head(data: bytes, start: int, end: int) -> bytes:
