@@ -96,6 +96,7 @@ def compare(
     """
     from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
     from hoicli.comparison.answers import answers, failure
+    from hoicli.comparison.findings import readable
     from hoicli.comparison.run import compare as compared
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
@@ -149,4 +150,9 @@ def compare(
             )
         )  # fmt: skip
     policy.report()
-    return Result(rows, above=answers(rows), failed=failure(rows, margin or 0.0) if fail_if_worse else None)
+    return Result(
+        rows,
+        above=answers(rows),
+        blocks=lambda notation: [rows if notation in ("jsonl", "csv") else readable(rows)],
+        failed=failure(rows, margin or 0.0) if fail_if_worse else None,
+    )

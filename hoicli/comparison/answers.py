@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hoicli.comparison.findings import CLASSES_BETTER, CLASSES_WORSE, SURE, AnyRow, origin
 from hoicli.errors import DataError, HoicliError, arg
 from hoicli.records.results import settings_of
 
-SURE = 0.05
-"""The p below which a difference counts as shown, if its interval leaves 0 out as well."""
 NAMES = {
     "mAP_diff": "mAP",
     "soft_map_diff": "soft mAP",
@@ -21,14 +20,11 @@ NAMES = {
 """What a sentence calls each metric that it may be about."""
 LOWER = frozenset({"gt_miss_rate_diff", "prediction_miss_rate_diff"})
 """Those of which less is better."""
-CLASSES_BETTER, CLASSES_WORSE = "classes_better", "classes_worse"
-
-AnyRow = Mapping[str, Any]
 
 
 def answers(rows: Sequence[AnyRow]) -> list[str]:
     """A sentence for each model and metric (NAMES) that `rows` compare with a baseline, in their order: about the first
-    protocol and view, and the subset with the most classes there.
+    protocol and view, and the subset with the most classes there; after that of a mAP, where its difference comes from.
 
     Better and worse are said only where p is below SURE and the 95 % interval leaves 0 out.
     """
@@ -38,6 +34,8 @@ def answers(rows: Sequence[AnyRow]) -> list[str]:
         counts = {str(other["metric"]): other for other in same if other["metric"] in (CLASSES_BETTER, CLASSES_WORSE)}
         told = _classes(counts, int(row["n"])) if row["metric"] == "mAP_diff" else ()
         found.append("; ".join([_verdict(model, baseline, row), *told]))
+        if row["metric"] == "mAP_diff" and row["value"]:
+            found += filter(None, [origin(row, rows)])
     return found
 
 

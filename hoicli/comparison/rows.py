@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.comparison.answers import CLASSES_BETTER, CLASSES_WORSE, SURE
+from hoicli.comparison.findings import CLASSES_BETTER, CLASSES_WORSE, SURE
 from hoicli.comparison.oracles import OracleRounds
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis

@@ -151,6 +151,8 @@ def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
     for (index, column), group in groups.items():
         if column is None:
             group, column = [part for row in group for part in parts_of(row)], "part"
+            if len({row["metric"] for row in group}) == 1:
+                index = tuple(key for key in index if key != "metric")  # it stands above the columns
         tables.append(_of_kind(group, index, column, single_value if strict else plain_value))
     after = [*(table.settings for table in tables[1:]), ""]
     return [

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hoicli.comparison.answers import answers, failure
+from hoicli.comparison.findings import readable
 
 Row = dict[str, Any]
 
@@ -172,3 +173,69 @@ def test_metrics_of_shoe_have_their_answers(metric: str, value: float, verdict: 
     assert sentence == f"ours cannot be compared with base: one of them has no {words}"
     both = answers([row(1.0, (0.5, 1.5), 0.01), row(value, (value - 1, value + 1), 0.01) | further])
     assert len(both) == 2
+
+
+def around(mean: Row, recall: tuple[float, float], **counts: int) -> list[Row]:
+    """What a comparison has besides a mAP_diff: both recalls, and how many more errors of some types there are."""
+    both = [
+        {**mean, "metric": "mean_max_recall", "value": value, "tags": {"model": model}}
+        for model, value in zip(("base", "ours"), recall, strict=True)
+    ]
+    ends = {"ci_low": 0, "ci_high": 0, "p": 1.0}
+    of_errors = [{**mean, **ends, "metric": "count_diff", "error": error, "value": n} for error, n in counts.items()]
+    return [mean, *both, *of_errors]
+
+
+WORSE_BY_4 = row(-4.0, (-5.0, -3.0), 0.001)
+
+
+def gain(oracle: str, value: float, ends: tuple[float, float], p: float = 0.01) -> Row:
+    repaired = {"from": 10.0, "to": 10.0 + value, "value": value, "ci_low": ends[0], "ci_high": ends[1], "p": p}
+    return {**WORSE_BY_4, **repaired, "metric": "delta_mAP_diff", "oracle": oracle, "protocol": "diag"}
+
+
+FEWER_FOUND = "-4.50 is what is found (mean max recall 70.00 to 65.50), +0.50 the order of scores"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (around(WORSE_BY_4, (70.0, 65.5)), FEWER_FOUND),
+        (around(WORSE_BY_4, (70.0, 70.0)), "all is the order of scores (as much is found, mean max recall 70.00)"),
+        (around(WORSE_BY_4, (70.0, 70.0), duplicate=3), "all is the order of scores (as much is found, mean"),
+        (around(WORSE_BY_4, (70.0, 70.0), duplicate=0, interaction=0, missed_gt=2),
+         "all is the order of scores (same predictions, other scores: as many of each type of error)"),
+        ([*around(WORSE_BY_4, (70.0, 65.5)), *[
+            gain("interaction", 2.0, (1.0, 3.0)), gain("association", 3.0, (-0.1, 6.0)),
+            gain("object_box", 3.5, (0.1, 7.0), p=0.2), gain("human_box", -5.0, (-6.0, -4.0)),
+            gain("false_positive", 9.0, (8.0, 10.0)),
+         ]], f"{FEWER_FOUND}; interaction errors cost 2.00 more (repaired they give +12.00, before +10.00, by diag)"),
+        ([*around(WORSE_BY_4, (70.0, 65.5)), *[
+            {**row(value, None, None), "metric": "AP_diff", "verb": verb, "object": "dog", "subset": "rare"}
+            for verb, value in (("walk", -60.0), ("hold", 90.0), ("hug", -90.0))
+         ]], f"{FEWER_FOUND}; -0.25 is of 2 classes, first hug dog (-90.00 AP)"),
+        ([*around(WORSE_BY_4, (70.0, 65.5)),
+          *({**WORSE_BY_4, "metric": "image_diff", "image_id": name, "value": value}
+            for name, value in (("a", 0.6), ("b", -0.5), ("c", -0.1)))], f"{FEWER_FOUND}; -0.50 goes with image b"),
+    ],
+)  # fmt: skip
+def test_where_a_difference_comes_from(rows: list[Row], said: str) -> None:
+    assert answers(rows)[1].startswith(f"ours: of -4.00 mAP, {said}")
+
+
+def test_no_difference_comes_from_nowhere() -> None:
+    assert len(answers(around(row(0.0, (0.0, 0.0), 1.0), (70.0, 70.0)))) == 1
+    assert len(answers([WORSE_BY_4])) == 1  # without the rows that it would need
+
+
+def test_a_table_leaves_out_what_says_nothing() -> None:
+    rows = around(WORSE_BY_4, (70.0, 65.5), duplicate=0, interaction=-7)
+    kept = readable(rows)
+    assert [(found["metric"], found.get("error")) for found in kept] == [
+        ("mAP_diff", None), ("mean_max_recall", None), ("mean_max_recall", None), ("count_diff", "interaction"),
+    ]  # fmt: skip
+    assert [found["tags"] for found in kept] == [{}, {"model": "base"}, {"model": "ours"}, {}]
+    assert not any("protocol" in found for found in kept)
+    other = row(1.0, (0.5, 2.0), 0.01, model="third")
+    assert [found["tags"] for found in readable([WORSE_BY_4, other])] == [{"model": "ours"}, {"model": "third"}]
+    assert all("protocol" in found for found in readable([WORSE_BY_4, {**other, "protocol": "upt"}]))

@@ -440,7 +440,7 @@ def test_classes_come_by_p_then_size_then_name(hoicli: Hoicli, tmp_path: Path) -
     assert "b is better than a: +" in result.err
     table = hoicli("compare", "--gt", paths[0], "--format", "table", "--bootstrap", 200, "--no-errors", *paths[1:]).out
     assert table.startswith("b is better than a: +")
-    heads = next(line.split() for line in table.splitlines() if " verb " in line)
+    heads = next(line.split() for line in table.splitlines() if line.startswith("verb "))
     assert heads[heads.index("n_gt") + 1] == "from"
 
 
