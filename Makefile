@@ -9,6 +9,8 @@
 #   make pictures  draw docs/pictures/ anew; needs Chromium or Chrome
 #   make bench   one page of times beside floors and peers (bench-output/bench.md), six minutes;
 #                PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump, PEERS=DIR for released evaluators
+#   make lock    fixtures/scale/requirements.lock anew: what pyproject.toml asks for, pinned with hashes, for the image
+#   make image   the image of fixtures/scale/Dockerfile, and a look that it runs as a strict cluster would; needs Docker
 #   make mutants MODULE=hoicli/diagnosis/oracles.py   change it in small ways, and see which no test notices;
 #                SAMPLE=40 SEED=1 how many, OWN=1 only the tests of its room; docs/mutants.md
 
@@ -19,7 +21,7 @@ BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth
 
 MUTANTS := --sample $(or $(SAMPLE),40) --seed $(or $(SEED),1) $(if $(OWN),--own)
 
-.PHONY: demo test test-all lint docs pictures bench mutants clean
+.PHONY: demo test test-all lint docs pictures bench lock image mutants clean
 
 # Each stamp is newer than pyproject.toml once its part of the environment is complete: what the demo needs, or all.
 $(VENV)/.demo: EXTRA = plot,images
@@ -53,6 +55,17 @@ pictures: $(VENV)/.ready
 bench: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps imagecorruptions 'setuptools<81'
 	$(BIN)/python -m tests.bench $(BENCH)
+
+LOCK := fixtures/scale/requirements.lock
+lock: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	echo hatchling | $(BIN)/uv pip compile --quiet pyproject.toml - --extra images --extra plot --extra cluster --upgrade \
+	  --generate-hashes --no-annotate --python-version 3.13 --python-platform linux --custom-compile-command 'make lock' -o $(LOCK)
+
+image:
+	docker build --quiet --file fixtures/scale/Dockerfile --tag hoicli .
+	docker run --rm --read-only --network none hoicli doctor
+	docker run --rm --read-only --network none -v "$(CURDIR)/fixtures:/data:ro" hoicli eval --gt gt.jsonl predictions.jsonl
 
 mutants: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev-mutants]'
