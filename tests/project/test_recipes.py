@@ -1,7 +1,8 @@
-"""docs/recipes.md: every recipe runs on the fixtures, and prints what it is said to print."""
+"""docs/recipes.md: every recipe runs on the sample, and prints what it is said to print."""
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 from dataclasses import dataclass
@@ -9,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.forks import put_hoicli
+from tests.support.project import FIXTURES
 from tests.support.readme import DOCS
-from tests.support.shell import furnish, sh
+from tests.support.shell import sh
+
+SAMPLE = FIXTURES / "sample"
 
 TOOLS = ("jq", "parallel", "make", "sqlite3", "xargs", "shuf", "paste", "awk", "comm", "python3")
 
@@ -47,16 +52,21 @@ RECIPES = recipes((DOCS / "recipes.md").read_text())
 
 @pytest.fixture(scope="module")
 def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which all recipes run, one after another as on the page."""
+    """The folder in which all recipes run, one after another as on the page: the sample, and `preds` lacks an image."""
     folder = tmp_path_factory.mktemp("kitchen")
-    furnish(folder)
-    for copy in ("a.jsonl", "b.jsonl"):
-        shutil.copy(folder / "preds.jsonl", folder / copy)
-    checkpoints = folder / "checkpoints"
-    checkpoints.mkdir()
-    lines = (folder / "preds.jsonl").read_text().splitlines(keepends=True)
-    for epoch, count in ((1, 3), (2, len(lines))):
-        (checkpoints / f"{epoch}.jsonl").write_text("".join(lines[:count]))
+    put_hoicli(folder / ".bin")
+    shutil.copytree(SAMPLE / "pictures", folder / "images")
+    (folder / "checkpoints").mkdir()
+    truth, baseline, ours = (
+        gzip.decompress((SAMPLE / f"{name}.jsonl.gz").read_bytes()).decode().splitlines(keepends=True)
+        for name in ("gt", "baseline", "ours")
+    )
+    files = {"gt": truth, "a": baseline, "b": ours, "preds": ours[:5] + ours[6:]}
+    files |= {"checkpoints/1": baseline, "checkpoints/2": ours}
+    for name, lines in files.items():
+        (folder / f"{name}.jsonl").write_text("".join(lines))
+    done = sh("hoicli convert --to cdn-json preds.jsonl -o results.json", folder)
+    assert done.code == 0, done.err
     return folder
 
 
