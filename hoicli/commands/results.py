@@ -28,6 +28,8 @@ MOST_LINES = 30
 
 _PART_OF = ("verb", "object", "role", "image_id")
 """Keys of rows about a class or an image."""
+_MEASURED = ("value", "n", "unit", "signature", "note", "tags")
+"""Keys that name no value."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,15 @@ class Result:
     def to_dict(self, *, drop_none: bool = True) -> dict[str, float | None]:
         """`{"hico/mAP/full": 31.2, ...}` for a tracker: PROTOCOL/METRIC/SUBSET of each value that is about no single
         class or image; what else tells values apart comes behind it (an error type, an oracle, `iou:0.75`,
-        `objects:small`), and a model's name in front. Values that there are not (nothing to average) are left out,
-        since trackers refuse None; drop_none: False keeps them."""
-        found: dict[str, float | None] = {}
+        `objects:small`, `constraint:graph`), and a model's name in front. Values that there are not (nothing to
+        average) are left out, since trackers refuse None; drop_none: False keeps them. Rows without values, as those of
+        a vocabulary, give nothing."""
+        alike: dict[str, list[Row]] = {}
         for row in self.rows:
-            if not any(key in row for key in _PART_OF) and not (drop_none and row["value"] is None):
-                found[_key(row)] = row["value"]
-        return found
+            if "value" in row and not any(key in row for key in _PART_OF):
+                alike.setdefault(_key(row), []).append(row)
+        found = [(key + apart, row["value"]) for key, rows in alike.items() for apart, row in _told_apart(rows)]
+        return {key: value for key, value in found if not (drop_none and value is None)}
 
     @property
     def per_class(self) -> list[Row]:
@@ -230,6 +234,18 @@ def look_of(plot: str | None, width: float | None, font_size: float | None, styl
         problem = f"print of {look.font:g} points needs at least {needed:g} inches"
         raise UsageError(f"{arg('width', look.width)}: {problem}")
     return look
+
+
+def _told_apart(rows: list[Row]) -> Iterator[tuple[str, Row]]:
+    """Rows of one key, each with what is added to it: as many of its words, tags and last numbers as tell all apart."""
+    flat = [{**{key: row[key] for key in row if key not in _MEASURED}, **row.get("tags", {})} for row in rows]
+    added = [""] * len(rows)
+    keys = dict.fromkeys(key for row in flat for key in row)
+    for key in sorted(keys, key=lambda key: any(isinstance(row.get(key), float) for row in flat)):
+        values = [row.get(key) for row in flat]
+        if len(set(added)) < len(rows) and len({*map(str, values)}) > 1:
+            added = [text + f"/{key}:{value}" * (value is not None) for text, value in zip(added, values, strict=True)]
+    return zip(added, rows, strict=True)
 
 
 def _key(row: Row) -> str:

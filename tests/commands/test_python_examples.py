@@ -21,7 +21,14 @@ from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli
 
 PHOTO = FIXTURES / "images/HICO_test2015_00000001.jpg"
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed (hoicli[dev-torch])")
-WANTED = hoicli.evaluate(GT, PREDICTIONS, protocol="hico").to_dict()
+
+
+def evaluated(predictions: Path) -> dict[str, Any]:
+    """The values of protocol hico."""
+    return hoicli.evaluate(GT, predictions, protocol="hico").to_dict()
+
+
+WANTED = evaluated(PREDICTIONS)
 
 
 def run(script: str, *arguments: object) -> str:
@@ -46,6 +53,34 @@ def test_a_metric_and_a_callback(script: str, library: str) -> None:
         pytest.skip(f"{library} is not installed (hoicli[dev-torch])")
     found = json.loads(run(script, GT, PREDICTIONS).splitlines()[-1])
     assert found == pytest.approx(WANTED, abs=1e-5)  # Lightning keeps single precision
+
+
+@needs_torch
+def test_a_training_loop(tmp_path: Path) -> None:
+    """What it learns by heart it finds, and the file it saves says the same."""
+    printed = run("loop.py", GT, tmp_path / "predictions.jsonl").splitlines()
+    first, *_, last = [float(line.split()[1]) for line in printed]
+    assert first < last
+    assert last == round(evaluated(tmp_path / "predictions.jsonl")["hico/mAP/full"], 2)
+
+
+@pytest.mark.parametrize("tracker", ["tensorboard", "wandb", "mlflow"])
+def test_a_tracker_takes_the_flat_dictionary(tmp_path: Path, tracker: str) -> None:
+    if find_spec(tracker) is None or (tracker == "tensorboard" and find_spec("torch") is None):
+        pytest.skip(f"{tracker} is not installed (hoicli[dev-torch])")
+    kept = json.loads(run("trackers.py", tracker, tmp_path, GT, PREDICTIONS).splitlines()[-1])
+    assert kept == pytest.approx(WANTED, abs=1e-5)  # TensorBoard keeps single precision
+
+
+@pytest.mark.parametrize("script", ["loop", "trackers", "metric", "callback", "distributed", "frame", "transform"])
+def test_without_arguments_a_script_says_how_it_is_called(script: str) -> None:
+    command = [sys.executable, str(FIXTURES / f"python/{script}.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    if "ModuleNotFoundError" in done.stderr:
+        pytest.skip(f"what {script}.py imports is not installed (hoicli[dev-torch])")
+    assert done.returncode == 1
+    assert f"\n\npython {script}.py " in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed (hoicli[dev-torch])")
