@@ -167,7 +167,7 @@ def _outcome(words: list[str]) -> int:
             command.main(prog_name="hoicli")
         if words[:1] == ["help"]:  # hoicli help eval
             words = [*words[1:2], "--help"]
-        with command.make_context("hoicli", words or ["--help"]) as context:
+        with command.make_context("hoicli", [*words] or ["--help"]) as context:
             command.invoke(context)
         return 0
     except typer.Exit as done:

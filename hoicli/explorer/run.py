@@ -66,7 +66,7 @@ def serve_explorer(explored: Explored, port: int, images: str | None) -> None:
     pictures, behind = pictures_in(images, explored.truth.image_ids, explored.facts)
     files = dict(page_files(explored, pictures, NO_FOLDER if images is None else NOT_AT_HAND))
     with Explorer(port, files, behind) as server:
-        note(f"the explorer is at {server.url} (Ctrl-C ends it)")
+        note(f"the explorer is at {server.url} (Ctrl-C ends it)", asked=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt as stop:

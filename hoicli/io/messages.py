@@ -48,14 +48,15 @@ def logged(words: Sequence[str]) -> Iterator[None]:
         Log.quiet = Log.as_json = False
 
 
-def note(message: str) -> None:
-    """Print a message for the user on stderr: a summary, an assumption, a count. Never part of the data."""
+def note(message: str, *, asked: bool = False) -> None:
+    """Print a message for the user on stderr: a summary, an assumption, a count. Never part of the data. asked: it is
+    what the command is called for, so that `--quiet` does not leave it out."""
     notes = _KEPT.get()
     if notes is not None:
         notes.append(one_line(message))
-    elif Log.as_json and not Log.quiet:
+    elif Log.as_json and (asked or not Log.quiet):
         say_data("note", message=one_line(message))
-    elif not Log.quiet:
+    elif asked or not Log.quiet:
         say(f"hoicli: {message}")
 
 

@@ -12,6 +12,7 @@ import pytest
 import hoicli as package
 from hoicli.cli import COMMANDS
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
+from hoicli.io.messages import logged, note
 from hoicli.validation.checks import ERRORS
 from tests.support.project import FIXTURES, ROOT, Hoicli, parsed
 from tests.support.readme import DOCS
@@ -53,12 +54,21 @@ def test_an_error_has_its_parts(error: HoicliError, data: tuple[object, ...]) ->
         assert error.at("elsewhere").data() == error.data()
 
 
-def test_quiet_says_errors_alone(hoicli: Hoicli) -> None:
+def test_quiet_says_errors_alone(hoicli: Hoicli, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     loud, quiet = hoicli(*EVAL, PREDICTIONS), hoicli(*EVAL, PREDICTIONS, "--quiet")
     assert loud.err == "hoicli: 1 of 8 ground-truth images have no predictions: their triplets are missed\n"
     assert (quiet.code, quiet.out, quiet.err) == (0, loud.out, "")
     assert hoicli(*EVAL, "gone", "--quiet").err == "gone: no such file; check the path\n"
     assert hoicli(*EVAL, PREDICTIONS).err == loud.err
+    with logged(["--quiet"]):
+        note("never")
+        note("the explorer is at http://localhost", asked=True)
+    assert capfdbinary.readouterr().err == b"hoicli: the explorer is at http://localhost\n"
+
+
+def test_an_option_before_the_command_is_none_of_the_commands(hoicli: Hoicli) -> None:
+    said = hoicli("--quiet", "eval").err
+    assert said == "hoicli: No such option: --quiet (hoicli --help shows how)\n"
 
 
 def test_json_has_what_the_text_has(hoicli: Hoicli, tmp_path: Path) -> None:
