@@ -145,7 +145,6 @@ def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
         ({"name": "x", "like": "hico", "dataset": "coco"}, 'dataset: "coco" is not shipped'),
         ({"name": "x", "like": "vcoco-s1", "dataset": "hico"}, "like: vcoco-s1 is not of hico"),
         ([], "an array, not a JSON object"),
-        ("{", "not JSON"),
     ],
 )
 def test_a_bad_file(hoicli: Hoicli, tmp_path: Path, record: object, problem: str) -> None:
@@ -155,6 +154,14 @@ def test_a_bad_file(hoicli: Hoicli, tmp_path: Path, record: object, problem: str
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"{path}: {problem}")
     assert result.err.count("\n") == 1
+
+
+def test_a_file_that_is_no_json_is_told_with_its_line(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text('{"name": "x",\n oops}')
+    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", path)
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert result.err.startswith(f"{path}:2: not JSON (")
 
 
 def test_files_that_do_not_go_together(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ def test_wrong_calls(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyP
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     write_scenes(tmp_path, images=2)
+    (tmp_path / "three.jsonl").write_bytes((tmp_path / "one.jsonl").read_bytes())
     result = hoicli("explore", "--gt", "gt.jsonl", "one.jsonl", *words)
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert said in result.err
