@@ -80,6 +80,7 @@ def table(
     from hoicli.records.parsing import dump
     from hoicli.tables.arrangement import by_keys, by_layout, described, tables_of
     from hoicli.tables.layouts import LAYOUTS, layout_of
+    from hoicli.tables.notes import in_two
     from hoicli.tables.published import published_lines
     from hoicli.tables.reading import read_rows
     from hoicli.tables.values import Showing
@@ -105,8 +106,8 @@ def table(
             return b"".join(map(dump, found))
         if chosen_layout is not None:
             made, left = by_layout(found, chosen_layout, showing)
-            tables = [made]
-            left = [row for row in left if row["metric"] != "mean_max_recall"]  # eval writes it beside every mAP
+            tables = [made if notation == "csv" else in_two(made)]
+            left = [row for row in left if row["metric"] in {place.metric for place in chosen_layout.places(found)}]
             if left:
                 note(f"{len(left):,} rows do not fit the layout {chosen_layout.name}: {described(left)}")
         elif lines or columns or over:

@@ -76,7 +76,7 @@ ROW_KEYS = (
     *("threshold", "rank", "recall", "bin_low", "bin_high", "kind", "truth", "predicted"),
     *("verb", "object", "role"),
     *("raters", "item_group", "level", "rating", "majority"),
-    *("ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "comparable", "source"),
+    *("ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "comparable", "source", "cite"),
     *("claimed", "digits_off", "fits"),
 )
 """Keys of rows (formats/result.schema.json) and CSV's column of notes, which no tag may have as its name. Without

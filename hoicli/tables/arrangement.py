@@ -254,6 +254,11 @@ def _assembled(
     groups = [group for group, _ in columns]
     above = [group if at == 0 or group != groups[at - 1] else "" for at, group in enumerate(groups)]
     table = TextTable([""] * len(heads) + above, [*heads, *(head for _, head in columns)], lines, len(heads))
+    of_lines = {line: of_place[0] for (line, _), of_place in rows.items()}
+    published = ["published" in settings_of(of_lines[line]) for line in range(len(lines))]
+    own = sum(published) if published == sorted(published, reverse=True) else 0
+    cites = {line: row["cite"] for line, row in of_lines.items() if "cite" in row}
+    table = replace(table, cites=cites, own=own if own < len(lines) else 0)
     notes = {place: cell.notes for place, cell in cells.items() if cell.notes}
     table = annotated(table, rows, mark_at=mark_at, shown=shown, notes=notes, apart=apart)
     if ranked:
@@ -299,7 +304,8 @@ def _counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
             shared = []
     marks = {(line if line < 0 else at[line], column): mark for (line, column), mark in table.marks.items()}
     best, second = ([(at[line], column) for line, column in places] for places in (table.best, table.second))
-    return replace(table, lines=lines, marks=marks, best=best, second=second)
+    cites = {at[line]: cite for line, cite in table.cites.items()}
+    return replace(table, lines=lines, marks=marks, best=best, second=second, cites=cites, own=at[table.own])
 
 
 def described(rows: Sequence[Row]) -> str:

@@ -60,8 +60,9 @@ def _tables(rows: list[Row], output_format: str) -> str:
     layout = layout_of(rows) if output_format == "latex" else None
     if layout is not None:
         table, left = by_layout(rows, layout, Showing(intervals=True, n=layout.name in ("diagnose", "pairs")))
+        shown = {place.metric for place in layout.places(rows)}
         rows = [row for row in left if not kind_of(row).mean]
-        means = [row for row in left if kind_of(row).mean]
+        means = [row for row in left if kind_of(row).mean and row["metric"] in shown]
         texts.append(written(table, output_format) + (f"% not here: {visible(described(means))}\n" if means else ""))
     texts += [written(table, output_format) for table in tables_of(rows)] if rows else []
     return "\n".join(texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -56,6 +57,25 @@ def annotated(
     below += [("", note) for note in general]
     usual = {place: of for place, of in rows.items() if place not in apart} or rows
     return replace(table, notes=below, marks=marks, settings=settings_line(usual, lines, columns, shown))
+
+
+_UNRANKED = re.compile(r"(, unlike the others.*)?: not (ranked with them|comparable)$")
+
+
+def in_two(table: TextTable) -> TextTable:
+    """The table with at most two notes, as papers have room for: why values are not ranked, and all else."""
+    if len(table.notes) <= 2:
+        return table
+    unranked = [(mark, _UNRANKED.sub("", note)) for mark, note in table.notes if mark and _UNRANKED.search(note)]
+    others = [(mark, note) for mark, note in table.notes if not (mark and _UNRANKED.search(note))]
+    both = [(f"{why}{'; '.join(dict.fromkeys(note for _, note in of))}", {mark for mark, _ in of} - {""})
+            for why, of in (("not ranked with the others: ", unranked), ("", others)) if of]  # fmt: skip
+    marks: dict[Place, str] = {}
+    for place, old in table.marks.items():
+        of_place = set(re.findall(r"\*[0-9]*", old))
+        marks[place] = "".join(f"*{number}" for number, (_, of) in enumerate(both, start=1) if of & of_place)
+    notes = [(f"*{number}" if of else "", text) for number, (text, of) in enumerate(both, start=1)]
+    return replace(table, notes=notes, marks=marks)
 
 
 def _marking(

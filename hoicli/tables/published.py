@@ -5,7 +5,7 @@ the commit in `sources`, or one of the papers. `columns` says what the figures o
 their signatures have; null is a figure that is not printed. A row says whether it compares with one's own
 (`comparable`), by which protocol, and in `note` what a reader must know. What is printed there without its evaluator
 being named, or was made on other data, does not compare. Of datasets but HICO-DET no digest is known that one's own
-ground truth could be compared by.
+ground truth could be compared by. `cite` is the key of the BibTeX entry in the method's own README.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def published_rows(name: str) -> Iterator[Row]:
                 row |= {"value": float(value), "n": column["n"], "unit": column.get("unit", "%")}
                 row |= {"protocol": settings.get("protocol", "published"), "tags": {"model": line["model"]}}
                 row |= {"comparable": said.get("comparable", True), "signature": signature(settings)}
-                row["source"] = source["where"]
+                row |= {key: said[key] for key in ("cite",) if key in said} | {"source": source["where"]}
                 yield {**row, "note": said["note"]} if "note" in said else row
 
 

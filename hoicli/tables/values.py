@@ -27,6 +27,7 @@ class TextTable:
 
     notes: (mark, what it means), to stand below; marks: where these marks stand, behind the texts of (line, column).
     settings: what made the values, in a line. best, second: the (line, column) of the best values of their columns.
+    cites: the key of the BibTeX entry that a line is of. own: the first line below published ones, 0 for none.
     """
 
     above: Sequence[str]
@@ -38,6 +39,8 @@ class TextTable:
     settings: str = ""
     best: Collection[Place] = ()
     second: Collection[Place] = ()
+    cites: Mapping[int, str] = field(default_factory=dict)
+    own: int = 0
 
 
 def cell_text(value: object) -> str:
@@ -85,7 +88,9 @@ _MODELS_OWN = frozenset({"nms", "topk", "det", "pairnms", "pairscore", "verbscor
 _SHARES = frozenset({"%", "fraction", "ratio", "probability"})
 """Units of values that are never whole; a whole number of any other is a count."""
 
-NO_KEYS = frozenset({"value", "n", "unit", "tags", "signature", "ci_low", "ci_high", "note", "source", "comparable"})
+NO_KEYS = frozenset(
+    {"value", "n", "unit", "tags", "signature", "ci_low", "ci_high", "note", "source", "cite", "comparable"}
+)
 """Keys of rows that say nothing of what a value is of."""
 
 

@@ -25,6 +25,7 @@ _MINUS = re.compile(r"-(?=[0-9])")
 
 _MARKDOWN = re.compile(r"[\\`*{}\[\]#|~!$]|\b_|_\b")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_KEY = re.compile(r"[A-Za-z0-9:_.+-]+")
 _LATEX = str.maketrans(
     {
         **{special: f"\\{special}" for special in "#$%&_{}"},
@@ -72,8 +73,19 @@ ESCAPES: Mapping[str, Callable[[str], str]] = {
 
 
 def written(table: TextTable, notation: str) -> str:
-    """The table in one of WRITERS, with its notes and settings below."""
+    """The table in one of WRITERS, with its notes and settings below. LaTeX has heads as papers do, not as rows."""
+    if notation == "latex":
+        above, heads = ([_titled(text) for text in texts] for texts in (table.above, table.heads))
+        table = replace(table, above=above, heads=heads)
     return WRITERS[notation](_escaped(table, ESCAPES[notation]))
+
+
+def _titled(text: str) -> str:
+    """A metric or a subset in words; other text as it is."""
+    if not re.fullmatch(r"\w+", text, re.ASCII):
+        return text
+    words = text.replace("_diff", " difference").replace("_", " ").split(" ")
+    return " ".join(word.upper() if word in ("mri", "cri") else word for word in words)
 
 
 def _escaped(table: TextTable, escape: Callable[[str], str]) -> TextTable:
@@ -115,6 +127,8 @@ def _plain(table: TextTable) -> str:
         )
         for line in (heads, *body)
     ]
+    if table.own:
+        texts.insert(table.own + 1, "-" * _room(widths, 0, len(widths)))
     if any(above):
         groups = (above[at].rjust(widths[at]).ljust(_room(widths, at, span)) for at, span in spans)
         texts.insert(0, "  ".join(groups))
@@ -176,6 +190,8 @@ def _latex(table: TextTable) -> str:
     ]
     values = _emphasised(table, values, r"\textbf{{{}}}".format, r"\underline{{{}}}".format)
     above, heads, body = _marked(replace(table, lines=values), lambda marks: f"$^{{{_raised(marks)}}}$")
+    for at, cite in table.cites.items():
+        body[at][0] += rf"~\cite{{{cite}}}" if _KEY.fullmatch(cite) else ""
 
     def ended(line: Sequence[str]) -> str:
         # LaTeX takes a [ or * at a line's beginning for an argument of the line's end before it.
@@ -195,7 +211,9 @@ def _latex(table: TextTable) -> str:
         *top,
         ended(heads),
         r"\midrule",
-        *map(ended, body),
+        *map(ended, body[: table.own]),
+        *[r"\midrule"] * bool(table.own),
+        *map(ended, body[table.own :]),
         r"\bottomrule",
         r"\end{tabular}",
         *(rf"\par{{\footnotesize {f'$^{{{_raised(mark)}}}$ ' * bool(mark)}{note}}}" for mark, note in table.notes),

@@ -33,7 +33,7 @@ SETTINGS = "settings: labels:derived"
         (
             "latex",
             "\\begin{tabular}{lrr}\n\\toprule\n"
-            " & \\multicolumn{2}{c}{mean\\_max\\_recall} \\\\\n\\cmidrule(lr){2-3}\n"
+            " & \\multicolumn{2}{c}{mean max recall} \\\\\n\\cmidrule(lr){2-3}\n"
             "protocol & full & a\\_b\\%\\& \\\\\n"
             "\\midrule\nhico-ko$^{*}$ & 12.35 & -- \\\\\n\\bottomrule\n\\end{tabular}\n"
             f"\\par{{\\footnotesize $^{{*}}$ {NOTE}}}\n% {SETTINGS}\n",

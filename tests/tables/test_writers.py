@@ -11,6 +11,7 @@ import pytest
 
 from hoicli.tables.arrangement import by_layout, tables_of
 from hoicli.tables.layouts import LAYOUTS, layout_of
+from hoicli.tables.notes import in_two
 from hoicli.tables.published import SETS, published_rows
 from hoicli.tables.values import ABOVE, HEAD, Showing, TextTable
 from hoicli.tables.writers import WRITERS, written
@@ -55,6 +56,36 @@ b,2.00 ± 0.10,3.00,4.00,all; head; 50 %,data:hico|version:0
 @pytest.mark.parametrize("notation", ["latex", "csv"])
 def test_notations(notation: str) -> None:
     assert written(TABLE, notation) == WRITTEN[notation]
+
+
+def test_published_lines_are_cited_above_a_rule() -> None:
+    table = replace(TABLE, cites={0: "zhang2023pvic", 1: "a}b"}, own=1)
+    latex = written(table, "latex").splitlines()
+    first = next(number for number, line in enumerate(latex) if line.startswith("a\\_1"))
+    assert latex[first].startswith("a\\_1~\\cite{zhang2023pvic} & ")
+    assert latex[first + 1] == "\\midrule"
+    assert latex[first + 2].startswith("b & ")  # what is no key is no command either
+    assert set(written(table, "table").splitlines()[3]) == {"-"}
+    assert "cite" not in written(table, "md")
+
+
+def test_titles_are_words_in_latex() -> None:
+    table = replace(TABLE, above=["", "mri_diff", "", "non_rare"], heads=["Method", "a_b c", "mAP", "cri"])
+    assert r"\multicolumn{2}{c}{MRI difference} & non rare" in written(table, "latex")
+    assert r"Method & a\_b c$^{1,2}$ & mAP & CRI" in written(table, "latex")
+    assert "mri_diff" in written(table, "table")
+
+
+def test_at_most_two_notes() -> None:
+    upt = "made with protocol:upt, unlike the others (protocol:hico): not ranked with them"
+    notes = [("*1", upt), ("*2", "by hand"), ("*3", "copied: not comparable"), ("", "all of them")]
+    table = in_two(replace(TABLE, notes=notes, marks={(0, 0): "*1*2", (1, 0): "*3", (HEAD, 1): "*2"}))
+    assert table.notes == [
+        ("*1", "not ranked with the others: made with protocol:upt; copied"),
+        ("*2", "by hand; all of them"),
+    ]
+    assert table.marks == {(0, 0): "*1*2", (1, 0): "*1", (HEAD, 1): "*2"}
+    assert in_two(replace(TABLE, notes=notes[:2])).notes == notes[:2]
 
 
 @pytest.mark.parametrize("name", ["[x]", " [x]", "*"])
