@@ -6,13 +6,14 @@ Boxes, labels and scores stay as they were given to `update`; nothing is shifted
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.records.detections import Detections
-from hoicli.records.parsing import Record
-from hoicli.records.states import NAMES, images_of
+from hoicli.records.detections import detections
+from hoicli.records.parsing import Record, short
+from hoicli.records.states import NAMES, given_of
 
 
 def sniff(source: Source) -> bool:
@@ -23,8 +24,8 @@ def sniff(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image."""
 
-    def record(image: Detections) -> Record:
-        return image.record(context.vocabulary, scored=True)
+    def record(image: tuple[str, dict[str, Any]]) -> Record:
+        return detections(*image, context.vocabulary).record(context.vocabulary, scored=True)
 
-    images = images_of(arrays(source, NAMES), context.vocabulary, source.name)
-    yield from context.each((("", image) for image in images), record, source)
+    images = given_of(arrays(source, NAMES), context.vocabulary, source.name)
+    yield from context.each(((f"image {short(image[0])}.", image) for image in images), record, source)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import DRAWING, HOICLI_1, JPEG_QUALITY, Recipe
 from hoicli.corruption.effects import apply, draw, effect_of
-from hoicli.corruption.images import Picture, decode, encode, file_bytes, finished, shown, stamp_of
+from hoicli.corruption.images import Picture, check_size, decode, encode, file_bytes, finished, shown, stamp_of
 from hoicli.corruption.pixels import Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
@@ -166,9 +166,14 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
 
     Raises `DataError` for a source that cannot be read or does not fit its record, and a file that cannot be written.
     """
-    if plan.alone and {"height", "width"} <= job.record.keys():
-        return _records(job, plan, (job.record["height"], job.record["width"], 3))
     name = job.record["file_name"]
+    if plan.alone and {"height", "width"} <= job.record.keys():
+        shape = (job.record["height"], job.record["width"], 3)
+        try:
+            check_size(shape[1], shape[0])
+        except DataError as error:
+            raise DataError(f"{name!r} {error.problem}", place=job.place, field="width") from None
+        return _records(job, plan, shape)
     try:
         data = file_bytes(job.source)
     except FileNotFoundError:

@@ -70,6 +70,14 @@ def file_bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def check_size(width: int, height: int) -> None:
+    """Raises `DataError` for more pixels than can be corrupted."""
+    if max(width, height) > LARGEST_SIDE:
+        raise DataError(f"is {width} x {height} pixels; at most {LARGEST_SIDE:,} a side can be warped")
+    if width * height > LARGEST_AREA:
+        raise DataError(f"is {width} x {height} pixels, more than {LARGEST_AREA:,}; make it smaller first")
+
+
 def decode(data: bytes) -> Picture:
     """The picture in a file's bytes. Raises `DataError`, without a place, for what is no whole JPEG or PNG image."""
     if not data:
@@ -78,11 +86,7 @@ def decode(data: bytes) -> Picture:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd metadata and large pictures: the pixels are what counts
             image = PIL.Image.open(io.BytesIO(data), formats=FORMATS)
-            size = f"{image.width} x {image.height} pixels"
-            if max(image.size) > LARGEST_SIDE:
-                raise DataError(f"is {size}; at most {LARGEST_SIDE:,} a side can be warped")
-            if image.width * image.height > LARGEST_AREA:
-                raise DataError(f"is {size}, more than {LARGEST_AREA:,}; make it smaller first")
+            check_size(image.width, image.height)
             image.load()
             kind = "PNG" if image.format == "PNG" else "JPEG"
             pixels, alpha = _channels(image)

@@ -56,6 +56,16 @@ def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
 
 def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[Detections]:
     """The images of a state, each checked as arrays from a network are. Raises `DataError` at `place`."""
+    for image_id, given in given_of(state, vocabulary, place):
+        try:
+            yield detections(image_id, given, vocabulary)
+        except DataError as error:
+            raise error.at(f"{place}: image {short(image_id)}") from None
+
+
+def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The id of each image and its arrays, as `detections` takes them. Raises `DataError` at `place` for arrays that
+    are no state, or another dataset's."""
     missing = [key for key in NAMES if key not in state]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)
@@ -80,11 +90,7 @@ def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> I
     arrays["role"] = arrays["role"] - 1
     wanted = [key for key in (*_OF_BOXES, *_OF_TRIPLETS) if key != "role" or vocabulary.roles]
     for row, image_id in enumerate(ids):
-        given = {key: arrays[key][starts[_RUNS[key]][row] : starts[_RUNS[key]][row + 1]] for key in wanted}
-        try:
-            yield detections(image_id, given, vocabulary)
-        except DataError as error:
-            raise error.at(f"{place}: image {short(image_id)}") from None
+        yield image_id, {key: arrays[key][starts[_RUNS[key]][row] : starts[_RUNS[key]][row + 1]] for key in wanted}
 
 
 def _counts(counts: NDArray[Any]) -> Ints:

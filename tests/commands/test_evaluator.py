@@ -158,6 +158,12 @@ def test_what_is_saved_is_what_commands_read(hoicli: Hoicli, tmp_path: Path) -> 
     assert (tmp_path / "all.jsonl").read_bytes() == (tmp_path / "back.jsonl").read_bytes()
     saved = printed(hoicli, "eval", "--gt", GT, "--protocol", "hico", tmp_path / "all.jsonl")[0]
     assert saved == states == whole.compute().rows
+    broken = parts[0].state()
+    broken["score"][0] = np.nan
+    np.savez(tmp_path / "broken.npz", **broken)
+    skipped = hoicli("convert", "--on-error", "skip", tmp_path / "broken.npz")
+    assert len(skipped.out.splitlines()) == len(parts[0].state()["dataset"]) - 1
+    assert f'skipped 1 item; the first: {tmp_path}/broken.npz: image "{IMAGE}".score[0]: NaN is no score' in skipped.err
     with pytest.raises(HoicliError, match="no/such/folder"):
         whole.save(tmp_path / "no/such/folder/all.jsonl")
     other = hoicli("eval", "--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl", tmp_path / "0.npz")

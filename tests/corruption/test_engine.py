@@ -93,6 +93,14 @@ def test_records_alone_read_images_where_the_size_is_missing(hoicli: Hoicli, fol
     assert "file_name: no such file" in lost.err
 
 
+@pytest.mark.parametrize(("width", "limit"), [(40_000, "at most 30,000 a side"), (20_000, "more than 64,000,000")])
+def test_a_record_alone_can_be_too_large(hoicli: Hoicli, tmp_path: Path, width: int, limit: str) -> None:
+    (tmp_path / "gt.jsonl").write_text(json.dumps({"file_name": "a.jpg", "width": width, "height": 20_000}))
+    done = hoicli("corrupt", "--records-only", tmp_path / "gt.jsonl")
+    assert (done.code, done.out) == (1, "")
+    assert f"gt.jsonl:1: width: 'a.jpg' is {width} x 20000 pixels, {limit}" in done.err.replace(";", ",")
+
+
 @pytest.mark.parametrize("options", [(), ("--records-only", "--save-images", "out")])
 def test_images_are_written_or_not(hoicli: Hoicli, folder: Path, options: tuple[object, ...]) -> None:
     done = hoicli("corrupt", "--images", folder / "images", *options, folder / "gt.jsonl")

@@ -329,7 +329,7 @@ def npz(rng: Random, data: bytes) -> bytes:
         changed.flat[rng.randrange(changed.size)] = (
             rng.choice([np.nan, np.inf, -np.inf, 1e30, -1e30])
             if changed.dtype.kind == "f"
-            else rng.choice([-1, 0, 2**40])
+            else np.array(rng.choice([-1, 0, 2**40])).astype(changed.dtype)
         )
         arrays[name] = changed
     target = io.BytesIO()

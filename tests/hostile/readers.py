@@ -395,6 +395,7 @@ prompts:records | $GT | jsonl
 # pictures
 corrupt:records | $CORPUS/pictures.jsonl | jsonl
     corrupt --images DIR/images --save-images DIR/made --corruption jpeg,elastic,occlusion --severity 3 --jobs 1 IN
+    corrupt --images DIR/images --records-only --corruption elastic,occlusion --severity 3 --jobs 1 IN
 corrupt:recipe | $CORPUS/recipe.json | json | file=recipe.json
     corrupt --images DIR/images --save-images DIR/made --recipe IN --corruption jpeg --jobs 1 $CORPUS/pictures.jsonl
     corrupt --list --recipe IN --format jsonl
