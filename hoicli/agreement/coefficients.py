@@ -55,7 +55,7 @@ def estimate_of(
     known = rounds[~np.isnan(rounds)]
     if not len(known) or float(known.max() - known.min()) <= TOLERANCE:
         return value, None
-    return value, interval(value, rounds, lowest=lowest, highest=highest)
+    return value, interval(value, rounds, len(ratings), lowest=lowest, highest=highest)
 
 
 def kappa(ratings: Floats, drawn: Floats) -> Floats:

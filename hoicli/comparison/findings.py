@@ -71,6 +71,7 @@ def _order(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iter
 
 def _errors(mean: AnyRow, same: Sequence[AnyRow]) -> Iterator[Finding]:
     costs = [row for row in same if row["metric"] == "delta_mAP_diff" and row["oracle"] not in _SUMS]
+    costs = [row for row in costs if row["value"] is not None]
     shown = [row for row in costs if row["ci_low"] is None or (row["ci_low"] * row["ci_high"] > 0 and row["p"] < SURE)]
     for row in sorted(shown, key=lambda row: row["value"] * (1 if mean["value"] > 0 else -1))[:1]:
         if row["value"] * mean["value"] < 0:

@@ -109,7 +109,14 @@ class OracleRounds:
 
     def _round(self, prepared: _Work, times: Times, coins: Times) -> Floats:
         """[oracles, models + 2 * rivals, S, R] the means on a block's resamples, then with its swaps."""
-        systems = [[self._means(Rounds(*one)) for lists in own for one in lists.ap(times)] for own in prepared.alone]
+        systems = [
+            [
+                self._means(Rounds(*one, observed))
+                for lists in own
+                for one, observed in zip(lists.ap(times), lists.observed, strict=True)
+            ]
+            for own in prepared.alone
+        ]
         for rival in prepared.mixed:
             sides = [side for lists in rival for side in lists.ap_of_sides(coins)]
             systems += [[self._means(Rounds(*side[at])) for side in sides] for at in (0, 1)]

@@ -20,9 +20,16 @@ from hoicli.evaluation.rows import Evaluated, class_subsets
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats, Ints
 from hoicli.records.results import Row, interval_keys, percent, row_ends
-from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference, image_differences
+from hoicli.resampling.comparison import (
+    Difference,
+    PairedRounds,
+    class_chances,
+    count_differences,
+    difference,
+    image_differences,
+)
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.intervals import FEWEST_IMAGES, false_discovery
+from hoicli.resampling.intervals import false_discovery
 from hoicli.resampling.ranked import MOST_LEFT_OUT, RankedLists
 from hoicli.resampling.rounds import Rounds, resampled, swapped
 from hoicli.vocabulary.labels import Vocabulary
@@ -90,7 +97,7 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
             ends = shared.ends(protocol.name, baseline.name, model.name, settings, after.view)
             yield from _means(baseline.lists, before, after, paired, ends)
             if after is model.evaluated:
-                yield from _classes(baseline, model, paired, shared.top, ends)
+                yield from _classes(baseline, model, paired, shared, ends)
                 yield from _images(baseline, model, shared, ends)
 
 
@@ -107,14 +114,12 @@ def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: Pair
     """Of one part. lists: the baseline's."""
     for first, second in zip(before.means, after.means, strict=True):
         members = before.members[first.subset]
-        found = Difference(first.ap, second.ap)
-        if lists.images_of_truth(members) >= FEWEST_IMAGES:
-            rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
-            found = difference(first.ap, second.ap, *rounds, most=1.0)
+        rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
+        found = difference(first.ap, second.ap, *rounds, lists.images_of_truth(members), most=1.0)
         yield _row("mAP_diff", {"subset": first.subset}, found, first.classes, ends)
 
 
-def _classes(baseline: Compared, model: Compared, paired: PairedRounds, top: int, ends: Row) -> Iterator[Row]:
+def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: Comparison, ends: Row) -> Iterator[Row]:
     evaluated, after = baseline.evaluated, model.evaluated.results.ap
     vocabulary, results = evaluated.classes, evaluated.results
     subset = class_subsets(vocabulary, evaluated.protocol)
@@ -124,12 +129,10 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, top: int
     found = {}
     for number in numbers:
         sides = float(results.ap[number]), float(after[number])
-        enough = images[number] >= FEWEST_IMAGES
-        rounds = resamples[number], swaps[number]
-        found[number] = difference(*sides, *rounds, most=1.0) if enough else Difference(*sides)
-    chance = {number: found[number].p for number in numbers}
-    judged = {number: p for number, p in chance.items() if p is not None}
-    q = dict(zip(judged, false_discovery([*judged.values()]), strict=True))
+        found[number] = difference(*sides, resamples[number], swaps[number], int(images[number]), most=1.0)
+    label = f"{evaluated.protocol.key}: {model.name}, more swaps of classes"
+    chance = class_chances(baseline.lists, model.lists, found, shared.resampling, label)
+    q = dict(zip(chance, false_discovery([*chance.values()]), strict=True))
     for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)) if resamples.size else ():
         for name, members in evaluated.members.items():
             within = [number for number in members.tolist() if number in q]
@@ -138,17 +141,16 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, top: int
             yield {"metric": metric, **counted, **ends}
 
     def order(number: int) -> tuple[float, float, tuple[str, str]]:
-        p, value = chance[number], found[number].value or 0.0
-        return (2.0 if p is None else p), -abs(value), vocabulary.interactions[number]
+        return chance.get(number, 2.0), -abs(found[number].value or 0.0), vocabulary.interactions[number]
 
     numbers.sort(key=order)
     if not evaluated.wanted.per_class:
-        numbers = [number for number in numbers if found[number].value][:top]
+        numbers = [number for number in numbers if found[number].value][: shared.top]
     for number in numbers:
         verb, name = vocabulary.interactions[number]
         named = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
         row = _row("AP_diff", named, found[number], int(results.positives[number]), ends)
-        row["q"], row["unit"] = q.get(number), row.pop("unit")
+        row |= {"p": chance.get(number), "q": q.get(number), "unit": row.pop("unit")}
         yield row
 
 
@@ -218,8 +220,9 @@ class _OracleMeans(NamedTuple):
     resamples: Floats
     swaps: Floats
 
-    def gain_over(self, plain: _OracleMeans) -> Difference:
-        """How much more the oracle gives the model than the baseline; `plain` is the mAP without it."""
+    def gain_over(self, plain: _OracleMeans, images: int) -> Difference:
+        """How much more the oracle gives the model than the baseline; `plain` is the mAP without it, over the ground
+        truth of so many images."""
         before, after = (
             None if with_it is None or without is None else with_it - without
             for with_it, without in zip(self.estimates, plain.estimates, strict=True)
@@ -228,7 +231,7 @@ class _OracleMeans(NamedTuple):
             model - baseline for baseline, model in (self.resamples - plain.resamples, self.swaps - plain.swaps)
         )
         # a gain lies between -1 and 1, and so two of them are 2 apart at most
-        return difference(before, after, resamples, swaps, most=2.0)
+        return difference(before, after, resamples, swaps, images, most=2.0)
 
 
 def _gains(models: Sequence[Diagnosed], shared: Comparison, ends: Sequence[Row]) -> list[list[Row]]:
@@ -242,6 +245,7 @@ def _gains(models: Sequence[Diagnosed], shared: Comparison, ends: Sequence[Row])
     annotated[sorted(vocabulary.no_interaction_ids)] = False
     drawn = [members[annotated[members]] for members in subsets.values()]
     diagnoses = [model.diagnosis for model in models]
+    images = [diagnoses[0].images_of_truth(members) for members in drawn]
     oracles = OracleRounds(diagnoses, subsets, drawn, vocabulary, shared.image_ids).means(shared.resampling)
     rows: list[list[Row]] = [[] for _ in ends]
     for number, rows_of in enumerate(rows, start=1):
@@ -253,6 +257,6 @@ def _gains(models: Sequence[Diagnosed], shared: Comparison, ends: Sequence[Row])
             if oracle == "none":
                 plain[subset] = means
             else:
-                gain, named = means.gain_over(plain[subset]), {"subset": subset, "oracle": oracle}
+                gain, named = means.gain_over(plain[subset], images[place]), {"subset": subset, "oracle": oracle}
                 rows_of.append(_row("delta_mAP_diff", named, gain, before.classes, ends[number - 1]))
     return rows

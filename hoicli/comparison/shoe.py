@@ -8,7 +8,7 @@ from hoicli.io.streams import Stream
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, difference
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+from hoicli.resampling.intervals import interval
 from hoicli.resampling.rounds import resampled, swapped
 from hoicli.shoe.resampled import images_of, means, weighted
 from hoicli.shoe.run import Evaluation, Run
@@ -42,20 +42,22 @@ def _rows(
     for metric in metrics:
         known = all(metric in found for found in every)  # a model without scores has no soft_map
         alone = resampled([found[metric] for found in every], resampling, f"{metric}: resamples") if known else []
-        enough = known and all(images_of(run)[metric] >= FEWEST_IMAGES for _, run in models)
+        images = [images_of(run)[metric] for _, run in models]
         for at, (name, run) in enumerate(models):
             value, n = getattr(run.scores, metric), run.scores.count(metric)
-            found = interval(value, means(alone[at]), lowest=0.0, highest=1.0) if enough and value is not None else None
+            found = None
+            if known and value is not None:
+                found = interval(value, means(alone[at]), images[at], lowest=0.0, highest=1.0)
             row = {"metric": metric, "subset": subset, "value": percent(value), "n": n, **interval_keys(found)}
             yield {**row, "unit": "%", **row_ends("shoe", {"model": name, **tags}, {**run.signature, **drawn})}
             if at == 0:
                 continue
             before = getattr(models[0][1].scores, metric)
             change = Difference(before, value)
-            if enough:
+            if known:
                 swaps = swapped(every[0][metric], every[at][metric], resampling, f"{metric}: {name}, swaps")
                 paired = PairedRounds((alone[0], alone[at]), (swaps[0], swaps[1]))
-                change = difference(before, value, *paired.differences(means), most=1.0)
+                change = difference(before, value, *paired.differences(means), min(images[0], images[at]), most=1.0)
             both = {**models[0][1].signature, **_joined(models[0][1].signature, run.signature), **drawn}
             numbers = {"from": change.before, "to": change.after, "value": change.value}
             differences.append(

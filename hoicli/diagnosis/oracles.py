@@ -150,6 +150,11 @@ class Diagnosis:
         """[C] ground truth of each class."""
         return np.bincount(self._errors().truth_class, minlength=self._classes)
 
+    def images_of_truth(self, members: Ints) -> int:
+        """How many images have ground truth of one of the classes."""
+        errors = self._errors()
+        return len(np.unique(errors.truth_image[np.isin(errors.truth_class, members)]))
+
     def subsets(self, vocabulary: Vocabulary) -> dict[str, Ints]:
         """The classes of each averaged subset: the protocol's own, or full and the frequency groups."""
         return subset_classes(vocabulary, self.protocol)

@@ -203,10 +203,10 @@ class Measured:
         ends: dict[tuple[str, int, str], Ends | None] = {}
         for (constraint, k, _), name in product(wanted, metrics):
             recall, place = self.recall(name, constraint, k), (constraint, k, name)
-            few = name in self.parts and not self.parts[name].several and recall.n < FEWEST_IMAGES
+            over = recall.n if name in self.parts and not self.parts[name].several else images
             ends[place] = None
-            if recall.value is not None and place in rounds and not few:
-                ends[place] = interval(recall.value, np.concatenate(rounds[place]), lowest=0.0, highest=1.0)
+            if recall.value is not None and place in rounds:
+                ends[place] = interval(recall.value, np.concatenate(rounds[place]), over, lowest=0.0, highest=1.0)
         return ends
 
 

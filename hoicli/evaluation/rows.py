@@ -110,18 +110,20 @@ class Evaluated:
 
     def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
         """The intervals of all means, and of the classes if requested, from the model's resamples."""
-        from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+        from hoicli.resampling.intervals import interval
 
         between = {"lowest": 0.0, "highest": 1.0}
         of_means = {
-            mean.subset: interval(mean.ap, rounds.means(self.members[mean.subset], lists.unannotated), **between)
-            for mean in self.means
-            if mean.ap is not None and lists.images_of_truth(self.members[mean.subset]) >= FEWEST_IMAGES
+            mean.subset: interval(
+                mean.ap, rounds.means(members, lists.unannotated), lists.images_of_truth(members), **between
+            )
+            for mean, members in ((mean, self.members[mean.subset]) for mean in self.means)
+            if mean.ap is not None
         }
         per_class = self.wanted.per_class and self.within is None
-        numbers = np.flatnonzero(lists.truth_images >= FEWEST_IMAGES).tolist() if per_class else []
-        ap, every = self.results.ap, rounds.classes()
-        of_classes = {number: interval(float(ap[number]), every[number], **between) for number in numbers}
+        images = lists.truth_images.tolist() if per_class else []
+        ap, every = self.results.ap.tolist(), rounds.classes()
+        of_classes = {number: interval(ap[number], every[number], n, **between) for number, n in enumerate(images)}
         return Intervals(resampling.signature(), of_means, of_classes)
 
     def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:

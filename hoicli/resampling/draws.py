@@ -26,10 +26,11 @@ MOST_ROUNDS = 100_000
 
 @dataclass(frozen=True)
 class Resampling:
-    """How many rounds, and of which seed; 0 rounds: neither intervals nor p."""
+    """How many rounds, and of which seed; 0 rounds: neither intervals nor p. before: rounds that were drawn earlier."""
 
     rounds: int
     seed: int
+    before: int = 0
 
     @classmethod
     def checked(cls, rounds: int, seed: int, *, or_none: bool = False) -> Resampling:
@@ -49,7 +50,7 @@ class Resampling:
 
     def signature(self) -> dict[str, str]:
         """For the signatures of rows that have an interval."""
-        return {"boot": str(self.rounds), "seed": str(self.seed)} if self.rounds else {}
+        return {"boot": str(self.rounds), "ci": "student", "seed": str(self.seed)} if self.rounds else {}
 
 
 @dataclass(frozen=True)
@@ -88,5 +89,5 @@ def blocks(resampling: Resampling) -> list[Block]:
     starts = range(0, resampling.rounds, ROUNDS_IN_BLOCK)
     return [
         Block(resampling.seed, number, min(ROUNDS_IN_BLOCK, resampling.rounds - start))
-        for number, start in enumerate(starts)
+        for number, start in enumerate(starts, start=resampling.before)
     ]

@@ -1,58 +1,71 @@
 """From rounds to an interval and a p-value.
 
-The interval is the estimate with the spread of its resamples *about their own mean*. The percentiles of the resamples
-themselves would not do: the AP of a resample is biased upwards (an image's true positives come in twos and threes, and
-the precision envelope takes the largest of everything), on HICO-DET by two standard errors, so that the estimate itself
-may lie outside. Their spread is right. What the interval covers is the mAP to be expected of a test set of this size,
-which is what published numbers are of (tests/comparison/test_comparison.py draws test sets from a population and
-counts).
+The interval is the estimate, plus and minus how far 95 % of its resamples are from *their own mean*. The percentiles of
+the resamples themselves would not do: the AP of a resample is biased upwards (an image's true positives come in twos
+and threes, and the precision envelope takes the largest of everything), on HICO-DET by two standard errors, so that the
+estimate itself may lie outside. What the interval covers is the mAP to be expected of test sets of this size with the
+same classes, which is what published numbers are of. docs/intervals.md counts how often it does.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from hoicli.records.kit import Floats
 
-LEVEL = 0.95
+TAIL = 20
+"""One in so many lies outside a 95 % interval."""
 FEWEST_IMAGES = 2
 """Images with ground truth that an interval needs: one image says nothing of how images differ."""
+STUDENT = (1.5895338, 2.5558500, 2.8225076, 2.3722710, 1.9599640)
+"""Student's t for 95 %, as a polynomial in 1 / (degrees of freedom): Abramowitz and Stegun 26.7.5. It is right to the
+third digit from four images on."""
 TOLERANCE = 1e-12
 """Two differences of means closer than this are one: rounding must not decide a count of ties."""
 
 
-def quantile(ordered: Floats, share: float) -> float:
-    """Of sorted values, interpolated between the two nearest (type 7 of Hyndman and Fan, the common one)."""
-    place = share * (len(ordered) - 1)
-    lower = int(place)
-    upper = min(lower + 1, len(ordered) - 1)
-    return float(ordered[lower] + (place - lower) * (ordered[upper] - ordered[lower]))
+def widening(images: int) -> float:
+    """How much wider than the spread of resamples an interval from so many images is: resampling n images shows
+    (n - 1) / n of their variance, and a few images do not say what it is."""
+    return float(np.polyval(STUDENT, 1 / (images - 1))) / STUDENT[-1] * math.sqrt(images / (images - 1))
 
 
-def interval(estimate: float, rounds: Floats, *, lowest: float, highest: float) -> tuple[float, float] | None:
-    """The 95 % interval of an estimate, cut at the least and the largest value there can be.
-
-    rounds [R]: the estimate on each resample, NaN where it has none there. None when fewer than two have one.
-    """
+def _distances(rounds: Floats, images: int) -> Floats | None:
+    """How far each round that has an estimate is from the mean of all, `widening` included, in order; None where that
+    says nothing."""
     known = np.sort(rounds[~np.isnan(rounds)])
-    if len(known) < 2:
+    if len(known) < 2 or images < FEWEST_IMAGES:
         return None
-    centre = float(np.cumsum(known)[-1]) / len(known)
-    tail = (1 - LEVEL) / 2
-    low, high = (estimate + quantile(known, share) - centre for share in (tail, 1 - tail))
-    return max(low, lowest), min(high, highest)
+    distances: Floats = np.sort(np.abs(known - float(np.cumsum(known)[-1]) / len(known))) * widening(images)
+    return distances
 
 
-def p_resampled(estimate: float, rounds: Floats) -> float | None:
+def interval(
+    estimate: float, rounds: Floats, images: int, *, lowest: float, highest: float
+) -> tuple[float, float] | None:
+    """The 95 % interval of an estimate, cut at the least and the largest value there can be. It excludes 0 where
+    `p_resampled` is below 0.05, and nowhere else.
+
+    rounds [R]: the estimate on each resample, NaN where it has none there; images: how many have what it is about. None
+    when fewer than two rounds have an estimate, or with fewer than FEWEST_IMAGES.
+    """
+    distances = _distances(rounds, images)
+    if distances is None:
+        return None
+    reach = float(distances[-max(len(distances) // TAIL, 1)])
+    if reach < abs(estimate) <= reach + TOLERANCE:
+        reach = abs(estimate)
+    return max(estimate - reach, lowest), min(estimate + reach, highest)
+
+
+def p_resampled(estimate: float, rounds: Floats, images: int) -> float | None:
     """Two-sided p of a difference being none, from the bootstrap: how often a resampled difference is as far from the
-    resamples' mean as the estimate is from 0 (Efron and Tibshirani 1993, chapter 16). None without resamples."""
-    known = rounds[~np.isnan(rounds)]
-    if not len(known):
-        return None
-    centre = float(np.cumsum(np.sort(known))[-1]) / len(known)
-    return _share(np.abs(known - centre), abs(estimate))
+    resamples' mean as the estimate is from 0 (Efron and Tibshirani 1993, chapter 16). None where `interval` is."""
+    distances = _distances(rounds, images)
+    return None if distances is None else _share(distances, abs(estimate))
 
 
 def p_swapped(estimate: float, rounds: Floats) -> float | None:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
 from hoicli.resampling.draws import Weights
 from hoicli.resampling.pieces import Piece, Times
+from hoicli.resampling.rounds import Observed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,6 +98,11 @@ class RankedLists:
         """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins)."""
         return self._itself.ap_of_sides(Times(coins))[0]
 
+    @property
+    def observed(self) -> Observed:
+        """The test set itself."""
+        return self._itself.observed[0]
+
     @cached_property
     def _itself(self) -> Prepared:
         return Prepared([self])
@@ -134,6 +140,29 @@ class RankedLists:
             truth_image=np.concatenate([first.truth_image, second.truth_image + first.images]),
             truth_class=np.concatenate([first.truth_class, second.truth_class]),
         )
+
+    def images_with(self, numbers: Ints) -> Ints:
+        """The images that have predictions or ground truth of some classes, in order."""
+        rows, asked = self._rows_of(numbers), np.isin(self.truth_class, numbers)
+        return np.unique(np.concatenate([self.image[rows], self.truth_image[asked]]))
+
+    def of_classes(self, numbers: Ints, images: Ints) -> RankedLists:
+        """The lists of the classes `numbers`, on `images` alone, which have all that `images_with` has; both in
+        order."""
+        rows, asked = self._rows_of(numbers), np.isin(self.truth_class, numbers)
+        return replace(
+            self,
+            hit=self.hit[rows],
+            image=np.searchsorted(images, self.image[rows]),
+            bounds=starts_of(np.diff(self.bounds)[numbers]),
+            truth_image=np.searchsorted(images, self.truth_image[asked]),
+            truth_class=np.searchsorted(numbers, self.truth_class[asked]),
+            images=len(images),
+            gain=None if self.gain is None else self.gain[rows],
+        )
+
+    def _rows_of(self, numbers: Ints) -> Ints:
+        return expanded(self.bounds[numbers], np.diff(self.bounds)[numbers])[1]
 
     def without_each_image(self, members: Ints) -> Floats | None:
         """[N] the mean AP over the classes `members` when one image is left out, the same where it changes nothing;
@@ -237,10 +266,24 @@ class AveragedLists(RankedLists):
         one, other = zip(*(lists.ap_of_sides(coins) for lists in self.lists), strict=True)
         return _mean(one), _mean(other)
 
+    @property
+    def observed(self) -> Observed:
+        """The mean of all lists."""
+        every = [lists.observed for lists in self.lists]
+        return Observed(np.mean([one.ap for one in every], axis=0), every[0].images)
+
     def interleaved(self, other: RankedLists) -> RankedLists:
         """At each threshold."""
         assert isinstance(other, AveragedLists)
         return AveragedLists.of([one.interleaved(two) for one, two in zip(self.lists, other.lists, strict=True)])
+
+    def images_with(self, numbers: Ints) -> Ints:
+        """Those of all lists."""
+        return np.unique(np.concatenate([lists.images_with(numbers) for lists in self.lists]))
+
+    def of_classes(self, numbers: Ints, images: Ints) -> RankedLists:
+        """At each threshold."""
+        return AveragedLists.of([lists.of_classes(numbers, images) for lists in self.lists])
 
     def without_each_image(self, members: Ints) -> Floats | None:
         """The mean of all lists."""
@@ -269,6 +312,15 @@ class Prepared:
         parts = np.split(order, np.flatnonzero(np.diff(piece)) + 1) if len(order) else []
         self.pieces = [Piece(lists[0], part) for part in parts]
         self._truth = [(one.truth, one.annotated) for one in lists]
+
+    @cached_property
+    def observed(self) -> list[Observed]:
+        """`RankedLists.observed` of each of the lists."""
+        images = self._truth[0][0].shape[1]
+        found = self.ap(Times(np.ones((images, 1), dtype=np.int32)))
+        return [
+            Observed(ap[:, 0], np.diff(truth.indptr)) for (ap, _), (truth, _) in zip(found, self._truth, strict=True)
+        ]
 
     def ap(self, times: Times) -> list[tuple[Floats, Ints]]:
         """`RankedLists.ap` of each of the lists."""

@@ -15,7 +15,7 @@ from hoicli.evaluation.protocols import GRID_ARANGE
 from hoicli.records.kit import Floats, Ints, rank_by_id
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, Weighted, resampled
 from hoicli.resampling.sums import ImageSums, by_image, rate
@@ -30,7 +30,7 @@ Interval = tuple[float, float] | None
 @dataclass(frozen=True)
 class Intervals:
     """The 95 % interval of each metric, in [0, 1], and of each class by the metric that is the mean over classes; None
-    where fewer than FEWEST_IMAGES images have what it is over."""
+    where fewer than two images have what it is over."""
 
     of_means: Mapping[str, Interval]
     of_classes: Mapping[str, Sequence[Interval]]
@@ -107,15 +107,15 @@ def intervals_of(run: Run, resampling: Resampling, *, per_class: bool) -> Interv
     of_classes: dict[str, list[Interval]] = {name: [None] * len(scores.classes) for name in OF_CLASS}
     class_of, image_of = run.shoe.classes.class_of, run.shoe.truth.image_of_hoi
     owners = np.unique(np.stack([class_of, image_of]), axis=1)[0]
-    enough = np.bincount(owners, minlength=len(scores.classes)) >= FEWEST_IMAGES
+    of_class = np.bincount(owners, minlength=len(scores.classes)).tolist()
     for name, rounds in zip(metrics, every, strict=True):
         value = getattr(scores, name)
-        if value is not None and images[name] >= FEWEST_IMAGES:
-            of_means[name] = interval(value, means(rounds), **between)
+        if value is not None:
+            of_means[name] = interval(value, means(rounds), images[name], **between)
         if per_class and name in OF_CLASS:
             values = rounds.classes()
             of_classes[name] = [
-                interval(getattr(row, OF_CLASS[name]), values[number], **between) if enough[number] else None
+                interval(getattr(row, OF_CLASS[name]), values[number], of_class[number], **between)
                 for number, row in enumerate(scores.classes)
             ]
     return Intervals(of_means, of_classes)

@@ -75,7 +75,7 @@ def number_text(value: float | None, digits: int) -> str:
     return text if text.strip("-0.") else text.removeprefix("-")
 
 
-_DRAWN = frozenset({"boot", "swaps", "permutations", "seed"})
+_DRAWN = frozenset({"boot", "ci", "swaps", "permutations", "seed"})
 """Settings of intervals and chances alone."""
 
 _INERT = _DRAWN | {"split", "published", "gt"}

@@ -53,10 +53,9 @@ class Measured(ABC):
                 parts[key].append(values)
         ends: dict[Key, tuple[float, float] | None] = {}
         for key, score in scores.items():
-            known = parts[key] and score.value is not None
-            ends[key] = (
-                interval(score.value or 0.0, np.concatenate(parts[key]), lowest=0.0, highest=1.0) if known else None
-            )
+            ends[key] = None
+            if parts[key] and score.value is not None:
+                ends[key] = interval(score.value, np.concatenate(parts[key]), self.images, lowest=0.0, highest=1.0)
         return ends
 
 

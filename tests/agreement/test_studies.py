@@ -166,7 +166,7 @@ def test_a_second_study(hoicli: Hoicli, tmp_path: Path) -> None:
     row = rows["updated", "all"]
     assert (row["value"], row["n"], row["raters"]) == (pytest.approx(200 / 3), 3, ["A1", "A2"])
     assert row["ci_low"] <= row["value"] <= row["ci_high"]
-    assert "|boot:50|levels:5|seed:0|" in row["signature"]
+    assert "|boot:50|ci:student|levels:5|seed:0|" in row["signature"]
     assert (rows["update_size", "all"]["value"], rows["update_size", "all"]["n"]) == (1.5, 2)
     assert (rows["updated", "A1"]["value"], rows["updated", "A2"]["value"]) == (50.0, 100.0)
     nobody = written(tmp_path / "nobody.jsonl", [{"item": "another", "rater": "A1", "rating": 1}])

@@ -56,7 +56,7 @@ def test_no_rounds_where_they_may_be_left_out() -> None:
     assert Resampling.checked(0, 4, or_none=True) == Resampling(0, 4)
     assert Resampling.asked(None, -1) is None
     assert Resampling(0, 4).signature() == {}
-    assert Resampling(20, 4).signature() == {"boot": "20", "seed": "4"}
+    assert Resampling(20, 4).signature() == {"boot": "20", "ci": "student", "seed": "4"}
 
 
 def test_a_seed_is_not_below_0() -> None:

@@ -6,29 +6,51 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hoicli.resampling.intervals import false_discovery, interval, p_resampled, p_swapped, quantile
+from hoicli.resampling.intervals import false_discovery, interval, p_resampled, p_swapped, widening
 
 NAN = math.nan
 
 
-@pytest.mark.parametrize("values", [[3.0], [1.0, 2.0], [0.0, 1.0, 5.0, 6.0], [1.0, 1.0, 4.0]])
-@pytest.mark.parametrize("share", [0.0, 0.025, 0.3, 0.5, 0.975, 1.0])
-def test_a_quantile_is_numpys(values: list[float], share: float) -> None:
-    assert quantile(np.array(values), share) == pytest.approx(float(np.quantile(values, share)))
+def test_the_interval_of_a_mean_is_students() -> None:
+    """Resamples of n numbers have (n - 1) / n of the variance that the standard error is made of."""
+    from scipy.stats import norm, t
+
+    rounds = norm.ppf((np.arange(200_000) + 0.5) / 200_000)  # what resamples of large sets look like, at sd 1
+    for images, within in ((4, 0.003), (8, 0.001), (60, 0.001), (5000, 0.001)):
+        low, high = interval(7.0, rounds, images, lowest=-math.inf, highest=math.inf) or (0.0, 0.0)
+        width = float(t.ppf(0.975, images - 1)) * math.sqrt(images / (images - 1))
+        assert (low, high) == pytest.approx((7 - width, 7 + width), rel=within)
+    assert widening(2) > 7
 
 
-def test_an_interval_is_the_estimate_with_the_resamples_spread_about_their_mean() -> None:
+def test_an_interval_is_as_wide_to_both_sides_and_ends_where_values_do() -> None:
     rounds = np.array([NAN, *np.arange(39)[::-1] ** 2 / 100.0, 100.0, NAN])  # not sorted, not symmetrical
     known = rounds[~np.isnan(rounds)]
-    low, high = (7 + np.quantile(known, share) - known.mean() for share in (0.025, 0.975))
-    assert interval(7.0, rounds, lowest=-math.inf, highest=math.inf) == pytest.approx((low, high))
-    assert interval(7.0, rounds, lowest=6.5, highest=7.5) == (6.5, 7.5)
+    reach = float(np.sort(np.abs(known - known.mean()))[-2]) * widening(30)  # one of 20 is further: of 40 rounds, two
+    ends = interval(7.0, rounds, 30, lowest=-math.inf, highest=math.inf)
+    assert ends == pytest.approx((7 - reach, 7 + reach))
+    assert interval(7.0, rounds, 30, lowest=6.5, highest=7.5) == (6.5, 7.5)
 
 
-def test_an_interval_needs_two_rounds() -> None:
-    assert interval(1.0, np.array([NAN, 1.0]), lowest=0, highest=2) is None
-    assert interval(1.0, np.array([1.0, NAN, 1.0]), lowest=0, highest=2) == (1.0, 1.0)
+def test_an_interval_needs_two_rounds_and_two_images() -> None:
+    assert interval(1.0, np.array([NAN, 1.0]), 9, lowest=0, highest=2) is None
+    assert interval(1.0, np.array([1.0, NAN, 1.0]), 9, lowest=0, highest=2) == (1.0, 1.0)
+    assert interval(1.0, np.array([1.0, 2.0]), 1, lowest=0, highest=2) is None
+    assert p_resampled(1.0, np.array([1.0, 2.0]), 1) is None
+
+
+@given(st.lists(st.floats(-1, 1), min_size=20, max_size=120), st.floats(-1, 1), st.integers(2, 50))
+def test_an_interval_excludes_0_where_p_is_small_and_nowhere_else(
+    values: list[float], estimate: float, images: int
+) -> None:
+    rounds = np.array(values)
+    low, high = interval(estimate, rounds, images, lowest=-math.inf, highest=math.inf) or (0.0, 0.0)
+    p = p_resampled(estimate, rounds, images)
+    assert p is not None
+    assert (p < 0.05) == (low > 0 or high < 0)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +76,13 @@ def test_p_of_swaps(estimate: float, rounds: list[float], p: float) -> None:
     ],
 )
 def test_p_of_resamples(estimate: float, rounds: list[float], p: float) -> None:
-    assert p_resampled(estimate, np.array(rounds)) == p
+    assert p_resampled(estimate, np.array(rounds), 10**9) == p
 
 
 def test_no_rounds_no_p() -> None:
     for rounds in ([], [NAN]):
         assert p_swapped(1.0, np.array(rounds)) is None
-        assert p_resampled(1.0, np.array(rounds)) is None
+        assert p_resampled(1.0, np.array(rounds), 9) is None
 
 
 def test_false_discoveries_by_hand() -> None:

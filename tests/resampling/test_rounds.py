@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hoicli.resampling.comparison import Difference, count_differences, differen
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
 from hoicli.resampling.ranked import AveragedLists
-from hoicli.resampling.rounds import Rounds, resampled, swapped
+from hoicli.resampling.rounds import HIDDEN, Observed, Rounds, resampled, swapped
 from hoicli.resampling.sums import ImageSums, rate
 from tests.resampling.test_ranked import IMAGES, LIKE, lists
 
@@ -41,6 +42,36 @@ def test_a_class_that_was_not_drawn_is_left_out_and_one_that_never_was_there_cou
     assert rounds.means(np.array([0, 1, 2]), unannotated).tolist() == [0.25, 0.375, 0.0]
     assert np.isnan(rounds.classes()).tolist() == (positives == 0).tolist()
     assert rounds.classes()[0, 0] == 0.5
+
+
+def resampled_rounds(images: list[int]) -> Rounds:
+    ap = np.array([[0.5, 0.5, 0.5], [0.25, 0.75, 0.0], [0.0, 0.0, 0.0]])
+    positives = np.array([[1, 2, 0], [1, 1, 0], [0, 0, 0]])
+    return Rounds(ap, positives, Observed(np.array([0.5, 0.25, 0.0]), np.array(images)))
+
+
+def test_a_resample_has_the_classes_of_the_test_set() -> None:
+    """Classes far from their AP on it (0.5, 0.25) go as much further as their few images hide."""
+    members, never = np.arange(3), np.zeros(3, bool)
+    assert resampled_rounds([4, 9, 0]).means(members, never).tolist()[:2] == [0.375, 0.625]
+    assert resampled_rounds([4, 2, 0]).means(members, never).tolist()[:2] == [0.375, 0.375 + HIDDEN[2] * 0.5 / 2]
+    assert math.isnan(resampled_rounds([4, 9, 0]).means(members, never)[2])  # none of them was drawn
+    counts_0 = np.array([False, False, True])
+    assert resampled_rounds([4, 9, 0]).means(members, counts_0).tolist()[:2] == pytest.approx([0.25, 1.25 / 3])
+    # the first class is not drawn: it has the mean of all, 0.375
+    one = replace(resampled_rounds([4, 9, 0]), positives=np.array([[0], [1], [0]]).repeat(3, axis=1))
+    assert one.means(members, never)[0] == (0.375 + 0.25) / 2
+
+
+@pytest.mark.parametrize("images", [1, 2, 3])
+def test_what_resamples_hide_of_a_class_of_few_images_is_given_back(images: int) -> None:
+    """Nearly: AP is here the mean of what a class's images are worth. Drawn with replacement from many images, each
+    comes as often as Poisson's law says."""
+    rng = np.random.default_rng(images)
+    worth, times = rng.normal(size=(4000, 1, images)), rng.poisson(1, (4000, 200, images))
+    drawn = times.sum(axis=2)
+    ap = np.where(drawn > 0, (worth * times).sum(axis=2) / np.maximum(drawn, 1), 0.0)
+    assert float((HIDDEN[images] * ap).var(axis=1).mean()) == pytest.approx(1 / images, rel=0.2)
 
 
 def test_a_lone_round_is_added_up_as_it_is_among_others() -> None:
@@ -76,14 +107,15 @@ def test_swaps_give_each_images_output_to_one_side_or_the_other() -> None:
 
 def test_a_difference_is_the_second_less_the_first_and_no_larger_than_it_can_be() -> None:
     rounds, swaps = np.linspace(-1, 2, 50), np.linspace(-1, 1, 50)
-    found = difference(0.25, 0.75, rounds, swaps)
+    found = difference(0.25, 0.75, rounds, swaps, 30)
     assert (found.before, found.after, found.value) == (0.25, 0.75, 0.5)
-    assert found.ci == interval(0.5, rounds, lowest=-math.inf, highest=math.inf)
-    assert (found.p, found.p_bootstrap) == (p_swapped(0.5, swaps), p_resampled(0.5, rounds))
+    assert found.ci == interval(0.5, rounds, 30, lowest=-math.inf, highest=math.inf)
+    assert (found.p, found.p_bootstrap) == (p_swapped(0.5, swaps), p_resampled(0.5, rounds, 30))
     assert found.p != found.p_bootstrap
-    assert difference(0.25, 0.75, rounds, swaps, most=0.75).ci == (-0.75, 0.75)
-    assert difference(None, 0.75, rounds, swaps) == Difference(None, 0.75)
-    assert difference(0.25, None, rounds, swaps) == Difference(0.25, None)
+    assert difference(0.25, 0.75, rounds, swaps, 30, most=0.75).ci == (-0.75, 0.75)
+    assert difference(None, 0.75, rounds, swaps, 30) == Difference(None, 0.75)
+    assert difference(0.25, None, rounds, swaps, 30) == Difference(0.25, None)
+    assert difference(0.25, 0.75, rounds, swaps, 1) == Difference(0.25, 0.75)  # one image says nothing of others
     assert (Difference(None, 1.0).value, Difference(1.0, None).value, Difference(0.0, 0.0).value) == (None, None, 0.0)
 
 
@@ -93,7 +125,7 @@ def test_differences_in_counts_are_those_of_each_round() -> None:
     coins = 1 - 2 * np.concatenate([block.swaps(70) for block in blocks(resampling)], axis=1)
     for found, first, second in zip(count_differences(before, after, resampling), before, after, strict=True):
         rounds = ((second - first) @ weights).astype(np.float64), ((second - first) @ coins).astype(np.float64)
-        assert found == difference(int(first.sum()), int(second.sum()), *rounds)
+        assert found == difference(int(first.sum()), int(second.sum()), *rounds, 70)
 
 
 @pytest.mark.parametrize(("grid", "cap"), LIKE)

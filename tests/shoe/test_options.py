@@ -76,7 +76,7 @@ def test_what_departs_from_the_algorithms_is_signed(hoicli: Hoicli) -> None:
     rows = rows_of(result.out)
     assert (
         "|ap:trapezoid|ties:higher-score|assign:optimal|minsim:0.6|minrank:0.5-of-its-image's-predictions(a-reading)"
-        "|filtered:soft_map+map+mf1|boot:50|seed:3|"
+        "|filtered:soft_map+map+mf1|boot:50|ci:student|seed:3|"
     ) in rows["soft_map"]["signature"]
     assert all(row["ci_low"] <= row["value"] <= row["ci_high"] for row in rows.values())
     assert "here of its image's predictions: 11 predictions of 12 are left" in result.err

@@ -1,92 +1,148 @@
-"""How often do 95 % intervals hold what they claim to hold? A real dump's images are taken for the population.
+"""How often do 95 % intervals hold what they are about? Test sets are drawn from a world that is known.
 
-    python -m tests.support.interval_coverage gt.jsonl preds.jsonl [other.jsonl] [--protocol upt] [--sets 100] [--rounds
-    256]
+    python -m tests.support.interval_coverage [--images 30,60,100,300] [--classes 40] [--worlds 2000] [--rounds 200]
 
-Test sets of as many images are drawn from it. The mAP to be expected of such a test set (with other.jsonl: the
-difference to be expected) is the mean over many of them; each of `--sets` more gets an interval from its own resamples.
-Printed is how many held the expected value: ours, and the plain percentiles of the resamples.
+A world has classes as unequal as Zipf's law, images with several triplets (some of one class), images that are hard for
+everything in them, and detectors whose scores depend on the image. Every test set is a new draw of images. Counted is
+how often the interval holds what is to be expected of test sets of this size with the same classes: the mean, over the
+classes that this one has, of each class's mean over all worlds that have it. Two detectors that are alike differ by 0.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.run import read_truth, tally_predictions
-from hoicli.evaluation.tally import averaged, subset_classes
-from hoicli.io.streams import Stream
-from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints
-from hoicli.resampling.draws import Weights
-from hoicli.resampling.intervals import interval, quantile
+from hoicli.resampling.comparison import Difference, PairedRounds, difference
+from hoicli.resampling.draws import Resampling
+from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import Rounds
-from hoicli.vocabulary.datasets import load
+from hoicli.resampling.rounds import Rounds, Weighted, resampled, swapped
+from hoicli.resampling.sums import ImageSums, by_image
+from hoicli.shoe.matching import UNIT
+from hoicli.shoe.scores import f1_of
 
-COLUMNS = 32
-SETS_FOR_THE_MEAN = 320
-
-
-def drawn(rng: np.random.Generator, population: Ints, columns: int) -> Weights:
-    """[images, columns] how often each image is in a test set drawn from the images that `population` counts."""
-    images = np.repeat(np.arange(len(population)), population)
-    sets = [np.bincount(rng.choice(images, len(population)), minlength=len(population)) for _ in range(columns)]
-    return np.stack(sets, axis=1).astype(np.int32)
+PLAIN, ALIKE, BETTER = range(3)
+"""The three detectors of a world; the last is better."""
 
 
-def scores(models: list[RankedLists], weights: Weights, members: dict[str, Ints]) -> dict[str, Floats]:
-    """Subset -> [columns] the mAP of the one model, or the second's less the first's."""
-    rounds = [Rounds(*model.ap(weights)) for model in models]
-    means = [{name: side.means(chosen, models[0].unannotated) for name, chosen in members.items()} for side in rounds]
-    return {name: means[-1][name] - (means[0][name] if len(models) > 1 else 0.0) for name in members}
+class Truth(NamedTuple):
+    """image and class_ [P] of the triplets, hard [N] of each image, common [C] the share of each class."""
+
+    image: Ints
+    class_: Ints
+    hard: Floats
+    common: Floats
+
+
+def truth_of(rng: np.random.Generator, images: int, classes: int) -> Truth:
+    """A test set."""
+    common = 1 / np.arange(1, classes + 1)
+    common /= common.sum()
+    image = np.repeat(np.arange(images), 1 + rng.poisson(1.0, images))
+    class_ = rng.choice(classes, len(image), p=common)
+    twice = rng.random(len(image)) < 0.3  # several people do the same
+    image, class_ = (np.concatenate([of, of[twice]]) for of in (image, class_))
+    return Truth(image, class_, rng.normal(size=images), common)
+
+
+def detector(rng: np.random.Generator, truth: Truth, quality: float) -> dict[str, Weighted]:
+    """A detector's numbers: mAP, soft mAP and mF1. `quality`: how far its true positives' scores stand out."""
+    images, classes = len(truth.hard), len(truth.common)
+    found = rng.random(len(truth.image)) < 1 / (1 + np.exp(-(quality - 0.3 + 0.8 * truth.hard[truth.image])))
+    false = rng.integers(0, images, 4 * images), rng.choice(classes, 4 * images, p=(truth.common + 1 / classes) / 2)
+    image, class_ = np.append(truth.image[found], false[0]), np.append(truth.class_[found], false[1])
+    hit = np.arange(len(image)) < found.sum()
+    score = rng.normal(size=len(image)) + quality * hit + 0.7 * rng.normal(size=images)[image]
+    gain = np.where(hit, (rng.uniform(0.5, 1, len(image)) * UNIT).astype(np.int64), 0)
+    order = np.lexsort((-score, class_))
+    columns = hit[order], image[order], np.searchsorted(class_[order], np.arange(classes + 1))
+    asked = truth.image, truth.class_, images
+    shape = classes, images
+    parts = [by_image(class_, image, worth, shape) for worth in (gain, UNIT * (score > 0.5) * ~hit)]
+    parts += [by_image(truth.class_, truth.image, worth, shape) for worth in (UNIT * ~found, np.ones_like(truth.image))]
+    return {
+        "mAP": RankedLists(*columns, *asked, PROTOCOLS["hico"].grid),
+        "SHOE, soft mAP": RankedLists(*columns, *asked, (), gain=gain[order], unit=UNIT),
+        "SHOE, mF1": ImageSums(parts[:3], parts[3], f1_of),
+    }
+
+
+class Case(NamedTuple):
+    """One interval: its estimate, its ends, the classes it is over, their values, and the p of a difference."""
+
+    found: Difference
+    members: Ints
+    values: Floats
+
+
+def cases(seed: int, images: int, classes: int, rounds: int) -> dict[str, Case]:
+    """All intervals of one world."""
+    rng, asked = np.random.default_rng([seed, images, classes]), Resampling(rounds, seed)
+    truth, made = truth_of(rng, images, classes), {}
+    detectors = [detector(rng, truth, quality) for quality in (1.5, 1.5, 1.9)]
+    for name in detectors[0]:
+        models = [numbers[name] for numbers in detectors]
+        drawn = resampled(models, asked, "")
+        values, there = np.stack([model.observed.ap for model in models]), models[0].observed.images
+        swaps = swapped(models[PLAIN], models[ALIKE], asked, "") if name == "mAP" else [Rounds.none(models[0])] * 2
+        for subset, first in (("", 0), (", rarer half of classes", classes // 2)):
+            members = first + np.flatnonzero(there[first:])
+            over = len(np.unique(truth.image[np.isin(truth.class_, members)]))
+            never = np.zeros(classes, dtype=bool)
+            means = [each.means(members, never) for each in drawn]
+            plain, alike, better = (float(of[members].mean()) if len(members) else None for of in values)
+            if over < 2 or plain is None:
+                continue
+            ends = interval(plain, means[PLAIN], over, lowest=0.0, highest=1.0)
+            made[name + subset] = Case(Difference(0.0, plain, ends), members, values[PLAIN])
+            for what, after, which in (("none", alike, ALIKE), ("one", better, BETTER)):
+                paired = PairedRounds((drawn[PLAIN], drawn[which]), (swaps[0], swaps[1]))
+                swap = paired.differences(partial(Rounds.means, members=members, unannotated=never))[1]
+                change = difference(plain, after, means[which] - means[PLAIN], swap, over, most=1.0)
+                made[f"{name}{subset}, a difference of {what}"] = Case(change, members, values[which] - values[PLAIN])
+    return made
 
 
 def main() -> None:
-    """Print the table."""
+    """Print a table for each number of images."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.interval_coverage")
-    parser.add_argument("gt")
-    parser.add_argument("predictions", nargs="+")
-    parser.add_argument("--protocol", default="upt")
-    parser.add_argument("--sets", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=256)
+    for name, default in (("images", "30,60,100,300"), ("classes", "40"), ("worlds", "2000"), ("rounds", "200")):
+        parser.add_argument(f"--{name}", default=default)
     options = parser.parse_args()
-    protocol = PROTOCOLS[options.protocol]
-    vocabulary = load(protocol.dataset)
-    truth = read_truth(Stream([options.gt], "ground truth"), vocabulary, ErrorPolicy())
-    models = []
-    for path in options.predictions:
-        tally = tally_predictions(Predictions([path]), truth, [protocol], Filters(), ErrorPolicy())
-        models.append(next(lists for _, _, lists in tally.ranked(vocabulary, sorted(truth.scenes.image_ids))))
-    kept = averaged(truth.class_counts(protocol), vocabulary, protocol)
-    members = {name: chosen[kept[chosen]] for name, chosen in subset_classes(vocabulary, protocol).items()}
-
-    rng, everything = np.random.default_rng(1), np.ones(models[0].images, dtype=np.int64)
-    many = [scores(models, drawn(rng, everything, COLUMNS), members) for _ in range(SETS_FOR_THE_MEAN // COLUMNS)]
-    expected = {name: float(np.concatenate([part[name] for part in many]).mean()) for name in members}
-    held = {name: [0, 0] for name in members}
-    for _ in range(options.sets):
-        test_set = drawn(rng, everything, 1)
-        estimate = scores(models, test_set, members)
-        parts = [
-            scores(models, drawn(rng, test_set[:, 0].astype(np.int64), COLUMNS), members)
-            for _ in range(options.rounds // COLUMNS)
-        ]
-        for name, value in expected.items():
-            spread = np.concatenate([part[name] for part in parts])
-            ours = interval(float(estimate[name][0]), spread, lowest=-1.0, highest=1.0)
-            ordered = np.sort(spread)
-            ends = [ours, (quantile(ordered, 0.025), quantile(ordered, 0.975))]
-            for column, pair in enumerate(ends):
-                held[name][column] += pair is not None and pair[0] <= value <= pair[1]
-    print(f"of {options.sets} test sets, {options.rounds} resamples each, {protocol.name}:\n")
-    print("| subset | expected | held by the interval | held by plain percentiles |\n| --- | ---: | ---: | ---: |")
-    for name, (ours_held, plain_held) in held.items():
-        print(f"| {name} | {100 * expected[name]:.2f} | {ours_held} | {plain_held} |")
+    classes, worlds, rounds = int(options.classes), int(options.worlds), int(options.rounds)
+    sizes = [int(size) for size in options.images.split(",")]
+    held: dict[str, list[str]] = defaultdict(list)
+    for images in sizes:
+        every: dict[str, list[Case]] = defaultdict(list)
+        for seed in range(worlds):
+            for name, case in cases(seed, images, classes, rounds).items():
+                every[name].append(case)
+        for name, of in every.items():
+            count, total = np.zeros(classes), np.zeros(classes)
+            for case in of:
+                np.add.at(count, case.members, 1)
+                np.add.at(total, case.members, case.values[case.members])
+            expected = np.zeros(classes) if name.endswith("none") else total / np.maximum(count, 1)
+            inside = [
+                case.found.ci[0] <= expected[case.members].mean() <= case.found.ci[1] for case in of if case.found.ci
+            ]
+            held[name].append(f"{100 * np.mean(inside):.1f}")
+            for key in ("p", "p_bootstrap") if name.endswith("none") else ():
+                chances = [p for case in of if (p := getattr(case.found, key)) is not None]
+                if chances:
+                    held[f"{name}: {key} < 0.05"].append(f"{100 * np.mean(np.array(chances) < 0.05):.1f}")
+    print(f"{worlds:,} worlds, {classes} classes, {rounds} rounds:\n")
+    print(f"| % of intervals that hold it | {' | '.join(f'{size} images' for size in sizes)} |")
+    print(f"| --- |{' ---: |' * len(sizes)}")
+    for name, shares in held.items():
+        print(f"| {name} | {' | '.join(shares)} |")
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def test_another_protocol_stands_in_with_a_note_and_without_a_rank() -> None:
         ({"noint": "ignored"}, False),
         ({"labels": "derived"}, False),
         ({"nms": "0.7"}, True),
-        ({"boot": "100", "seed": "1"}, True),
+        ({"boot": "100", "ci": "student", "seed": "1"}, True),
     ],
 )
 def test_what_was_made_otherwise_is_said(settings: dict[str, str], ranked: bool) -> None:

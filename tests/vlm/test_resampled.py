@@ -83,7 +83,7 @@ def rounds_of(values: Floats, image: Ints) -> Floats:
 def test_intervals_are_of_the_means_of_what_was_drawn() -> None:
     values, image = np.array([0.0, 1.0, 1.0, 0.25]), np.array([0, 2, 2, 5])  # rounds with one row, and with none
     found = Referred({"exact_match": values}, image, IMAGES).intervals(RESAMPLING)
-    expected = interval(values.mean(), rounds_of(values, image), lowest=0.0, highest=1.0)
+    expected = interval(values.mean(), rounds_of(values, image), IMAGES, lowest=0.0, highest=1.0)
     assert found["exact_match", "full"] == pytest.approx(expected)
 
 
