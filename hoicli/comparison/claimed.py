@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from hoicli.errors import UsageError
+from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
@@ -24,10 +24,6 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row, percent, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
-NMS = ("0.5", "0.6", "0.7", "0.8", "0.9")
-"""The thresholds of pair NMS that are tried, CDN's 0.7 among them."""
-TOP_K = (10, 25, 50, 100, 200)
-"""How many triplets of an image are kept: QPIC keeps 100, V-COCO dumps 25 to 100."""
 _MODES = {"half up": ROUND_HALF_UP, "half to even": ROUND_HALF_EVEN, "cut off": ROUND_DOWN}
 _ROUNDINGS = (({"half up", "half to even"}, "rounded"), ({"half up"}, "rounded half up"),
               ({"half to even"}, "rounded half to even"), ({"cut off"}, "cut off"))  # fmt: skip
@@ -116,17 +112,15 @@ class Tried:
     @property
     def order(self) -> tuple[int, int, float]:
         """What fits comes first, of it what is printed in the usual way, with the fewest options; then the nearest."""
-        names = [name for _, name in _ROUNDINGS]
-        if self.rounding:
-            return names.index(self.rounding), self.options.count("--"), max(self.off.values())
-        return len(names), 0, max(self.off.values())
+        names = [*(name for _, name in _ROUNDINGS), ""]
+        return names.index(self.rounding), self.options.count("--") * bool(self.rounding), max(self.off.values())
 
     def text(self, more: int = 0) -> str:
         """Its values with as many digits as are printed, and some more."""
         printed = self.printed.items()
         return "/".join(f"{self.values[subset]:.{_digits(number) + more}f}" for subset, number in printed)
 
-    def rows(self, tags: Mapping[str, str]) -> Iterator[Row]:
+    def rows(self) -> Iterator[Row]:
         """A row for each number."""
         of = self.evaluated
         ends = row_ends(of.protocol.name, {**of.tags, "options": self.options}, of.settings)
@@ -148,11 +142,10 @@ class Tried:
 
 def settings_tried(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Sequence[int]) -> list[Protocol]:
     """Each protocol with each combination of filters, as views of it; without those that its own cap makes idle."""
-    filters = [Filters.of(k, threshold, False) for threshold, k in product((None, *nms), (None, *top_k))]
+    filters = dict.fromkeys(Filters.of(k, threshold, False) for threshold, k in product((None, *nms), (None, *top_k)))
     return [
-        replace(row, filters=one, view=(("filters", str(one.signature())),))
-        for row in protocols
-        for one in filters
+        replace(row, filters=one, view=(*one.signature().items(),))
+        for row, one in product(protocols, filters)
         if one.top_k is None or one.top_k < (row.triplets_per_image or one.top_k + 1)
     ]
 
@@ -194,11 +187,12 @@ def search(
             wanted = Wanted(split, ignored)
             signed = {**filters.signature(), "data": vocabulary.signed, **wanted.settings(), **tally.settings(row)}
             evaluated = Evaluated(row, vocabulary, wanted, results, signed, tags, {})
-            said = {"top-k": filters.top_k, "nms": filters.signature().get("nms", "").removesuffix("/1/0.5") or None}
-            options = [f"--{name} {value}" for name, value in said.items() if value is not None]
-            options += ["--ignore-no-interaction"] * ignored
+            given = [f"--{key} {value.removesuffix('/1/0.5')}" for key, value in filters.signature().items()]
+            options = " ".join(given + ["--ignore-no-interaction"] * ignored).replace("topk", "top-k")
             has = [mean.subset for mean in evaluated.means if mean.ap is not None]
-            found += [Tried(evaluated, " ".join(options), printed) for printed in claim.readings(has)]
+            found += [Tried(evaluated, options, printed) for printed in claim.readings(has)]
+    if not found:
+        raise DataError("no class of these subsets is annotated; name others in NUMBERS", place=gt.name)
     return sorted(found, key=lambda tried: tried.order)
 
 
@@ -221,12 +215,10 @@ def told(claim: Claim, found: Sequence[Tried]) -> str:
         alike.setdefault(tried.text(more=4), []).append(tried.named())
     alone = "; a single number often fits by chance, so give more of the line" if len(claim.numbers) == 1 else ""
     if len(alike) == 1:
-        name, *others = next(iter(alike.values()))
-        among = ", ".join(others[:_NAMED])
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        same = f"so do {among}{more}: no difference on this dump" if others else f"no other {of} does"
-        return f"{name} gives {claim.text}; {same}{alone}"
+        others = len(fitting) - 1
+        same = f"so do {others} more: nothing in this dump tells them apart" if others else f"no other {of} does"
+        return f"{fitting[0].named()} gives {claim.text}; {same}{alone}"
     names = [f"{name}{f' and {len(others)} alike' if others else ''}" for name, *others in alike.values()]
     more = f"; and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    told_apart = "more digits would tell them apart" if len(claim.numbers) > 1 else "their next digits differ"
-    return f"{len(fitting)} {of} give {claim.text}: {'; '.join(names[:_NAMED])}{more}; {told_apart}{alone}"
+    apart = "digits that are not printed tell them apart"
+    return f"{len(fitting)} {of} give {claim.text}: {'; '.join(names[:_NAMED])}{more}; {apart}{alone}"

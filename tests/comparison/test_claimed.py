@@ -100,7 +100,6 @@ def test_what_eval_prints_leads_back_to_its_setting(hoicli: Hoicli, given: tuple
         done = hoicli("claim", *GRID, "--top", 0, *given, numbers)
         found = by_setting(parsed(done.out))
         assert setting in found
-        assert f" {setting[0]} {setting[1]}".rstrip() in done.err
         for (protocol, options), rows in found.items():
             assert {row["fits"] for row in rows} <= {"rounded", "cut off"}
             printed = values(parsed(hoicli("eval", "--protocol", protocol, *options.split(), *given).out))
@@ -128,7 +127,7 @@ def test_how_numbers_are_printed(numbers: dict[float, str], way: str) -> None:
     assert rounding((value, Decimal(text)) for value, text in numbers.items()) == way
 
 
-def test_what_is_said(hoicli: Hoicli) -> None:
+def test_what_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
     """One setting that fits, several that do not differ, none; the published line; one number alone."""
 
     def said(*words: object) -> str:
@@ -136,13 +135,16 @@ def test_what_is_said(hoicli: Hoicli) -> None:
         assert done.code == 0, done.err
         return done.err
 
-    assert "qpic gives 76.19/100/74.36; so do qpic --top-k 4, qpic --nms 0.1, " in said("76.19/100/74.36")
-    assert "diag gives 74.36/100/72.22; so do qpic --ignore-no-interaction, " in said("74.36/100/72.22")
+    assert "qpic gives 76.19/100/74.36; so do 5 more: nothing in this dump tells them apart" in said("76.19/100/74.36")
+    assert "diag gives 74.36/100/72.22; so do 11 more" in said("74.36/100/72.22")
     assert "none of the " in said("31.66/25.94/33.36")
     assert "published with these numbers: UPT (R50), upt (fredzzhang/upt README.md" in said("31.66/25.94/33.36")
     assert "(rare) gives 100.0; " in said("100.0")
     assert "a single number often fits by chance" in said("100.0")
     assert "(full) gives full=76.2; " in said("full=76.2")
+    crowd = hoicli("claim", *crowded(tmp_path), "2.0").err
+    assert " settings tried give 2.0: " in crowd
+    assert "digits that are not printed tell them apart" in crowd
     split = hoicli("claim", *DATASETS["hico"], "--split", "rf-uc", "unseen=87.5/full=76.2")
     assert {row["subset"] for row in parsed(split.out)} == {"unseen", "full"}
     assert "split:rare_first" in parsed(split.out)[0]["signature"]
@@ -186,3 +188,15 @@ def test_calls_that_are_wrong(hoicli: Hoicli, words: tuple[object, ...], problem
     done = hoicli("claim", *words)
     assert (done.code, done.out) == (2, "")
     assert problem in done.err
+
+
+def test_a_subset_of_which_nothing_is_annotated(hoicli: Hoicli, tmp_path: Path) -> None:
+    """qpic averages classes with ground truth; and one threshold twice is one."""
+    (tmp_path / "gt.jsonl").write_text(GT.read_text().splitlines(keepends=True)[0])
+    (tmp_path / "preds.jsonl").write_text(PREDS.read_text().splitlines(keepends=True)[0])
+    files = ("--gt", tmp_path / "gt.jsonl", "--protocol", "qpic", tmp_path / "preds.jsonl")
+    done = hoicli("claim", *files, "rare=3")
+    assert (done.code, done.out) == (1, "")
+    assert "no class of these subsets is annotated" in done.err
+    found = parsed(hoicli("claim", *files, "--nms", "0.5,0.50", "--top", "all", "full=3").out)
+    assert len({row["tags"]["options"] for row in found}) == len(found) == 4
