@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from html import escape
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -141,6 +140,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the table of `--format html`, a line for each row."""
+        from html import escape
+
         lines = self.written("html").decode().splitlines()
         if not lines or lines[0][:1] != "<":  # a text
             return f"<pre>{escape(repr(self))}</pre>"
