@@ -111,8 +111,8 @@ def make_dump(folder: Path) -> None:
         )
         names.append(name)
         sizes.append([640, 480])
-        subjects = _upright(np.repeat(people, 2, axis=0) + rng.normal(0, 8, (2 * len(people), 4)))
-        things = _upright(np.stack([box] * 3) + rng.normal(0, 8, (3, 4)))
+        subjects = upright(np.repeat(people, 2, axis=0) + rng.normal(0, 8, (2 * len(people), 4)))
+        things = upright(np.stack([box] * 3) + rng.normal(0, 8, (3, 4)))
         labels = [thing, thing, objects[int(rng.integers(80))]]
         hois = [
             {
@@ -150,6 +150,6 @@ def make_dump(folder: Path) -> None:
         (folder / name).write_bytes(orjson.dumps(content))
 
 
-def _upright(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+def upright(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Boxes that end where they began, or later: jitter turns small ones inside out, which `eval` refuses."""
     return np.sort(boxes.reshape(-1, 2, 2), axis=1).reshape(-1, 4)

@@ -16,6 +16,7 @@ import orjson
 from hoicli.vocabulary.contents import coco_objects
 from hoicli.vocabulary.datasets import load
 from tests.bench import released
+from tests.bench.hico import upright
 from tests.bench.measuring import HOICLI, PYTHON, Process
 from tests.bench.options import Options
 
@@ -111,5 +112,5 @@ def make_dump(folder: Path) -> None:
 
 
 def _jittered(rng: np.random.Generator, box: Any) -> list[float]:
-    moved: list[float] = (box + rng.normal(0, 20, 4)).tolist()
+    moved: list[float] = upright(box + rng.normal(0, 20, 4))[0].tolist()
     return moved
