@@ -471,7 +471,7 @@ def test_a_gate_ends_with_3_where_the_model_is_worse(hoicli: Hoicli, tmp_path: P
     code, said = gate(half)
     assert (code, said.count("\n")) == (3, 1)
     assert said.startswith("hoicli: half fails --fail-if-worse against base: the whole interval [-")
-    assert gate(half, "--margin", 20)[0] == 3
+    assert gate(half, "--margin", 15)[0] == 3
     for passes in ((half, "--margin", 80), (same,), (noise,), (best,), (same, best, noise)):
         assert gate(*passes) == (0, "")
     assert gate(best, half)[0] == 3
