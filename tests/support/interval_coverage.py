@@ -90,7 +90,8 @@ def cases(seed: int, images: int, classes: int, rounds: int) -> dict[str, Case]:
     for name in detectors[0]:
         models = [numbers[name] for numbers in detectors]
         drawn = resampled(models, asked, "")
-        values, there = np.stack([model.observed.ap for model in models]), models[0].observed.images
+        whole = [model.ap(np.ones((images, 1), dtype=np.int32)) for model in models]
+        values, there = np.stack([of[:, 0] for of, _ in whole]), whole[PLAIN][1][:, 0]
         swaps = swapped(models[PLAIN], models[ALIKE], asked, "") if name == "mAP" else [Rounds.none(models[0])] * 2
         for subset, first in (("", 0), (", rarer half of classes", classes // 2)):
             members = first + np.flatnonzero(there[first:])
