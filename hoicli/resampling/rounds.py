@@ -34,7 +34,7 @@ class Weighted(Protocol):
     def unannotated(self) -> Bools: ...
 
     @property
-    def observed(self) -> Observed | None: ...
+    def observed(self) -> Observed: ...
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]: ...
 
@@ -60,8 +60,7 @@ an average one, which says how far classes are apart. Measured; for a mean over 
 @dataclass(frozen=True)
 class Rounds:
     """ap [C, R] in [0, 1] and positives [C, R], the ground truth, of each class in each of R rounds; ap is another
-    number where that is resampled (`sums.ImageSums`). observed: of resamples of
-    ranked lists."""
+    number where that is resampled (`sums.ImageSums`). observed: of rounds that are resamples."""
 
     ap: Floats
     positives: Ints
@@ -71,8 +70,8 @@ class Rounds:
         """[R] the mean AP over the classes `members`, NaN where a round has none.
 
         A class that has no ground truth to begin with, `unannotated` [C], counts 0 as it does in the protocol's own
-        mean. One whose ground truth a round did not draw is left out of it; where `observed` is known, it has the mean
-        of all classes there, and each goes as far from its AP as HIDDEN says.
+        mean. Resamples are of the classes that the test set has: each goes as far from its AP there as HIDDEN says, and
+        one whose ground truth a round did not draw has the mean of all.
         """
         kept = (self.positives[members] > 0) | unannotated[members][:, np.newaxis]
         values = np.where(kept, self.ap[members], 0.0)

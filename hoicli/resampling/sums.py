@@ -10,6 +10,7 @@ import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.resampling.draws import Weights
+from hoicli.resampling.rounds import Observed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -46,9 +47,10 @@ class ImageSums:
         return without
 
     @property
-    def observed(self) -> None:
-        """Resamples are not held against it: they hide less of F1 than of AP, which leaving out what they do not draw
-        makes up for."""
+    def observed(self) -> Observed:
+        """The test set itself."""
+        values, _ = self.ap(np.ones((self.images, 1), dtype=np.int32))
+        return Observed(values[:, 0], np.asarray((self.counted > 0).sum(axis=1)))
 
     def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
         """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins)."""
