@@ -97,9 +97,9 @@ class OneOf:
 
 
 def _check_page(path: str, option: str) -> None:
-    from hoicli.explorer.folder import check_folder
+    from hoicli.explorer.folder import check_page
 
-    check_folder(path, option)
+    check_page(path, option)
 
 
 def _check_shown(path: str, option: str) -> None:
@@ -116,7 +116,7 @@ READ_JSON = Read(ending=".json")
 READ_FOLDER = Read(folder=True)
 OUTPUT = Written(outputs.check_output)
 FIGURE = Written(outputs.check_figure)
-PAGE_FOLDER = Written(_check_page, whole=True)
+PAGE = Written(_check_page, whole=True)
 SHOWN = Written(_check_shown, whole=True)
 FOLDER = Written(outputs.check_folder)
 APPENDED = Written(outputs.check_appended)

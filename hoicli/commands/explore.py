@@ -1,11 +1,11 @@
-"""`hoicli explore`: one page to find out why, from every prediction of one model or two."""
+"""`hoicli explore`: the one page, a summary to hand in and a way to find out why, of one model or two."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import PAGE_FOLDER, READ_FOLDER, Count
+from hoicli.commands.checks import PAGE, READ_FOLDER, Count
 from hoicli.commands.command import command
 from hoicli.commands.options import Names, Option
 from hoicli.commands.results import Notes
@@ -19,17 +19,17 @@ SLICES = "people,pairs,objects,distance"
 
 @command(
     reads="predictions of one model or two, and ground truth with --gt",
-    writes="a folder with a page that opens from disk, or with --serve no files: the page is served to this machine",
+    writes="a folder with a page that opens from disk, or one file; with --serve the page is served to this machine",
     examples=[
         ("hoicli explore --gt gt.jsonl --images images -o explorer preds.jsonl", "then open explorer/index.html"),
+        ("hoicli explore --gt gt.jsonl -o page.html preds.jsonl other.jsonl", "two models, in one file to hand in"),
         (
-            "hoicli explore --gt gt.jsonl --name old --name new --pictures copy --images images -o both old.jsonl "
-            "new.jsonl",
-            "two models side by side, in a folder to send on",
+            "hoicli explore --gt gt.jsonl --name old,new --pictures copy --images images -o both old.jsonl new.jsonl",
+            "with pictures, in a folder to send on",
         ),
-        ("hoicli explore --gt gt.jsonl --slice people,distance:0.5:1 -o near preds.jsonl", "other filters"),
+        ("hoicli explore --gt gt.jsonl --slice people,times.tsv -o near preds.jsonl", "other parts of the data"),
     ],
-    see=["diagnose", "compare"],
+    see=["diagnose", "compare", "table"],
     exits={0: "done, or --serve was ended by Ctrl-C"},
 )
 def explore(
@@ -42,6 +42,8 @@ def explore(
     images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
     pictures: Annotated[str, Option(one_of=("link", "copy"))] = "link",
     slice: Annotated[Names, Option("NAME", offer=choices.slices, several=True)] = None,
+    bootstrap: Annotated[int, Option("N", mark=options.ROUNDS_OR_NONE)] = 1000,
+    seed: options.Seed = 0,
     serve: bool = False,
     port: Annotated[int, Option("N", mark=Count(0, 65535))] = 0,
     top_k: options.TopK = None,
@@ -50,61 +52,84 @@ def explore(
     from_: options.From = None,
     image_list: options.ImageList = None,
     on_error: options.OnError = "stop",
-    output: Annotated[options.Path | None, Option("DIR", mark=PAGE_FOLDER, short="-o")] = None,
+    output: Annotated[options.Path | None, Option("DIR|FILE.html", mark=PAGE, short="-o")] = None,
 ) -> Notes:
-    """One page to find out why: linked classes, errors and images, with filters, of one model or two side by side.
+    """One page to look at: a summary that prints well, and behind each number the classes, errors and images.
 
-    Click a class for its precision-recall curve, its errors by type and gain, and its images; filter by type, verb,
-    object, score, IoU and slice; see what A finds and B does not. The page's address holds the view, so you can share
-    it; ? lists the keys. The numbers are diagnose's. The page loads nothing from the network. Same input, same bytes.
+    The summary has the findings in words, all protocols, types of errors, confusions, classes and parts of the data; of
+    two models the verdict with its interval. From there: a class's curve, its errors by type and gain, its images;
+    filters by type, verb, object, score, IoU and slice, which hold for every number on the screen; what one model finds
+    and the other does not. The page's address holds the view, so you can share it; ? lists the keys. The page loads
+    nothing from the network. Same input, same bytes.
 
     Arguments:
-        protocol: The protocol that decides what is correct, as in diagnose: diag (default; for V-COCO vcoco-s1 or
+        protocol: The protocol that decides what is an error, as in diagnose: diag (default; for V-COCO vcoco-s1 or
             vcoco-s2), or a file.
         images: The folder of the images; without it boxes are drawn on blank sheets.
         pictures: How images get into the folder: symbolic links (default; nothing is copied), or copies, to send it on.
-        slice: What the page can filter by: people, pairs, objects, distance (default), other cuts (distance:0.5:1), or
-            a file of image_id<TAB>slice lines; several with commas.
+        slice: The parts of the data that the page shows: people, pairs, objects, distance (default), other cuts
+            (distance:0.5:1), or a file of image_id<TAB>slice lines; several with commas. Of the slices that you name,
+            if they are of images, the gains are computed, too.
+        bootstrap: How many resamples of the images, and of two models how many swaps; 0: neither intervals nor p.
         serve: Serve the page at 127.0.0.1, for this machine only, and write nothing.
         port: The port of --serve; 0 (default) takes a free one.
-        output: The folder to write, whole or not at all: new, empty, or an earlier explorer, which is replaced.
+        output: The folder to write, whole or not at all: new, empty, or an earlier page, which is replaced; or
+            FILE.html: the page as one file, without pictures.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required
-    from hoicli.diagnosis.run import diagnose_models, diagnosing
+    from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.filters import Filters
-    from hoicli.evaluation.slices import CLASSES, parse_slices
-    from hoicli.explorer.run import Collecting, serve_explorer, write_explorer
+    from hoicli.evaluation.protocol_files import chosen_protocols
+    from hoicli.evaluation.selection import protocol_of
+    from hoicli.evaluation.slices import CLASSES, TRIPLETS, parse_slices
+    from hoicli.explorer.folder import is_file
+    from hoicli.explorer.measured import Asked, measure
+    from hoicli.explorer.run import page_server, write_page
+    from hoicli.explorer.run import serve as serve_page
+    from hoicli.resampling.draws import Resampling
 
-    gt, own, folder = required(gt, "explore"), text_of(dataset), text_of(output)
-    if (folder is None) != serve:
-        how = f"{arg('output', like='DIR')}, the folder to write, or {arg('serve')} to look at the page now"
+    gt, own, path = required(gt, "explore"), text_of(dataset), text_of(output)
+    if (path is None) != serve:
+        how = f"{arg('output', like='PAGE.html')}, the page to write, or {arg('serve')} to look at it now"
         raise UsageError(f"explore: give {how}; one of the two")
     if port and not serve:
         raise UsageError(f"{arg('port', port)}: goes with {arg('serve')}")
     if serve and pictures == "copy":
         how = f"{arg('serve')} reads pictures where they are; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('pictures', pictures)}: {how}")
+    if path is not None and images is not None and is_file(path):
+        problem = f"one file holds no pictures; leave it out, or give {arg('output', like='DIR')}"
+        raise UsageError(f"{arg('images', text_of(images))}: {problem}")
     row = diagnosing(names_of(protocol), own, "shared")
     own = own or (row.dataset if row else None)
     vocabulary = load(own or "hico")
+    row = row or protocol_of(vocabulary)
     slices = parse_slices(names_of(slice) or SLICES.split(","), vocabulary)
     if of_classes := [made.name for made in slices if made.of == CLASSES]:
         problem = f"the page filters by verb, {vocabulary.qualifier} and frequency anyway; leave it out"
         raise UsageError(f"{arg('slice', ','.join(of_classes))}: {problem}")
+    if row.person_first:
+        if slice and (without := [made.name for made in slices if made.of == TRIPLETS]):
+            problem = f"{row.name} goes by the person first, and may need no object; use people, pairs or a file"
+            raise UsageError(f"{arg('slice', ','.join(without))}: {problem}")
+        slices = [made for made in slices if made.of != TRIPLETS]
     policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
+    resampling = Resampling.checked(bootstrap, seed, or_none=True)
     inputs = Inputs(own, policy, own or "hico", from_, image_list)
     models = inputs.models(predictions, name)
     if len(models) > 2:
         raise UsageError(f"{models[2].name}: the page shows one model or two; give at most two streams")
     for model in models:
         model.unmatched("explore")
-    truth, collecting = inputs.truth(gt), Collecting(slices)
+    protocols = chosen_protocols((), vocabulary.path or vocabulary.name)
+    asked = Asked(vocabulary, row, protocols, slices, slice is not None, filters, resampling)
+    truth, folder = inputs.truth(gt), text_of(images)
     with truth.rereadable():
-        diagnosed = diagnose_models(models, truth, own, filters, policy, protocol=row, collector=collecting)
+        measured = measure(models, truth, asked, policy)
         policy.report()
-        explored = collecting.explored(diagnosed, truth)
-    if folder is None:
-        serve_explorer(explored, port, text_of(images))
-    else:
-        write_explorer(explored, folder, text_of(images), pictures)
+        if path is not None:
+            write_page(measured, truth, path, folder, pictures)
+            return Notes()
+        server = page_server(measured, truth, port, folder)
+    serve_page(server)
     return Notes()

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located, beside, counted_truth
 from hoicli.diagnosis.gather import Placed
-from hoicli.diagnosis.repairs import ErrorTypes
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of
@@ -19,8 +18,8 @@ from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.slicing import triplet_parts
 from hoicli.records.kit import Floats, Growing, Ints, joined, rank_by_id, run_starts, starts_of
 
-RELATIONS = ("own", "repair", "nearest", "none")
-OWN, REPAIR, NEAREST, NONE = range(len(RELATIONS))
+RELATIONS = ("own", "nearest", "none")
+OWN, NEAREST, NONE = range(len(RELATIONS))
 """What the ground truth beside a prediction is to it, and their codes."""
 
 STATES = (*ERRORS, MISSED)
@@ -132,7 +131,7 @@ class TypedPredictions:
         batch, found, types = placed.batch, placed.found, placed.types
         scenes = batch.predictions
         rows = np.flatnonzero(types.error != NOT_COUNTED)
-        truth, relation, iou_subject, iou_object = _beside(batch, found, types, self._protocol, rows)
+        truth, relation, iou_subject, iou_object = _beside(batch, found, self._protocol, rows)
         _, of_truth = counted_truth(batch, self._protocol)
         first = scenes.box_start[found.image[rows]]
         self._rows.add(
@@ -201,19 +200,19 @@ class TypedPredictions:
 
 
 def _beside(
-    batch: Batch, found: Located, types: ErrorTypes, protocol: Protocol, rows: Ints
+    batch: Batch, found: Located, protocol: Protocol, rows: Ints
 ) -> tuple[Ints, NDArray[np.uint8], Floats, Floats]:
-    """The ground truth beside the predictions `rows` [M]: its own (a true positive's, a duplicate's); else what it
-    could repair; else the nearest of its image. (Rows of the ground truth of `Located`, -1 for none; [M] indexes
-    RELATIONS; the IoU of the subjects' boxes, and of the objects', by the protocol's convention, NaN where one of the
-    two has none.)
+    """The ground truth beside the predictions `rows` [M]: its own (a true positive's, a duplicate's); else the nearest
+    of its image, which explains the error; what an oracle turns it into may be elsewhere. (Rows of the ground truth of
+    `Located`, -1 for none; [M] indexes RELATIONS; the IoU of the subjects' boxes, and of the objects', by the
+    protocol's convention, NaN where one of the two has none.)
 
     Nearest is a pair both of whose boxes it has; else one of its own class; of several the one with the largest
     min(IoU_subject, IoU_object), of equals the largest sum of the two, of these the first annotated; none where no box
     overlaps the ground truth's. A role without object, on both sides, is an IoU of 1, on one side 0.
     """
-    relation = np.select([found.truth[rows] >= 0, types.repairs[rows] >= 0], [OWN, REPAIR], NONE).astype(np.uint8)
-    truth = np.where(relation == OWN, found.truth[rows], types.repairs[rows])
+    truth = found.truth[rows]
+    relation = np.where(truth >= 0, OWN, NONE).astype(np.uint8)
     lone = np.flatnonzero(relation == NONE)
     key = np.zeros(len(lone), dtype=np.int64)  # predictions of one class on one pair of boxes have one nearest
     for column in (found.subject, found.object, found.interaction):

@@ -79,7 +79,7 @@ class Collector(Interface):
 @dataclass
 class Gathered:
     """One model's predictions matched with ground truth: their tally, their diagnosis by each view of a protocol, the
-    coverage, and what was collected by each view."""
+    coverage, and what was collected by each view that is collected."""
 
     tally: Tally
     diagnoses: list[Diagnosis]
@@ -103,11 +103,11 @@ def match_and_diagnose(
     policy: ErrorPolicy,
     *,
     reading: Reading = "shared",
-    collector: Callable[[Protocol], Collector] | None = None,
+    collector: Callable[[Protocol], Collector | None] = lambda _: None,
     diagnosed: bool = True,
 ) -> Gathered:
-    """A tally of `protocols` and, by each of `views`, a diagnosis (if `diagnosed`) and what a `collector` keeps, in one
-    pass over the predictions; a large file is split among processors.
+    """A tally of `protocols` and, by each of `views`, a diagnosis (if `diagnosed`) and what a `collector` keeps (None:
+    nothing of that view), in one pass over the predictions; a large file is split among processors.
 
     The caller reports the coverage.
     """
@@ -118,7 +118,7 @@ def match_and_diagnose(
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
         tally = Tally(protocols, classes)
         diagnoses = [Diagnosis(row, classes, reading, tally.listed) for row in views if diagnosed]
-        kept = [collector(row) for row in views] if collector else []
+        collectors = [collector(row) for row in views]
         coverage = Coverage()
         for batch, outcomes in matched_batches(part, truth, every, filters, shared):
             coverage.add(batch)
@@ -127,9 +127,9 @@ def match_and_diagnose(
                 placed = Placed(batch, located(batch, outcomes[view.key], view), reading)
                 if diagnosed:
                     diagnoses[number].add(placed.found, placed.types)
-                if collector:
-                    kept[number].add(placed)
-        return Gathered(tally, diagnoses, coverage, kept)
+                if (kept := collectors[number]) is not None:
+                    kept.add(placed)
+        return Gathered(tally, diagnoses, coverage, [kept for kept in collectors if kept is not None])
 
     parts = gathered(gather, predictions, policy, lambda parts: Tally.disjoint([part.tally for part in parts]))
     whole = parts[0]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import zip_longest
 from typing import Any
 
 from hoicli.diagnosis.gather import (
-    Collector,
     diagnose_matches,
     diagnosis_records,
     match_and_diagnose,
@@ -21,7 +19,6 @@ from hoicli.diagnosis.rows import diagnosis_rows, part_rows
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import Protocol
@@ -40,15 +37,13 @@ from hoicli.vocabulary.labels import Vocabulary
 
 @dataclass
 class DiagnosedModel:
-    """A model's diagnosis by one view of the protocol, the settings of its signature, and what a collector kept of its
-    batches."""
+    """A model's diagnosis by one view of the protocol, and the settings of its signature."""
 
     name: str
     tagged: bool
     vocabulary: Vocabulary
     diagnosis: Diagnosis
     settings: Mapping[str, str]
-    kept: Any = None
     plotted: list[Row] = field(default_factory=list)
     slices: Sequence[Slice] = ()
 
@@ -139,11 +134,10 @@ def diagnose_models(
     reading: Reading = "shared",
     asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
     protocol: Protocol | None = None,
-    collector: Callable[[GroundTruth, Protocol], Collector] | None = None,
 ) -> list[DiagnosedModel]:
     """Each model's diagnosis: predictions with `gt`, match records with or without. With several views (`asked` of the
     vocabulary), one for each; the matches are of some already. protocol: whose rules decide what is right (default:
-    `protocol_of`). collector: makes what `DiagnosedModel.kept` is to be; of predictions in one view only.
+    `protocol_of`).
 
     Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for
     options that need predictions and for the released reading on other datasets than HICO-DET, `DataError` for a bad
@@ -156,8 +150,6 @@ def diagnose_models(
     for slice_ in views.of_data:
         check_diagnosed(within(protocol, Part(slice_, 0)))
     wanted = views.diagnosed(protocol)
-    if collector and len(wanted) > 1:
-        raise UsageError(f"a page shows one threshold on all images; leave out {arg('slice')} and further {arg('iou')}")
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
     if truth is not None:
         served(truth, [protocol])
@@ -165,16 +157,12 @@ def diagnose_models(
     for model in models:
         made = partial(DiagnosedModel, model.model, model.tagged, vocabulary, slices=views.of_classes)
         if truth is not None and not model.matched:
-            keep = partial(collector, truth) if collector else None
-            whole = match_and_diagnose(model, truth, [], wanted, filters, policy, reading=reading, collector=keep)
+            whole = match_and_diagnose(model, truth, [], wanted, filters, policy, reading=reading)
             whole.coverage.report(truth, wanted, model.name, model=model.model if len(models) > 1 else None)
             settings = {"data": vocabulary.signed, **filters.signature(), **whole.tally.leave}
             settings |= truth.settings(protocol)
-            for diagnosis, kept in zip_longest(whole.diagnoses, whole.kept):
-                diagnosed.append(made(diagnosis, settings | diagnosis.protocol.settings(), kept=kept))
+            diagnosed += [made(each, settings | each.protocol.settings()) for each in whole.diagnoses]
             continue
-        if collector:
-            raise UsageError(f"a page shows predictions with {arg('gt')}, not match records")
         of_matches = diagnose_matches(
             model, vocabulary, protocol, filters, policy, truth=truth, asked=views, reading=reading
         )

@@ -1,15 +1,19 @@
-"""Columns as files of the page: typed arrays in base64 inside scripts, for a page from disk may load nothing else."""
+"""Columns as the page reads them: typed arrays and JSON values as texts, which a script or the page itself can hold. A
+page from disk may load nothing else."""
 
 from __future__ import annotations
 
 import base64
+import gzip
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from hoicli.diagnosis.columns import ErrorTable, TruthTable
+from hoicli.explorer.measured import Numbers
 from hoicli.records.kit import Floats, Ints
 
 IOU_STEPS = 10_000
@@ -19,20 +23,38 @@ _WHOLE: tuple[type[np.signedinteger[Any]], ...] = (np.int8, np.int16, np.int32)
 Columns = dict[str, NDArray[Any]]
 
 
-def chunk(name: str, column: NDArray[Any]) -> bytes:
-    """A column as a script: whole numbers in the smallest type that holds them, little-endian."""
-    kind = column.dtype
-    if kind.kind != "f":
-        low, high = int(column.min(initial=0)), int(column.max(initial=0))
-        kind = np.dtype(next(each for each in _WHOLE if np.iinfo(each).min <= low and high <= np.iinfo(each).max))
-    code = base64.b64encode(column.astype(kind.newbyteorder("<")).tobytes())
-    return b'explorer.chunk("%s","%s","%s");\n' % (name.encode(), kind.str[1:].encode(), code)
+class Chunk(NamedTuple):
+    """A column, or a JSON value, as the page reads it: its name, its type ("f8", "i2", ..., "json"), and its bytes,
+    little-endian, compressed and in base64."""
+
+    name: str
+    kind: str
+    text: bytes
+
+    @classmethod
+    def of_column(cls, name: str, column: NDArray[Any]) -> Chunk:
+        """Whole numbers take the smallest type that holds them."""
+        kind = column.dtype
+        if kind.kind != "f":
+            low, high = int(column.min(initial=0)), int(column.max(initial=0))
+            kind = np.dtype(next(each for each in _WHOLE if np.iinfo(each).min <= low and high <= np.iinfo(each).max))
+        return cls(name, kind.str[1:], _packed(column.astype(kind.newbyteorder("<")).tobytes()))
+
+    @classmethod
+    def of_value(cls, name: str, value: object) -> Chunk:
+        """Anything that JSON holds."""
+        return cls(name, "json", _packed(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)))
 
 
-def chunks(prefix: str, columns: Columns) -> Iterator[tuple[str, bytes]]:
-    """(file name, content) of each column."""
+def _packed(data: bytes) -> bytes:
+    """Compressed, with no time in it: same input, same bytes. Level 1, since scores are as good as random."""
+    return base64.b64encode(gzip.compress(data, compresslevel=1, mtime=0))
+
+
+def chunks(prefix: str, columns: Columns) -> Iterator[Chunk]:
+    """A chunk of each column."""
     for name, column in columns.items():
-        yield f"data/{prefix}.{name}.js", chunk(f"{prefix}.{name}", column)
+        yield Chunk.of_column(f"{prefix}.{name}", column)
 
 
 def truth_columns(truth: TruthTable) -> Columns:
@@ -43,6 +65,12 @@ def truth_columns(truth: TruthTable) -> Columns:
         "boxes": _drawn(truth.boxes),
         **{f"part{number}": part for number, part in enumerate(truth.parts)},
     }
+
+
+def number_columns(numbers: Numbers) -> Columns:
+    """The columns of the numbers of classes."""
+    gains = {} if numbers.gains is None else {"gains": numbers.gains.reshape(-1)}
+    return {"positives": numbers.positives, "ap": numbers.ap.reshape(-1), "counts": numbers.counts.reshape(-1), **gains}
 
 
 def model_columns(table: ErrorTable) -> Columns:

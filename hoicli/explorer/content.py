@@ -1,151 +1,145 @@
-"""What the page knows: its facts as one script, and every column as a script of its own."""
+"""What the page knows, and its files: one for each column in a folder, or all of it in one file."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from typing import Any
 
-import numpy as np
-import orjson
-
-from hoicli.diagnosis.applied import ORACLES
-from hoicli.diagnosis.columns import RELATIONS, STATES, ErrorTable, TruthTable
-from hoicli.diagnosis.run import DiagnosedModel
+from hoicli.diagnosis.columns import RELATIONS, STATES
 from hoicli.errors import visible
-from hoicli.evaluation.slices import Slice
-from hoicli.explorer.columns import IOU_STEPS, chunks, model_columns, truth_columns
+from hoicli.evaluation.slices import IMAGES
+from hoicli.explorer import summary
+from hoicli.explorer.columns import IOU_STEPS, Chunk, chunks, model_columns, number_columns, truth_columns
+from hoicli.explorer.measured import Measured
 from hoicli.figures.styles import SERIES, STYLES
 from hoicli.records.parsing import Record
 from hoicli.version import __version__
 
-SCRIPTS = ("data", "query", "parts", "drawing", "state", "filters", "views", "image", "start")
+SCRIPTS = ("data", "query", "parts", "drawing", "state", "filters", "summary", "views", "image", "start")
 """The page's scripts in their order; one file in the folder."""
+POLICY = (
+    "default-src 'none'; script-src {script}; style-src {style}; img-src {img}; base-uri 'none'; form-action 'none'"
+)
 
 
-@dataclass(frozen=True)
-class Explored:
-    """What an explorer shows: one or two models with the columns of each, the ground truth, the facts of the images by
-    their ids (`pictures.image_facts`), and slices of images with their parts [parts, N] and of triplets.
-    """
-
-    models: Sequence[DiagnosedModel]
-    tables: Sequence[ErrorTable]
-    truth: TruthTable
-    facts: Mapping[str, Record]
-    of_images: Sequence[tuple[Slice, Any]] = ()
-    of_triplets: Sequence[Slice] = ()
-
-    @property
-    def title(self) -> str:
-        """The heading."""
-        names = " and ".join(model.name for model in self.models)
-        return f"{names} on {self.models[0].vocabulary.title}"
+def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[str, bytes]]:
+    """(path, content) of every file of a folder but the pictures. images: as `pictures.images_of`; note: what the page
+    says where a picture is not at hand."""
+    own = "'self'"
+    page = {
+        "POLICY": POLICY.format(script=own, style=own, img=own),
+        "STYLE": '<link rel="stylesheet" href="page.css">',
+        "SCRIPT": '<script src="page.js" defer></script>',
+    }
+    yield "page.css", _style()
+    yield "page.js", _script()
+    for name, kind, text in _chunks(measured, images, note):
+        yield f"data/{name}.js", b'explorer.take("%s","%s","%s");\n' % (name.encode(), kind.encode(), text)
+    yield "index.html", _filled(measured, page)
 
 
-def page_files(explored: Explored, pictures: Sequence[str], note: str) -> Iterator[tuple[str, bytes]]:
-    """(path, content) of every file but the pictures. pictures: of each image, its address, "" for none at hand; note:
-    what the page says where a picture is not at hand."""
-    yield "page.css", "\n".join([_inks(), _own("kit.css"), _own("page.css")]).encode()
-    yield "page.js", "\n".join(_own(f"{name}.js") for name in SCRIPTS).encode()
-    yield "data/facts.js", b"explorer.facts(" + orjson.dumps(_facts(explored, note)) + b");\n"
-    yield "data/images.js", b"explorer.images(" + orjson.dumps(_images(explored, pictures)) + b");\n"
-    yield from chunks("truth", truth_columns(explored.truth))
-    for number, table in enumerate(explored.tables):
-        yield from chunks(f"model{number}", model_columns(table))
-    title = html.escape(visible(f"{explored.title} - hoicli"))
-    yield "index.html", _own("index.html").replace("TITLE", title).replace("VERSION", __version__).encode()
+def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
+    """The page as one file, piece by piece; pictures it has none. Data stand in elements that are no code."""
+    style, script = _style(), _script()
+    page = {
+        "POLICY": POLICY.format(script=_digest(script), style=_digest(style), img="'none'"),
+        "STYLE": f"<style>{style.decode()}</style>",
+        "SCRIPT": "",
+    }
+    yield _filled(measured, page).removesuffix(b"</body>\n</html>\n")
+    for name, kind, text in _chunks(measured, images, note):
+        yield b'<script type="text/plain" id="data/%s" data-kind="%s">%s</script>\n' % (
+            name.encode(),
+            kind.encode(),
+            text,
+        )
+    yield b"<script>%s</script>\n</body>\n</html>\n" % script
 
 
-def _inks() -> str:
-    """The colours of error types and series as a style sheet, which stands before the others."""
+def _digest(text: bytes) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"
+
+
+def _filled(measured: Measured, page: Mapping[str, str]) -> bytes:
+    """The page's frame with its places filled: `{{NAME}}`, each once, whatever stands in what fills them."""
+    title = html.escape(visible(f"{measured.title} - hoicli"))
+    places = {"TITLE": title, "VERSION": __version__, **page}
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: places[place[1]], _own("index.html")).encode()
+
+
+def _style() -> bytes:
+    """The style sheet, with the colours of error types and series in front."""
     inks = {f"e-{name}": style for name, style in STYLES.items()} | {f"s{at}": style for at, style in enumerate(SERIES)}
-    return "\n".join(f".{name} {{ --ink: {style.colour}; }}" for name, style in inks.items())
+    colours = [f".{name} {{ --ink: {style.colour}; }}" for name, style in inks.items()]
+    return "\n".join([*colours, _own("page.css")]).encode()
+
+
+def _script() -> bytes:
+    return "\n".join(_own(f"{name}.js") for name in SCRIPTS).encode()
 
 
 def _own(name: str) -> str:
     return files("hoicli.explorer").joinpath("page", name).read_text(encoding="utf-8")
 
 
-def _facts(explored: Explored, note: str) -> Record:
-    """Everything but columns. Arrays by class hold null where a class has no ground truth."""
-    first = explored.models[0]
-    vocabulary, protocol = first.vocabulary, first.diagnosis.protocol
-    subsets = first.diagnosis.subsets(vocabulary)
-    every = max(subsets, key=lambda name: len(subsets[name]))
-    images = len(explored.truth.image_ids)
+def _chunks(measured: Measured, images: Record, note: str) -> Iterator[Chunk]:
+    yield Chunk.of_value("facts", _facts(measured, note))
+    yield Chunk.of_value("images", images)
+    for number, numbers in enumerate(measured.numbers.values()):
+        yield from chunks(f"view{number}", number_columns(numbers))
+    yield from chunks("truth", truth_columns(measured.truth))
+    for number, model in enumerate(measured.models):
+        yield from chunks(f"model{number}", model_columns(model.table))
+
+
+def _facts(measured: Measured, note: str) -> Record:
+    """Everything but columns. views: (slice, part, whether gains were computed for it), of all data first."""
+    asked = measured.asked
+    vocabulary, protocol = asked.vocabulary, asked.protocol
     return {
         "version": __version__,
-        "title": visible(explored.title),
-        "dataset": visible(vocabulary.title),
+        "title": measured.title,
+        "dataset": vocabulary.title,
         "protocol": protocol.name,
-        "threshold": protocol.threshold,
+        "rule": f"IoU {'above' if protocol.strict else 'at least'} {protocol.threshold:g}",
         "qualifier": vocabulary.qualifier,
         "types": [[name, STYLES[name].words] for name in STATES],
-        "oracles": [[name, STYLES[name].words] for name in ORACLES],
         "relations": RELATIONS,
         "steps": IOU_STEPS,
-        "verbs": [visible(name) for name in vocabulary.verbs],
-        "labels": [visible(name) for name in vocabulary.objects],
-        "classes": [[vocabulary.verb_ids[verb], visible(name)] for verb, name in vocabulary.interactions],
-        "positives": first.diagnosis.positives.tolist(),
-        "every": every,
-        "groups": {name: sorted(members) for name, members in vocabulary.groups.items()},
-        "images": images,
-        "triplets": len(explored.truth.image),
+        "verbs": vocabulary.verbs,
+        "classes": [[vocabulary.verb_ids[verb], name] for verb, name in vocabulary.interactions],
+        "every": measured.every[0],
+        "subsets": list(measured.subsets.items()),
+        "images": len(measured.truth.image_ids),
+        "triplets": len(measured.truth.image),
+        "annotated": measured.annotated,
         "note": note,
-        "image_slices": [
+        "slices": [
             {
-                "name": visible(slice_.name),
-                "parts": [visible(part) for part in slice_.parts],
-                "members": [np.flatnonzero(part).tolist() for part in members],
+                "name": slice_.name,
+                "parts": slice_.parts,
+                "members": [part.nonzero()[0] for part in measured.members[slice_.name]]
+                if slice_.of == IMAGES
+                else None,
             }
-            for slice_, members in explored.of_images
+            for slice_ in asked.slices
         ],
-        "triplet_slices": [
-            {"name": visible(slice_.name), "parts": list(slice_.parts)} for slice_ in explored.of_triplets
+        "views": [[*view, numbers.gains is not None] for view, numbers in measured.numbers.items()],
+        "models": [
+            {
+                "name": model.name,
+                "signature": model.rows[0]["signature"],
+                "predictions": len(model.table.score),
+                "uncounted": model.table.uncounted,
+            }
+            for model in measured.models
         ],
-        "models": [_model(model, table) for model, table in zip(explored.models, explored.tables, strict=True)],
-    }
-
-
-def _model(model: DiagnosedModel, table: ErrorTable) -> Record:
-    """A model's numbers: those of `diagnose --per-class`, row by row."""
-    classes = len(model.vocabulary.interactions)
-    number = model.vocabulary.interaction_ids
-    means: dict[str, Any] = {"mAP": {}, "delta_mAP": {}, "mean_max_recall": {}, "count": {}}
-    of_class: dict[str, Any] = {"AP": {}, "delta_AP": {}, "count": {}}
-    signature = ""
-    for row in model.rows(per_class=True, order=(), tags={}):
-        metric, kind, signature = row["metric"], row.get("error") or row["oracle"], row["signature"]
-        if "verb" in row:
-            column = of_class[metric].setdefault(kind, [None] * classes)
-            column[number[row["verb"], row[model.vocabulary.qualifier]]] = row["value"]
-        else:
-            means[metric].setdefault(kind, {})[row["subset"]] = row["value"]
-    return {
-        "name": visible(model.name),
-        "signature": signature,
-        "predictions": len(table.score),
-        "uncounted": table.uncounted,
-        "mAP": means["mAP"].get("none", {}),
-        "recall": means["mean_max_recall"].get("none", {}),
-        "gains": means["delta_mAP"],
-        "counts": means["count"],
-        "ap": of_class["AP"].get("none", [None] * classes),
-        "class_gains": of_class["delta_AP"],
-        "class_counts": of_class["count"],
-    }
-
-
-def _images(explored: Explored, pictures: Sequence[str]) -> Record:
-    facts = [explored.facts[image_id] for image_id in explored.truth.image_ids]
-    return {
-        "id": [visible(image_id) for image_id in explored.truth.image_ids],
-        "file": [visible(fact["file_name"] or "") for fact in facts],
-        "width": [fact["width"] for fact in facts],
-        "height": [fact["height"] for fact in facts],
-        "picture": list(pictures),
+        "findings": summary.findings(measured),
+        "main": measured.comparison[0]["protocol"] if measured.comparison else "",
+        "tiles": summary.tiles(measured),
+        "tables": list(summary.tables(measured)),
     }

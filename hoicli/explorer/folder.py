@@ -1,4 +1,4 @@
-"""An explorer as a folder that opens from disk."""
+"""The page as a folder that opens from disk, with pictures, or as one file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hoicli.errors import UsageError
-from hoicli.io.outputs import atomic_folder, check_made_folder
+from hoicli.io.outputs import atomic_folder, check_made_folder, check_output, open_output
 
 HOW = {
     "link": "symbolic links to the images: nothing is copied, and the folder is for this machine",
@@ -16,21 +16,32 @@ HOW = {
 """What stands in the folder for the pictures."""
 
 
-def check_folder(path: str, option: str) -> None:
-    """Raises `UsageError` where `write_folder` would: for a folder with anything in it but an explorer, and for the
-    name of a new page (x.html)."""
+def is_file(path: str) -> bool:
+    """Whether a path names one file, by its ending, and no folder."""
+    return path.lower().endswith((".html", ".htm")) and not Path(path).is_dir()
+
+
+def check_page(path: str, option: str) -> None:
+    """Raises `UsageError` where writing would: for a folder with anything in it but an earlier page."""
     if path == "-":
-        raise UsageError(f"give {option} DIR, the folder to write, or --serve to look at the page now")
-    if path.lower().endswith((".html", ".htm")) and not Path(path).is_dir():
-        raise UsageError(f"{option} {path}: a folder is written, whose index.html is the page; give a folder's name")
-    check_made_folder(path, option)
+        raise UsageError(f"give {option} DIR or {option} PAGE.html, what to write, or --serve to look at the page now")
+    if is_file(path):
+        check_output(path, option)
+    else:
+        check_made_folder(path, option)
+
+
+def write_file(path: str, pieces: Iterable[bytes]) -> None:
+    """Write the page as one file, whole or not at all."""
+    with open_output(path) as write:
+        for piece in pieces:
+            write(piece)
 
 
 def write_folder(path: str, files: Iterable[tuple[str, bytes]], pictures: Mapping[str, Path], how: str) -> None:
     """Write the page and its pictures, whole or not at all. how: a key of HOW.
 
-    Raises as `check_folder`, and `DataError` if writing fails."""
-    check_folder(path, "-o")
+    Raises as `check_page`, and `DataError` if writing fails."""
     with atomic_folder(path, replace=True) as folder:
         for name, content in files:
             target = folder / name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hoicli.errors import DataError
 from hoicli.figures.overlays import image_file
@@ -38,47 +38,73 @@ def image_facts(image_ids: Collection[str], gt: Stream) -> dict[str, Record]:
     return facts
 
 
-def pictures_in(
+def images_of(
     folder: str | None, image_ids: Sequence[str], facts: Mapping[str, Record]
-) -> tuple[list[str], dict[str, Path]]:
-    """([N] the address of each image in the page, "" for one that is not at hand; the file behind each address).
+) -> tuple[Record, dict[str, Path]]:
+    """(what the page knows of the images [N]: id, file, width, height, the address of the picture, "" for one that is
+    not at hand, and how its camera was turned; the file behind each address).
 
     An address is made of the image's number alone: names out of records are not trusted. A name that leads out of the
     folder, to no file, or to one that is neither PNG nor JPEG by its first bytes is not at hand; the folder is trusted:
     links that its owner put there are followed.
     """
-    if folder is None:
-        return [""] * len(image_ids), {}
-    addresses: list[str] = []
+    addresses, turned = [""] * len(image_ids), [1] * len(image_ids)
     behind: dict[str, Path] = {}
     missing: list[str] = []
-    for number, image_id in enumerate(image_ids):
+    for number, image_id in enumerate(image_ids if folder is not None else ()):
         name = facts[image_id]["file_name"]
-        path, ending = _picture(Path(folder), name)
-        address = f"pictures/{number:06d}.{ending}" if path is not None else ""
-        addresses.append(address)
+        path, ending, turned[number] = _picture(Path(folder or ""), name)
         if path is None:
             missing.append(short(name or f"{image_id}, without file_name"))
         else:
-            behind[address] = path
+            addresses[number] = f"pictures/{number:06d}.{ending}"
+            behind[addresses[number]] = path
     if missing:
         note(
             f"--images {folder}: no picture of {len(missing):,} of {len(image_ids):,} images (the first: "
             f"{missing[0]}); their boxes are drawn on blank sheets"
         )
-    return addresses, behind
+    columns = {key: [facts[image_id][of] for image_id in image_ids] for key, of in _KNOWN.items()}
+    return {"id": list(image_ids), **columns, "picture": addresses, "turned": turned}, behind
 
 
-def _picture(folder: Path, name: object) -> tuple[Path | None, str]:
-    """(the file of a record's file_name, the ending of its address); None where it is not at hand."""
+_KNOWN = {"file": "file_name", "width": "width", "height": "height"}
+
+
+def _picture(folder: Path, name: object) -> tuple[Path | None, str, int]:
+    """(the file of a record's file_name, the ending of its address, its `orientation`); None: it is not at hand."""
     path = image_file(folder, name)
     if path is not None:
         try:
             with path.open("rb") as stream:
-                start = stream.read(8)
+                start = stream.read(_HEAD)
         except OSError:
-            return None, ""
+            return None, "", 1
         for begin, (ending, _) in STARTS.items():
             if start.startswith(begin):
-                return path, ending
-    return None, ""
+                return path, ending, orientation(start) if ending == "jpg" else 1
+    return None, "", 1
+
+
+_HEAD = 1 << 16
+"""Bytes at the beginning of a file in which a camera's mark is looked for: the longest segment of a JPEG."""
+
+
+def orientation(head: bytes) -> int:
+    """How a browser turns a JPEG (Exif 2.3, tag 0x0112): 1, as it is stored, to 8; 1 where nothing readable says it.
+
+    Boxes are in stored pixels, so the page has to turn it back.
+    """
+    begin = head.find(b"Exif\0\0")
+    tiff = head[begin + 6 :] if begin >= 0 else b""
+    order: Literal["little", "big"] = "little" if tiff[:2] == b"II" else "big"
+
+    def number(at: int, size: int) -> int:
+        return int.from_bytes(tiff[at : at + size], order)
+
+    first = number(4, 4)
+    for entry in range(first + 2, first + 2 + 12 * min(number(first, 2), 512), 12):
+        if number(entry, 2) == 0x0112:
+            turned = number(entry + 8, 2)
+            return turned if 1 <= turned <= 8 else 1
+    return 1

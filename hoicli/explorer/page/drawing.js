@@ -14,13 +14,13 @@ function pairOf(prefix, image, row) {
   return object < 0 ? [boxOf(prefix, image, subject)] : [boxOf(prefix, image, subject), boxOf(prefix, image, object)];
 }
 const boxNeeds = prefix => ["start", "boxes", "subject", "object"].map(name => `${prefix}.${name}`);
-const cardNeeds = model => [...boxNeeds(`model${model}`), ...boxNeeds("truth"), "truth.image", "truth.interaction",
+const cardNeeds = model => [...query.numbersNeeds(), ...boxNeeds(`model${model}`), ...boxNeeds("truth"), "truth.image", "truth.interaction",
   "images", ...["image", "interaction", "error", "score", "truth", "relation", "iou_subject", "iou_object"]
     .map(name => `model${model}.${name}`)];
 
 /* The size of an image: its record's, in whose pixels the boxes are; else the picture's own; else what holds the boxes. */
 function sizeOf(image, pairs) {
-  const images = explorer.get("images");
+  const images = column("images");
   if (images.width[image] && images.height[image]) return [images.width[image], images.height[image]];
   if (loaded.has(image)) return loaded.get(image);
   const boxes = pairs.flat();
@@ -46,9 +46,18 @@ function shape(kind, pair, words, [width, height], faint) {
     text && !faint && svg("text", { x: digits(x, 5), y: digits(y, 5), "font-size": digits(line, 4) }, text));
 }
 
+/* Browsers turn a picture as its camera says (Exif's orientation, 1 to 8); boxes are in stored pixels, so this turns it
+   back. */
+function stored(turned, width, height) {
+  const [w, h] = [digits(width), digits(height)];
+  const back = [null, `-1 0 0 1 ${w} 0`, `-1 0 0 -1 ${w} ${h}`, `1 0 0 -1 0 ${h}`, "0 1 1 0 0 0", `0 -1 1 0 0 ${h}`,
+    `0 -1 -1 0 ${w} ${h}`, `0 1 -1 0 ${w} 0`][turned - 1];
+  return back && `matrix(${back})`;
+}
+
 /* An image, or a grey sheet of its size, under shapes: [{kind, pair, words, faint}]. */
 function scene(image, shapes, label) {
-  const images = explorer.get("images"), size = sizeOf(image, shapes.map(each => each.pair));
+  const images = column("images"), size = sizeOf(image, shapes.map(each => each.pair));
   const [width, height] = size, unit = Math.max(width, height) / CARD;
   const sheet = words => [
     svg("rect", { width: digits(width), height: digits(height), class: "sheet" }),
@@ -57,8 +66,10 @@ function scene(image, shapes, label) {
   ];
   const parts = [];
   if (images.picture[image]) {
-    const drawn = svg("image", { href: images.picture[image], width: digits(width), height: digits(height),
-      preserveAspectRatio: "none", onerror: () => drawn.replaceWith(...sheet("the picture cannot be shown")) });
+    const across = images.turned[image] > 4 ? [height, width] : size;
+    const drawn = svg("image", { href: images.picture[image], width: digits(across[0]), height: digits(across[1]),
+      preserveAspectRatio: "none", transform: stored(images.turned[image], width, height),
+      onerror: () => drawn.replaceWith(...sheet("the picture cannot be shown")) });
     parts.push(drawn);
     if (!images.width[image] && !loaded.has(image)) measure(image, images.picture[image]);
   } else parts.push(...sheet(facts.note));
@@ -71,13 +82,16 @@ function scene(image, shapes, label) {
 function measure(image, address) {
   loaded.set(image, [1000, 1000]);
   const picture = new Image();
-  picture.addEventListener("load", () => { loaded.set(image, [picture.naturalWidth, picture.naturalHeight]); show(); });
+  picture.addEventListener("load", () => {
+    const size = [picture.naturalWidth, picture.naturalHeight];
+    loaded.set(image, column("images").turned[image] > 4 ? size.reverse() : size);
+    show();
+  });
   loaded.delete(image);
   picture.src = address;
 }
 
-const TRUTHS = { own: "truth", repair: "truth, which it could become", nearest: "nearest truth",
-  none: "no ground truth touches it" };
+const TRUTHS = { own: "truth", nearest: "nearest truth", none: "no ground truth touches it" };
 
 /* IoU in hundredths, rounded down: 0.499 is not 0.50. */
 const hundredths = steps => (Math.floor(steps / (facts.steps / 100)) / 100).toFixed(2);
@@ -85,8 +99,8 @@ const hundredths = steps => (Math.floor(steps / (facts.steps / 100)) / 100).toFi
 /* What a card says of an item (a prediction's row, or ~row of a missed ground truth). */
 function told(model, item) {
   if (item < 0) {
-    const image = column("truth.image")[~item], name = className(column("truth.interaction")[~item]);
-    return { type: MISSED(), image, name, truth: ~item, truthName: name, relation: "own", facts: ["no score"] };
+    const image = column("truth.image")[~item], number = column("truth.interaction")[~item], name = className(number);
+    return { type: MISSED(), image, name, number, truth: ~item, truthName: name, relation: "own", facts: ["no score"] };
   }
   const number = ofModel(model, "interaction")[item], truth = ofModel(model, "truth")[item];
   const overlaps = ["iou_subject", "iou_object"].map(name => ofModel(model, name)[item]).filter(value => value >= 0);
@@ -116,12 +130,12 @@ function shapesOf(model, item, said, large = false) {
 
 /* An error: its drawing, and in words its type, class, truth, score, IoU and image. */
 function card(model, item) {
-  const said = told(model, item), gain = gainOf(model, said.number ?? column("truth.interaction")[~item], said.type);
+  const said = told(model, item), gain = query.numbers().gain(model, said.number, said.type);
   const truth = said.truthName ? `${TRUTHS[said.relation]}: ${said.truthName}` : TRUTHS[said.relation];
   const words = `${typeWords(said.type)}: ${said.name}; ${truth}`;
   const known = said.facts.concat(gain ? [`${fixed(gain, 2, true)} AP`] : []);
   return el("article", { class: "card" },
-    el("a", { href: addressOf({ ...state, view: "image", image: imageName(said.image), row: String(item), page: "" }),
+    el("a", { href: addressOf({ ...state, view: "image", image: imageId(said.image), row: String(item), page: "" }),
       "aria-label": `${words}: open its image` }, scene(said.image, shapesOf(model, item, said))),
     el("p", {}, mark(said.type), `${typeWords(said.type)}: `, el("b", {}, said.name)),
     el("p", { class: "truth" }, truth),

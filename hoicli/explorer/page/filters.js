@@ -1,15 +1,21 @@
-/* The filters over every view, the views' links, and the keys. */
+/* The filters: those that a view offers, those that are set, the views' links, and the keys. */
 
 const SORTS = { gain: "largest gain", score: "highest score", low: "lowest score", iou: "largest IoU" };
-/* Which filters a view has. */
-const APPLY = {
-  classes: ["verb", "object", "slice"],
-  class: ["type", "from", "to", "iou", "iouto", "slice", "sort"],
-  errors: ["type", "verb", "object", "from", "to", "iou", "iouto", "slice", "sort"],
-  images: ["type", "verb", "object", "from", "to", "iou", "iouto", "slice"],
-  image: ["type", "verb", "object", "from", "to", "iou", "iouto", "slice"],
-  compare: ["type", "verb", "object", "from", "slice"],
+/* What a view can follow, and so offers. */
+const LISTED_BY = ["type", "verb", "object", "from", "to", "iou", "iouto", "slice"];
+const OFFERED = {
+  summary: [],
+  classes: ["model", "verb", "object", "slice"],
+  class: ["model", "slice", "sort"],
+  errors: ["model", ...LISTED_BY, "sort"],
+  images: ["model", ...LISTED_BY],
+  image: ["model", ...LISTED_BY],
+  compare: ["verb", "object", "from", "slice"],
 };
+const followed = name => name === "class" ? ["class", "errors", "images", "image", "compare"].includes(state.view) : OFFERED[state.view].includes(name);
+
+/* The filters that this view follows, as the queries take them. */
+const filter = () => Object.fromEntries([...FILTERS, "sort"].map(name => [name, name === "sort" || followed(name) ? state[name] : ""]));
 
 const option = (value, words) => el("option", { value }, words);
 const field = (name, words, input, title) =>
@@ -21,13 +27,10 @@ function makeFilters() {
   const list = (id, values) => el("datalist", { id }, values.map(value => option(value, "")));
   const text = (name, id) => el("input", { name, list: id, type: "search", autocomplete: "off", spellcheck: "false" });
   const number = name => el("input", { name, type: "number", step: "any", inputmode: "decimal" });
-  const slices = [
-    ...(Object.keys(facts.groups).length ? [{ name: "frequency", parts: Object.keys(facts.groups) }] : []),
-    ...facts.image_slices, ...facts.triplet_slices,
-  ];
+  const subsets = facts.subsets.map(([name]) => name).filter(name => name !== facts.every);
+  const slices = [...(subsets.length ? [{ name: "subset", parts: subsets }] : []), ...facts.slices];
   put(form, {}, [
-    facts.models.length > 1 && field("model", "model", el("select", { name: "model" },
-      facts.models.map((model, at) => option("ab"[at], `${letter(at)}: ${model.name}`)))),
+    two() && field("model", "model", el("select", { name: "model" }, ofModels(at => option("ab"[at], modelName(at))))),
     field("type", "type", el("select", { name: "type" }, option("", "every error"),
       facts.types.map(([name, words]) => option(name, words)))),
     field("verb", "verb", text("verb", "verbs")), list("verbs", [...facts.verbs].sort()),
@@ -36,58 +39,69 @@ function makeFilters() {
     field("to", "below", number("to"), "scores below this"),
     field("iou", "IoU from", number("iou"), "the smaller IoU of the two boxes with the truth beside them"),
     field("iouto", "below", number("iouto"), "the smaller IoU of the two boxes, below this"),
-    slices.length > 0 && field("slice", "slice", el("select", { name: "slice" }, option("", "all"),
-      slices.map(slice => el("optgroup", { label: slice.name },
-        slice.parts.map(part => option(`${slice.name}:${part}`, part.replaceAll("_", " "))))))),
+    slices.length > 0 && field("slice", "slice", el("select", { name: "slice" }, option("", "all data"),
+      slices.map(slice => el("optgroup", { label: visible(slice.name) },
+        slice.parts.map(part => option(`${slice.name}:${part}`, `${visible(slice.name)}: ${visible(part).replaceAll("_", " ")}`)))))),
     field("sort", "order by", el("select", { name: "sort" },
       Object.entries(SORTS).map(([name, words]) => option(name, words)))),
-    el("button", { type: "button", id: "clear", onclick: () => go(cleared()) }, "Clear"),
   ]);
   document.getElementById("fold").open = innerWidth > 640;  // on a telephone they would fill the screen
   form.addEventListener("submit", event => event.preventDefault());
   form.addEventListener("input", event => {
     const { name, value } = event.target;
-    if (name in DEFAULTS) go({ [name]: value, page: "", row: "" }, true);
+    if (Object.hasOwn(DEFAULTS, name)) go({ [name]: value, page: "", row: "" }, true);
   });
 }
-const cleared = () => ({ ...Object.fromEntries(FILTERS.filter(name => name !== "class" || state.view !== "class")
-  .map(name => [name, ""])), page: "" });
 
-/* Show what applies to this view, as the address has it; what is being typed stays as it is typed. */
-function showFilters() {
-  const form = document.getElementById("filters"), apply = APPLY[state.view];
-  for (const label of form.querySelectorAll("[data-filter]")) {
-    const name = label.dataset.filter, input = label.querySelector("input, select");
-    label.hidden = name === "model" ? !["errors", "images", "class", "image"].includes(state.view) : !apply.includes(name);
-    if (input !== document.activeElement && input.value !== state[name]) input.value = state[name];
+/* What a filter that is set is called. */
+const WORDS = {
+  class: () => className(Number(state.class)), type: () => state.type.split(",").map(name => typeWords(typeNumber(name))).join(", "),
+  slice: () => visible(state.slice).replace(":", " ").replaceAll("_", " "),
+};
+const LABELS = { from: "score from", to: "score below", iou: "IoU from", iouto: "IoU below" };
+const labelOf = name => LABELS[name] || (name === "object" ? facts.qualifier : name);
+
+/* Show what this view offers, as the address has it (what is being typed stays as it is typed), and all that is set,
+   each with a way to remove it; what this view cannot follow says so. */
+function showFilters(typed = document.activeElement) {
+  for (const label of document.querySelectorAll("#filters [data-filter]")) {
+    const { filter: name } = label.dataset, input = label.querySelector("input, select");
+    label.hidden = !OFFERED[state.view].includes(name);
+    if ((input !== typed || state[name] === "") && input.value !== state[name]) input.value = state[name];
     label.classList.toggle("set", FILTERS.includes(name) && state[name] !== "");
   }
-  const active = FILTERS.filter(name => apply.includes(name) && state[name] !== "");
-  document.getElementById("set").textContent = active.length ? `(${active.map(name => `${name}: ${state[name]}`).join(", ")})` : "";
-  document.getElementById("clear").hidden = !filtered();
+  document.getElementById("fold").hidden = OFFERED[state.view].length === 0;
+  const set = active().filter(name => name !== "class" || state.view !== "class");
+  const chip = name => {
+    const idle = !followed(name), words = `${labelOf(name)}: ${(WORDS[name] || (() => visible(state[name])))()}`;
+    return el("li", { class: idle ? "idle" : null }, words, idle ? " (not used in this view)" : "",
+      el("button", { type: "button", "aria-label": `remove the filter ${words}`, onclick: () => go({ [name]: "", page: "", row: "" }) }, "\u00d7"));
+  };
+  document.getElementById("chips").replaceChildren(...(set.length ? [el("li", { class: "caption" }, "Filters"), ...set.map(chip),
+    el("li", {}, el("button", { type: "button", id: "clear", onclick: () => go(cleared()) }, "Clear"))] : []));
 }
+const active = () => FILTERS.filter(name => state[name] !== "");
+const cleared = () => ({ ...Object.fromEntries(FILTERS.filter(name => name !== "class" || state.view !== "class")
+  .map(name => [name, ""])), page: "", row: "" });
 
 /* Whether anything is left out in this view. */
-function filtered() {
-  const apply = APPLY[state.view], ofClass = state.class !== "" && state.view !== "class" && apply.includes("verb");
-  return ofClass || FILTERS.some(name => apply.includes(name) && state[name] !== "");
-}
+const filtered = () => active().some(name => followed(name) && (name !== "class" || state.view !== "class"));
 
-const LISTED = [["classes", "Classes"], ["errors", "Errors"], ["images", "Images"], ["compare", "Compare"]];
-const shownViews = () => LISTED.filter(([view]) =>
-  !(view === "compare" && facts.models.length < 2));
+const LISTED = [["summary", "Summary"], ["classes", "Classes"], ["errors", "Errors"], ["images", "Images"], ["compare", "Compare"]];
+const shownViews = () => LISTED.filter(([view]) => view !== "compare" || two());
+/* What another view of the list does not take over. */
+const FRESH = { page: "", by: "", row: "", image: "", side: DEFAULTS.side };
 
 function showViews() {
   const here = { class: "classes", image: "images" }[state.view] || state.view;
   document.getElementById("views").replaceChildren(...shownViews().map(([view, words]) => el("li", {},
-    el("a", { href: addressOf({ ...state, view, page: "", by: "", row: "", image: "" }),
-      "aria-current": view === here ? "page" : null }, words))),
+    el("a", { href: addressOf({ ...state, ...FRESH, view }), "aria-current": view === here ? "page" : null }, words))),
     el("li", {}, el("button", { type: "button", id: "keys", onclick: help }, "Keys ", el("kbd", {}, "?"))));
 }
 
 const KEYS = [
   ["?", "show or hide this list"],
-  ["1 2 3 4", "classes, errors, images, compare"],
+  ["1 2 3 4 5", "summary, classes, errors, images, compare"],
   ["/", "go to the filters"],
   ["\u2192 or j, \u2190 or k", "next and previous image, or page of a list"],
   ["n, p", "next and previous prediction of an image"],
@@ -130,7 +144,7 @@ function onKey(event) {
   const deed = { ArrowRight: () => step(1), j: () => step(1), ArrowLeft: () => step(-1), k: () => step(-1),
     n: () => stepRow(1), p: () => stepRow(-1), b: () => toggled("b"), g: () => toggled("g"), h: () => toggled("p"),
     l: () => toggled("l"), s: () => toggled("s"), a: () => toggled("a"), u: up, x: () => go(cleared()),
-    m: () => facts.models.length > 1 && go({ model: state.model === "a" ? "b" : "a", row: "" }),
+    m: () => two() && go({ model: state.model === "a" ? "b" : "a", row: "" }),
     "/": () => { document.getElementById("fold").open = true; const first = document.querySelector("#filters label:not([hidden]) :is(input, select)"); if (first) first.focus(); },
   }[event.key] || viewKey(event.key);
   if (!deed || scrolls) return;
@@ -139,8 +153,7 @@ function onKey(event) {
 }
 const viewKey = key => {
   const view = LISTED[Number(key) - 1];
-  return view && shownViews().some(([name]) => name === view[0]) &&
-    (() => go({ view: view[0], page: "", by: "", row: "", image: "" }));
+  return view && shownViews().some(([name]) => name === view[0]) && (() => go({ ...FRESH, view: view[0] }));
 };
 
 /* The next image, or page of a list. */

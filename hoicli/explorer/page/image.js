@@ -1,8 +1,11 @@
 /* One image: its ground truth and predictions, those of two models side by side; the keys go from image to image. */
 
+/* The number of an image by its id; the first of those that are left where the address names none, NONE for one that is
+   not here. */
 const imageNumber = () => {
-  if (!imageNumber.known) imageNumber.known = new Map(explorer.get("images").id.map((id, at) => [id, at]));
-  return imageNumber.known.get(state.image) ?? imagesInOrder()[0] ?? NONE;
+  if (state.image === "") return imagesInOrder()[0] ?? NONE;
+  if (!imageNumber.known) imageNumber.known = new Map(column("images").id.map((id, at) => [id, at]));
+  return imageNumber.known.get(state.image) ?? NONE;
 };
 
 /* Rows of a column that holds the image of each row. */
@@ -12,34 +15,34 @@ function rowsIn(name, image) {
   return rows;
 }
 
-/* The predictions of an image that the filter leaves, and all of them; without any, the list is of all. */
+/* The predictions of an image that the filter leaves, and all of them. */
 function predictionsIn(model, image) {
-  const all = rowsIn(`model${model}.image`, image);
-  const classes = query.classesOf({ ...state, class: state.class }), error = ofModel(model, "error"), score = ofModel(model, "score");
-  const types = state.type === "" ? null : state.type.split(",").map(typeNumber);
-  const left = all.filter(row => classes[ofModel(model, "interaction")[row]] && (!types || types.includes(error[row])) &&
-    (state.from === "" || score[row] >= Number(state.from)) && (state.to === "" || score[row] < Number(state.to)));
-  return { all, left };
+  const all = rowsIn(`model${model}.image`, image), error = ofModel(model, "error"), chosen = state.type !== "";
+  const keeps = query.keeper(model, filter()), types = query.typesOf(filter()), [begin, end] = query.rowsOf(model, filter());
+  return { all, left: all.filter(row => row >= begin && row < end && (!chosen || types[error[row]]) && keeps(row)) };
 }
 
 function imageView() {
   const image = imageNumber();
-  if (image === NONE) return ["No image", nothing()];
-  const order = imagesInOrder(), place = order.indexOf(image), images = explorer.get("images");
+  if (image === NONE) {
+    return ["No image", state.image === "" ? nothing() : el("p", { class: "problem" },
+      `There is no image \u201c${visible(state.image)}\u201d on this page. `, linkTo({ view: "images", image: "", row: "" }, "All images"))];
+  }
+  const order = imagesInOrder(), place = order.indexOf(image), images = column("images");
   const truths = rowsIn("truth.image", image);
-  const chosen = ofModels((_, at) => chosenItem(at, image));
+  const chosen = ofModels(at => chosenItem(at, image));
   const button = (words, by, key) => el("button", { type: "button", "data-key": key, disabled: order.length < 2, onclick: () => stepImage(by) }, words);
   const flag = (words, letters, key) => el("button", { type: "button", "data-key": `hide-${letters}`, "aria-pressed": String(key === "a" ? state.hide.includes(key) : !state.hide.includes(key)),
     onclick: () => toggled(key) }, words);
   const sizes = images.width[image] ? `${images.width[image]} \u00d7 ${images.height[image]} pixels` : "of unknown size";
   return [`${place < 0 ? "An image" : `Image ${whole(place + 1)} of ${whole(order.length)}`} of what the filter leaves`,
     el("h2", { class: "name" }, imageName(image)),
-    el("p", { class: "facts" }, `${images.file[image] || "without file_name"}, ${sizes}`),
+    el("p", { class: "facts" }, `${visible(images.file[image] || "without file_name")}, ${sizes}`),
     el("div", { class: "pager" }, button("Previous image", -1, "previous"), button("Next image", 1, "next"),
       flag("boxes", "b", "b"), flag("truth", "g", "g"), flag("predictions", "p", "p"), flag("names", "l", "l"), flag("scores", "s", "s"), flag("all predictions", "a", "a")),
-    el("div", { class: two() ? "beside" : "alone" }, ofModels((model, at) => imageFigure(model, at, image, truths, chosen[at]))),
+    el("div", { class: two() ? "beside" : "alone" }, ofModels(at => imageFigure(at, image, truths, chosen[at]))),
     truthsTable(image, truths),
-    el("div", { class: two() ? "beside" : "alone" }, ofModels((model, at) => predictionsTable(model, at, image, chosen[at])))];
+    el("div", { class: two() ? "beside" : "alone" }, ofModels(at => predictionsTable(at, image, chosen[at])))];
 }
 
 /* The item that is drawn: the address's, where it is of this model and image; else the first that the filter leaves. */
@@ -52,7 +55,7 @@ function chosenItem(model, image) {
   return first === undefined ? null : first;
 }
 
-function imageFigure(model, at, image, truths, item) {
+function imageFigure(at, image, truths, item) {
   const shapes = [];
   if (!state.hide.includes("b") && state.hide.includes("a")) {
     const { left } = predictionsIn(at, image);
@@ -67,14 +70,14 @@ function imageFigure(model, at, image, truths, item) {
   const words = said ? `${typeWords(said.type)}: ${said.name}` : "no predictions";
   const truth = said ? (said.truthName ? `${TRUTHS[said.relation]}: ${said.truthName}` : TRUTHS[said.relation]) : "";
   return el("figure", { class: "large" }, scene(image, shapes, `${imageName(image)}, ${words}`),
-    el("figcaption", {}, two() ? el("b", {}, `${letter(at)} (${model.name}) `) : null, said && mark(said.type), words,
+    el("figcaption", {}, two() && el("b", {}, `${modelName(at)}: `), said && mark(said.type), words,
       said && el("span", { class: "truth" }, `; ${truth}`), said && el("span", { class: "facts" }, ` \u00b7 ${said.facts.join(", ")}`)));
 }
 
 function truthsTable(image, truths) {
-  return table(`Ground truth: ${whole(truths.length)}`, [
+  return table(`Ground truth, all of it: ${whole(truths.length)}`, [
     { head: "class", cell: row => linkTo({ view: "class", class: String(column("truth.interaction")[row]), row: "" }, className(column("truth.interaction")[row])) },
-    ...ofModels((_, at) => ({ head: two() ? `in ${letter(at)}` : "what became of it", cell: row => {
+    ...ofModels(at => ({ head: two() ? modelName(at) : "what became of it", cell: row => {
       const by = ofModel(at, "by")[row], type = ofModel(at, "state")[row], words = type === 0 ? "found" : by < 0 ? typeWords(type) : `could be ${typeWords(type).toLowerCase()}`;
       return el("button", { type: "button", class: "type", "data-key": `truth-${at}-${row}`,
         onclick: () => go({ row: String(by < 0 ? ~row : by), model: "ab"[at] }, true) }, mark(type), words);
@@ -82,9 +85,9 @@ function truthsTable(image, truths) {
   ], truths);
 }
 
-function predictionsTable(model, at, image, item) {
+function predictionsTable(at, image, item) {
   const { all, left } = predictionsIn(at, image);
-  return table(`Predictions${two() ? ` of ${letter(at)}` : ""}: ${whole(left.length)} of ${whole(all.length)}`, [
+  return table(`Predictions${two() ? ` of ${modelName(at)}` : ""}: ${whole(left.length)} of ${whole(all.length)}`, [
     { head: "class", cell: row => el("button", { type: "button", class: "type", "data-key": `row-${at}-${row}`, "aria-pressed": String(row === item),
       onclick: () => go({ row: String(row), model: "ab"[at] }, true) }, mark(ofModel(at, "error")[row]), className(ofModel(at, "interaction")[row])) },
     { head: "score", number: true, cell: row => ofModel(at, "score")[row].toFixed(3) },
@@ -97,7 +100,7 @@ function stepImage(by) {
   const order = imagesInOrder(), place = order.indexOf(imageNumber());
   if (!order.length) return null;
   const next = place < 0 ? 0 : (place + by + order.length) % order.length;
-  return go({ image: imageName(order[next]), row: "" }, true);
+  return go({ image: imageId(order[next]), row: "" }, true);
 }
 
 function stepRow(by) {

@@ -31,12 +31,13 @@ function linkTo(changes, ...children) {
 }
 
 /* A table in a box that scrolls sideways. columns: {head, number, sort, cell(row)}; cells are text or elements. A head
-   with `sort` (a key, its direction first) is a button that orders the rows by the address. */
-function table(caption, columns, rows, attributes = {}) {
+   with `sort` (a key, its direction first) is a button that orders the rows by the address. above: groups over heads,
+   "" continues the one before. */
+function table(caption, columns, rows, { by = "", above = null, notes = [] } = {}) {
   const heads = columns.map(each => {
     const classes = each.number ? "n" : null;
     if (!each.sort) return el("th", { scope: "col", class: classes }, each.head);
-    const now = state.by || attributes.by, up = now === each.sort, down = now === `-${each.sort}`;
+    const now = state.by || by, up = now === each.sort, down = now === `-${each.sort}`;
     const next = up ? `-${each.sort}` : down ? each.sort : each.number ? `-${each.sort}` : each.sort;
     return el("th", { scope: "col", class: classes, "aria-sort": up ? "ascending" : down ? "descending" : null },
       el("button", { type: "button", class: "sort", "data-key": `sort-${each.sort}`,
@@ -49,12 +50,23 @@ function table(caption, columns, rows, attributes = {}) {
   return el("div", { class: "table" },
     el("p", { class: "caption" }, caption),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-      el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, body))));
+      el("table", {}, el("thead", {}, above && groups(above), el("tr", {}, heads)), el("tbody", {}, body))),
+    notes.map(text => el("p", { class: "truth" }, text)));
 }
 
-/* A bar for a share in [0, 1]. */
-function bar(share) {
-  const inner = el("i");
+/* The line of groups over the heads of a table. */
+function groups(above) {
+  const cells = [];
+  above.forEach((words, at) => {
+    if (words || !at || cells[cells.length - 1].textContent === "") cells.push(el(words ? "th" : "td", words ? { scope: "colgroup", class: "group" } : {}, words));
+    else cells[cells.length - 1].colSpan++;
+  });
+  return el("tr", {}, cells);
+}
+
+/* A bar for a share in [0, 1], in the colour of a model where there are two. */
+function bar(share, model = null) {
+  const inner = el("i", { class: model === null ? null : `s${model}` });
   inner.style.width = `${100 * Math.min(Math.max(share || 0, 0), 1)}%`;
   return el("i", { class: "bar", "aria-hidden": "true" }, inner);
 }
@@ -64,7 +76,7 @@ function tiles(items) {
     el("div", {}, el("dt", {}, label), el("dd", { class: "big" }, value), note && el("dd", {}, note))));
 }
 
-/* Which page of how many, with buttons; the keys of the images turn these pages, too. */
+/* Which page of how many, with buttons; the keys of the images turn these pages, too. A turned page begins at #list. */
 function pager(count, size) {
   const pages = Math.max(1, Math.ceil(count / size)), page = pageOf(count, size);
   const button = (words, to, key) => el("button", { type: "button", disabled: to < 1 || to > pages, "data-key": key,
@@ -74,7 +86,7 @@ function pager(count, size) {
     el("span", {}, `page ${whole(page)} of ${whole(pages)}`), button("Next", page + 1, "next"));
 }
 const pageOf = (count, size) => Math.min(Math.max(1, Number(state.page) || 1), Math.max(1, Math.ceil(count / size)));
-const turn = page => go({ page: page > 1 ? String(page) : "" }, true);
+const turn = page => go({ page: page > 1 ? String(page) : "" }, false, "list");
 
 /* Precision over recall of some series: [{name, points}], one for each model. */
 function curveChart(series, caption) {

@@ -9,41 +9,70 @@ const query = (() => {
     const exactName = facts.classes.some(([, each]) => each.toLowerCase() === name);
     const fits = (text, part, exact) => part === "" ||
       (exact ? text.toLowerCase() === part : text.toLowerCase().includes(part));
-    const [kind, slice, part] = sliceOf(filter);
-    const group = kind === "group" ? new Set(facts.groups[part]) : null;
+    const { kind, part: subset } = sliceOf(filter), members = kind === "subset" ? new Set(membersOf(subset)) : null;
     for (let number = 0; number < wanted.length; number++) {
       wanted[number] = (filter.class === "" || Number(filter.class) === number) &&
         fits(verbOf(number), verb, exactVerb) && fits(qualifierOf(number), name, exactName) &&
-        (!group || group.has(number)) ? 1 : 0;
+        (!members || members.has(number)) ? 1 : 0;
     }
     return wanted;
   }
 
-  /* ["group" | "images" | "triplets" | "", which slice, which part] of `slice` in the address: people:2. */
+  /* The slice of `slice` in the address (people:2): {kind, slice, part} with the places of both in the facts; a subset
+     of classes ("subset"), a part of the images or of the triplets, or "" where there is none of that name. */
   function sliceOf(filter) {
-    const [name, ...rest] = filter.slice.split(":");
-    const part = rest.pop(), full = [name, ...rest].join(":");
-    if (full === "frequency" && facts.groups[part]) return ["group", full, part];
-    for (const [kind, slices] of [["images", facts.image_slices], ["triplets", facts.triplet_slices]]) {
-      const at = slices.findIndex(slice => slice.name === full);
-      const place = at < 0 ? -1 : slices[at].parts.indexOf(part);
-      if (place >= 0) return [kind, at, place];
+    const cut = filter.slice.lastIndexOf(":"), name = filter.slice.slice(0, Math.max(cut, 0)), part = filter.slice.slice(cut + 1);
+    if (name === "subset" && facts.subsets.some(([each]) => each === part)) return { kind: "subset", part };
+    const slice = facts.slices.findIndex(each => each.name === name);
+    const place = slice < 0 ? NONE : facts.slices[slice].parts.indexOf(part);
+    return place < 0 ? { kind: "" } : { kind: facts.slices[slice].members ? "images" : "triplets", slice, part: place };
+  }
+
+  /* The numbers of classes on the part of the data that a filter asks for. */
+  const views = () => facts.views.findIndex(([slice, part]) => `${slice}:${part}` === state.slice);
+  function numbersNeeds() {
+    const view = Math.max(views(), 0);
+    return ["positives", "ap", "counts"].map(name => `view${view}.${name}`).concat(`view${facts.views[view][2] ? view : 0}.gains`, `view${facts.views[view][2] ? view : 0}.positives`);
+  }
+  /* {ofPart, positives(class), ap(model, class), count(model, class, type), gain(model, class, type)}: AP and gain are
+     null for a class without ground truth. Where nothing was repaired on the part alone, gains are of all data
+     (`ofPart` false). */
+  function numbers() {
+    const view = Math.max(views(), 0), gains = facts.views[view][2] ? view : 0, classes = facts.classes.length, types = facts.types.length;
+    const [positives, ap, counts] = ["positives", "ap", "counts"].map(name => column(`view${view}.${name}`));
+    const gained = column(`view${gains}.gains`), of = column(`view${gains}.positives`);
+    return {
+      ofPart: gains === view,
+      positives: number => positives[number],
+      ap: (model, number) => positives[number] ? ap[model * classes + number] : null,
+      count: (model, number, type) => counts[(model * classes + number) * types + type],
+      gain: (model, number, type) => of[number] ? gained[(model * classes + number) * types + type] : null,
+    };
+  }
+
+  /* The mean over some classes of what is not null; null if all is. */
+  function mean(classes, value) {
+    let sum = 0, count = 0;
+    for (const number of classes) {
+      const each = value(number);
+      if (each !== null) { sum += each; count++; }
     }
-    return ["", 0, 0];
+    return count ? sum / count : null;
   }
 
   /* [images] 1 for those that a filter wants, or null for all. */
   function imagesOf(filter) {
-    const [kind, slice, part] = sliceOf(filter);
+    const { kind, slice, part } = sliceOf(filter);
     if (kind !== "images") return null;
     const wanted = new Uint8Array(facts.images);
-    for (const image of facts.image_slices[slice].members[part]) wanted[image] = 1;
+    for (const image of facts.slices[slice].members[part]) wanted[image] = 1;
     return wanted;
   }
 
+  /* [the place of a slice among those of triplets, its part], or null where the filter has none. */
   function partOf(filter) {
-    const [kind, slice, part] = sliceOf(filter);
-    return kind === "triplets" ? [slice, part] : null;
+    const { kind, slice, part } = sliceOf(filter);
+    return kind === "triplets" ? [facts.slices.slice(0, slice).filter(each => !each.members).length, part] : null;
   }
 
   /* The columns that a filter reads, by name. */
@@ -80,48 +109,66 @@ const query = (() => {
   const steps = text => Math.round(Number(text) * facts.steps);
   const limited = filter => filter.from !== "" || filter.to !== "" || filter.iou !== "" || filter.iouto !== "";
 
+  /* Whether a filter leaves a prediction, but for its type. */
+  function keeper(model, filter) {
+    const image = ofModel(model, "image"), number = ofModel(model, "interaction");
+    const classes = classesOf(filter), images = imagesOf(filter), part = partOf(filter);
+    const iou = filter.iou === "" && filter.iouto === "" ? null : pairIou(model);
+    const low = filter.iou === "" ? 0 : steps(filter.iou), high = filter.iouto === "" ? Infinity : steps(filter.iouto);
+    const parts = part ? ofModel(model, `part${part[0]}`) : null, wanted = part ? part[1] : 0;
+    return row => classes[number[row]] && !(images && !images[image[row]]) && !(parts && parts[row] !== wanted) &&
+      !(iou && (iou[row] < low || iou[row] >= high));
+  }
+  /* The rows whose score is in the limits of a filter: [begin, end). */
+  const rowsOf = (model, filter) => [
+    filter.to === "" ? 0 : firstBelow(ofModel(model, "score"), Number(filter.to), true),
+    filter.from === "" ? ofModel(model, "score").length : firstBelow(ofModel(model, "score"), Number(filter.from), false),
+  ];
+  function typesOf(filter) {
+    const types = new Uint8Array(facts.types.length).fill(filter.type === "" ? 1 : 0);
+    for (const name of filter.type.split(",")) if (typeNumber(name) >= 0) types[typeNumber(name)] = 1;
+    if (filter.type === "") types[0] = 0;
+    return types;
+  }
+
   /* What a filter leaves of a model: rows (predictions by rank), missed (ground truth), and the counts of both by type,
      class and image. A missed ground truth has neither score nor IoU, so limits of these leave none. */
   function select(model, filter) {
-    const image = ofModel(model, "image"), number = ofModel(model, "interaction");
-    const error = ofModel(model, "error"), score = ofModel(model, "score");
-    const classes = classesOf(filter), images = imagesOf(filter), part = partOf(filter);
-    const types = new Uint8Array(facts.types.length).fill(filter.type === "" ? 1 : 0);
-    for (const name of filter.type.split(",")) if (typeNumber(name) >= 0) types[typeNumber(name)] = 1;
-    if (filter.type === "" && !filter.right) types[0] = 0;
+    const image = ofModel(model, "image"), number = ofModel(model, "interaction"), error = ofModel(model, "error");
+    const keeps = keeper(model, filter), types = typesOf(filter), [begin, end] = rowsOf(model, filter);
     const every = new Int32Array(facts.types.length);
-    const byClass = new Int32Array(classes.length), byImage = new Int32Array(facts.images);
-    const begin = filter.to === "" ? 0 : firstBelow(score, Number(filter.to), true);
-    const end = filter.from === "" ? score.length : firstBelow(score, Number(filter.from), false);
-    const iou = filter.iou === "" && filter.iouto === "" ? null : pairIou(model);
-    const low = filter.iou === "" ? 0 : steps(filter.iou), high = filter.iouto === "" ? Infinity : steps(filter.iouto);
-    const parts = part ? ofModel(model, `part${part[0]}`) : null, wantedPart = part ? part[1] : 0;
+    const byClass = new Int32Array(facts.classes.length), byImage = new Int32Array(facts.images);
     const rows = new Int32Array(Math.max(0, end - begin));
     let kept = 0;
     for (let row = begin; row < end; row++) {
-      const of = number[row], where = image[row];
-      if (!classes[of] || (images && !images[where]) || (parts && parts[row] !== wantedPart)) continue;
-      if (iou && (iou[row] < low || iou[row] >= high)) continue;
-      const type = error[row];
-      every[type]++;
-      if (!types[type]) continue;
-      byClass[of]++;
-      byImage[where]++;
+      if (!keeps(row)) continue;
+      every[error[row]]++;
+      if (!types[error[row]]) continue;
+      byClass[number[row]]++;
+      byImage[image[row]]++;
       rows[kept++] = row;
     }
-    const state = ofModel(model, "state"), truthImage = column("truth.image"), truthClass = column("truth.interaction");
-    const truthPart = part ? column(`truth.part${part[0]}`) : null, never = MISSED();
-    const missed = [];
-    for (let row = 0; row < state.length && !limited(filter); row++) {
-      if (state[row] !== never || !classes[truthClass[row]] || (images && !images[truthImage[row]])) continue;
-      if (truthPart && truthPart[row] !== wantedPart) continue;
+    const missed = [], never = MISSED();
+    for (const row of limited(filter) ? [] : truths(filter)) {
+      if (ofModel(model, "state")[row] !== never) continue;
       every[never]++;
       if (!types[never]) continue;
-      byClass[truthClass[row]]++;
-      byImage[truthImage[row]]++;
+      byClass[column("truth.interaction")[row]]++;
+      byImage[column("truth.image")[row]]++;
       missed.push(row);
     }
     return { model, rows: rows.subarray(0, kept), missed, every, byClass, byImage, count: kept + missed.length };
+  }
+
+  /* The ground truth that a filter leaves, by its class and its part of the data. */
+  function truths(filter) {
+    const classes = classesOf(filter), images = imagesOf(filter), part = partOf(filter), rows = [];
+    const image = column("truth.image"), number = column("truth.interaction");
+    const parts = part ? column(`truth.part${part[0]}`) : null;
+    for (let row = 0; row < number.length; row++) {
+      if (classes[number[row]] && !(images && !images[image[row]]) && !(parts && parts[row] !== part[1])) rows.push(row);
+    }
+    return rows;
   }
 
   /* The items of a selection in an order: a prediction is its row, a missed ground truth is ~row. By gain: that of the
@@ -143,14 +190,15 @@ const query = (() => {
     return buckets;
   }
 
-  const places = [null, null];
+  const places = new Map();
   /* [classes x types] the place of each pair among all by its gain, the largest first, of equals by the type's gain in
      mAP; equals in both share one. */
   function gainPlaces(model) {
-    if (places[model]) return places[model];
-    const types = facts.types.length, gains = new Float64Array(facts.classes.length * types);
-    const ofType = facts.types.map(([name]) => (facts.models[model].gains[name] || {})[facts.every] || 0);
-    for (let pair = 0; pair < gains.length; pair++) gains[pair] = gainOf(model, Math.floor(pair / types), pair % types) || 0;
+    const key = `${model} ${views()}`;
+    if (places.has(key)) return places.get(key);
+    const of = numbers(), types = facts.types.length, gains = new Float64Array(facts.classes.length * types);
+    const ofType = facts.types.map((_, type) => mean(membersOf(facts.every), number => of.gain(model, number, type)) || 0);
+    for (let pair = 0; pair < gains.length; pair++) gains[pair] = of.gain(model, Math.floor(pair / types), pair % types) || 0;
     const place = new Int32Array(gains.length);
     const differ = (one, other) => gains[other] - gains[one] || ofType[other % types] - ofType[one % types];
     const order = Array.from(gains.keys()).sort((one, other) => differ(one, other) || one - other);
@@ -158,7 +206,7 @@ const query = (() => {
       const last = at ? order[at - 1] : pair;
       place[pair] = place[last] + (differ(last, pair) ? 1 : 0);
     });
-    places[model] = place;
+    places.set(key, place);
     return place;
   }
 
@@ -183,44 +231,32 @@ const query = (() => {
     return sorted;
   }
 
-  /* The curve of one class: [recall, precision] after each true positive, and [recall, score] for the reader's hand. */
-  function curve(model, wanted) {
-    const number = ofModel(model, "interaction"), error = ofModel(model, "error"), score = ofModel(model, "score");
-    const positives = facts.positives[wanted], points = [];
+  /* The curve of one class on the part of the data that a filter asks for: {recall, precision, score} after each true
+     positive. */
+  function curve(model, filter) {
+    const keeps = keeper(model, { ...filter, iou: "", iouto: "" }), error = ofModel(model, "error"), score = ofModel(model, "score");
+    const positives = numbers().positives(Number(filter.class)), points = [];
     let counted = 0, right = 0;
-    for (let row = 0; row < number.length; row++) {
-      if (number[row] !== wanted) continue;
+    for (let row = 0; row < error.length; row++) {
+      if (!keeps(row)) continue;
       counted++;
-      if (error[row] === 0) {
-        right++;
-        points.push({ recall: right / positives, precision: right / counted, score: score[row] });
-      }
+      if (error[row] === 0) points.push({ recall: ++right / positives, precision: right / counted, score: score[row] });
     }
     return points;
   }
 
-  /* What became of each ground truth under both models: four lists by who found it, with a score of at least `from`.
-     `type` is of the model that is wrong (of either, where both are). */
+  /* What became of each ground truth under both models: four lists by who found it, with a score of at least `from`. */
   function compared(filter) {
-    const classes = classesOf(filter), images = imagesOf(filter), part = partOf(filter);
-    const image = column("truth.image"), number = column("truth.interaction");
-    const parts = part ? column(`truth.part${part[0]}`) : null;
-    const least = filter.from === "" ? -Infinity : Number(filter.from);
-    const types = filter.type === "" ? null : new Set(filter.type.split(",").map(typeNumber));
+    const least = filter.from === "" ? -Infinity : Number(filter.from), number = column("truth.interaction");
     const models = [0, 1].map(model => ({
       state: ofModel(model, "state"), by: ofModel(model, "by"), score: ofModel(model, "score"),
     }));
     const found = (each, row) => each.state[row] === 0 && each.score[each.by[row]] >= least;
     const sides = { a: [], b: [], both: [], none: [] };
     const byClass = facts.classes.map(() => ({ a: 0, b: 0, both: 0, none: 0 }));
-    for (let row = 0; row < number.length; row++) {
-      if (!classes[number[row]] || (images && !images[image[row]]) || (parts && parts[row] !== part[1])) continue;
+    for (const row of truths(filter)) {
       const a = found(models[0], row), b = found(models[1], row);
       const side = a ? (b ? "both" : "a") : b ? "b" : "none";
-      if (types) {
-        const wrong = [a ? NONE : models[0].state[row], b ? NONE : models[1].state[row]];
-        if (!wrong.some(type => types.has(type))) continue;
-      }
       sides[side].push(row);
       byClass[number[row]][side]++;
     }
@@ -233,5 +269,6 @@ const query = (() => {
     return [...names, "truth.image", "truth.interaction", "images", ...(part ? [`truth.part${part[0]}`] : [])];
   }
 
-  return { classesOf, needs, select, ordered, curve, compared, comparedNeeds };
+  return { classesOf, sliceOf, needs, select, ordered, curve, compared, comparedNeeds, numbers, numbersNeeds, mean,
+    keeper, rowsOf, typesOf, truths };
 })();

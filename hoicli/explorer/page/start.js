@@ -1,33 +1,39 @@
 /* The page's beginning: its facts, what stands over every view, and the first view. */
 
 function about() {
-  const model = (each, at) => el("li", {}, el("b", {}, two() ? `${letter(at)}: ${each.name}` : each.name),
-    `: ${whole(each.predictions)} predictions that count${each.uncounted ? `, ${whole(each.uncounted)} that do not` : ""}. `,
-    el("span", {}, "Signature: ", el("code", {}, each.signature)));
-  return [
-    el("p", {}, `${facts.dataset}, protocol ${facts.protocol} (IoU at least ${facts.threshold}): ${whole(facts.images)} images, ` +
-      `${whole(facts.triplets)} annotated triplets. Made by hoicli ${facts.version}.`),
-    el("details", {}, el("summary", {}, "What these numbers are"), el("ul", {}, facts.models.map(model)),
-      el("p", {}, "AP and gains are those of hoicli diagnose --per-class, to the digit. Errors overlap: the gains do not add up to 100 ",
-        `${MINUS} mAP.`)),
-  ];
+  const left = facts.annotated - facts.triplets;
+  const others = left ? ` of ${whole(facts.annotated)} (the others are no_interaction, or of no class that counts)` : "";
+  return el("p", {}, `${visible(facts.dataset)}: ${whole(facts.images)} images, ${whole(facts.triplets)} annotated triplets count${others}. ` +
+    `What is an error, and AP and gains behind the summary: protocol ${visible(facts.protocol)}, ${facts.rule}. Made by hoicli ${facts.version}.`);
 }
 
 async function start() {
   await explorer.load(["facts"]);
   facts = explorer.get("facts");
-  document.getElementById("title").textContent = facts.title;
-  document.getElementById("about").append(...about());
+  document.getElementById("title").textContent = visible(facts.title);
+  document.getElementById("about").append(about());
   document.getElementById("skip").addEventListener("click", event => {
     event.preventDefault();  // the address is the view's
     document.getElementById("main").focus();
   });
   makeFilters();
-  const follow = () => { state = stateOf(location.hash); return show(); };
-  addEventListener("popstate", follow);
-  addEventListener("hashchange", () => { if (addressOf(state) !== location.hash) follow(); });
+  document.addEventListener("click", event => {
+    const link = event.target.closest("a[href^='#']:not(.skip)");
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    follow(link.getAttribute("href"));
+  });
+  /* Back, Forward, or another address that was typed: what is on the screen gives way, and so does a field's text. */
+  addEventListener("popstate", async event => {
+    state = stateOf(location.hash);
+    await show();
+    showFilters(null);
+    scrollTo(0, event.state ? event.state.y : 0);
+  });
   addEventListener("keydown", onKey);
-  await follow();
+  state = stateOf(location.hash);
+  await show();
+  if (history.state) scrollTo(0, history.state.y);
 }
 
 start().catch(error => {

@@ -1,0 +1,272 @@
+"""All that the page shows, measured: the rows of eval, compare and diagnose, confusions, the numbers of each class on
+all data and on each part, and every prediction as columns. Each model's predictions are read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hoicli.comparison.rows import Compared, Comparison, protocol_rows
+from hoicli.diagnosis.columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table
+from hoicli.diagnosis.confusion_run import Confusing
+from hoicli.diagnosis.gather import Gathered, Placed, match_and_diagnose
+from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.repaired import Cells
+from hoicli.diagnosis.rows import diagnosis_rows
+from hoicli.evaluation.coverage import served
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.predictions import Predictions
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.rows import Evaluated, Wanted
+from hoicli.evaluation.run import read_truth
+from hoicli.evaluation.selection import main_protocol
+from hoicli.evaluation.slices import IMAGES, Part, Slice
+from hoicli.evaluation.slicing import image_parts
+from hoicli.evaluation.tally import ClassResults
+from hoicli.evaluation.views import within
+from hoicli.io.streams import Stream
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.results import Row
+from hoicli.resampling.draws import Resampling
+from hoicli.vocabulary.labels import Vocabulary
+
+TOP = 10
+"""Classes, images and confusions in a table of the summary."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be measured. protocol: whose rules decide what is an error. protocols: those of the table. slices: of
+    images and triplets; repaired: whether gains are wanted for the parts of those of images."""
+
+    vocabulary: Vocabulary
+    protocol: Protocol
+    protocols: Sequence[Protocol]
+    slices: Sequence[Slice]
+    repaired: bool
+    filters: Filters
+    resampling: Resampling
+
+
+class Numbers(NamedTuple):
+    """Of M models and C classes, on all data or a part: positives [C] ground truth; ap [M, C] in percent, NaN for a
+    class without; counts [M, C, S] predictions, and ground truth that is missed, by STATES; gains [M, C, S] what fixing
+    a type would add to the AP, None where nothing was repaired on the part alone."""
+
+    positives: Ints
+    ap: Floats
+    counts: Ints
+    gains: Floats | None
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model: the rows of diagnose, its confusions of verbs with the names they are by, and its predictions."""
+
+    name: str
+    rows: list[Row]
+    cells: Cells
+    table: ErrorTable
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was asked, and what was found. members [parts, N] the images of each part of a slice of images, by its name;
+    numbers: of all data ("", ""), and of each (slice, part); subsets: the classes of each mean; evaluation, comparison:
+    the rows of eval, and of compare under the main protocol; names: what the cells of confusions are called; annotated:
+    all triplets of the ground truth, counted or not."""
+
+    asked: Asked
+    models: Sequence[Model]
+    truth: TruthTable
+    annotated: int
+    members: Mapping[str, Bools]
+    numbers: Mapping[tuple[str, str], Numbers]
+    subsets: Mapping[str, Ints]
+    evaluation: list[Row]
+    comparison: list[Row]
+    names: Sequence[str]
+
+    @property
+    def several(self) -> bool:
+        """Whether there are two models, so that tables say whose a number is."""
+        return len(self.models) > 1
+
+    @property
+    def every(self) -> tuple[str, Ints]:
+        """The subset with most classes, which a mean is over where nothing else is said: its name, its classes."""
+        return max(self.subsets.items(), key=lambda one: len(one[1]))
+
+    @property
+    def title(self) -> str:
+        """The heading."""
+        return f"{' and '.join(model.name for model in self.models)} on {self.asked.vocabulary.title}"
+
+
+class Kept:
+    """What is kept of each batch (`gather.Collector`): its predictions as columns, and its confusions."""
+
+    def __init__(self, truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice]) -> None:
+        """slices: of triplets."""
+        self.typed, self.confusing = TypedPredictions(protocol, slices), Confusing(truth, protocol)
+
+    def add(self, placed: Placed) -> None:
+        """Add a batch."""
+        self.typed.add(placed)
+        self.confusing.add(placed)
+
+    def merge(self, other: Kept) -> None:
+        """Add what was kept of other images."""
+        self.typed.merge(other.typed)
+        self.confusing.merge(other.confusing)
+
+
+def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: ErrorPolicy) -> Measured:
+    """Read and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match records."""
+    vocabulary, protocol = asked.vocabulary, asked.protocol
+    truth = read_truth(gt, vocabulary, policy, allow_uncounted=asked.filters.allow_uncounted)
+    served(truth, [protocol])
+    table_of = served(truth, asked.protocols, ())
+    of_triplets = [slice_ for slice_ in asked.slices if slice_.of != IMAGES]
+    parts = {
+        (slice_.name, part): within(protocol, Part(slice_, number))
+        for slice_ in asked.slices
+        for number, part in enumerate(slice_.parts)
+    }
+    repaired = [view for view in parts.values() if asked.repaired and view.part and view.part.slice.of == IMAGES]
+    tallied = [*table_of, *(view for view in parts.values() if view not in repaired)]
+    truths = truth_table(truth, protocol, of_triplets)
+    members = {
+        slice_.name: image_parts(slice_, truth.scenes, vocabulary)[:, truths.order]
+        for slice_ in asked.slices
+        if slice_.of == IMAGES
+    }
+
+    def collector(view: Protocol) -> Kept | None:
+        return Kept(truth, view, of_triplets) if view.part is None else None
+
+    gathered, models, tables = [], [], []
+    names: Sequence[str] = ()
+    for stream in streams:
+        found = match_and_diagnose(
+            stream, truth, tallied, [protocol, *repaired], asked.filters, policy, collector=collector
+        )
+        found.coverage.report(truth, [protocol], stream.name, model=stream.model if len(streams) > 1 else None)
+        gathered.append(found)
+        (kept,) = found.kept
+        tables.append(kept.typed.table(truths))
+        confused = kept.confusing.confused(stream.model, {}, tagged=False)
+        names = confused.names["verb"]
+        settings = {"data": vocabulary.signed, **asked.filters.signature(), **found.tally.leave}
+        settings |= truth.settings(protocol) | protocol.settings()
+        rows = diagnosis_rows(found.diagnoses[0], vocabulary, per_class=False, settings=settings, tags={})
+        models.append(Model(stream.model, list(rows), confused.cells()["verb"], tables[-1]))
+    rated = _Rated(asked, parts, repaired, gathered)
+    return Measured(
+        asked=asked,
+        models=models,
+        truth=truths,
+        annotated=len(truth.scenes.interaction),
+        members=members,
+        numbers=dict(rated.numbers(truths, tables, members)),
+        subsets=gathered[0].diagnoses[0].subsets(vocabulary),
+        evaluation=list(rated.evaluation(models)),
+        comparison=list(rated.comparison(models, truth)),
+        names=names,
+    )
+
+
+@dataclass(frozen=True)
+class _Rated:
+    """The numbers of what was gathered. parts: the view of the protocol on each; repaired: those with a diagnosis."""
+
+    asked: Asked
+    parts: Mapping[tuple[str, str], Protocol]
+    repaired: Sequence[Protocol]
+    gathered: Sequence[Gathered]
+
+    def evaluation(self, models: Sequence[Model]) -> Iterator[Row]:
+        """The rows of eval, model by model."""
+        for model, found in zip(models, self.gathered, strict=True):
+            for protocol, results in found.tally.results(self.asked.vocabulary):
+                if protocol.part is None:
+                    yield from self._evaluated(model, found, protocol, results)[0].rows()
+
+    def comparison(self, models: Sequence[Model], truth: GroundTruth) -> Iterator[Row]:
+        """The rows of compare under the main protocol: of each model, and of two the differences; none where the ground
+        truth cannot serve it."""
+        vocabulary, wanted = self.asked.vocabulary, main_protocol(self.asked.vocabulary).key
+        shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), self.asked.resampling, TOP, {})
+        compared = []
+        for model, found in zip(models, self.gathered, strict=True):
+            for protocol, results, lists in found.tally.ranked(vocabulary, shared.image_ids):
+                if protocol.key == wanted:
+                    parts = self._evaluated(model, found, protocol, results)
+                    compared.append(Compared(model.name, lists, parts))
+                    break
+        if compared:
+            yield from protocol_rows(compared, shared)
+
+    def _evaluated(self, model: Model, found: Gathered, protocol: Protocol, results: ClassResults) -> list[Evaluated]:
+        vocabulary, tags = self.asked.vocabulary, {"model": model.name} if len(self.gathered) > 1 else {}
+        settings = {**self.asked.filters.signature(), "data": vocabulary.signed, **found.tally.settings(protocol)}
+        return Evaluated.of(protocol, vocabulary, Wanted(), results, settings, tags)
+
+    def numbers(
+        self, truth: TruthTable, tables: Sequence[ErrorTable], members: Mapping[str, Bools]
+    ) -> Iterator[tuple[tuple[str, str], Numbers]]:
+        """(slice, part) -> its numbers, all data first: ("", "")."""
+        vocabulary = self.asked.vocabulary
+        tallied = [{row.key: found for row, found in one.tally.results(vocabulary)} for one in self.gathered]
+        diagnosed = [{one.protocol.key: one for one in found.diagnoses} for found in self.gathered]
+        of_triplets = [slice_.name for slice_ in self.asked.slices if slice_.of != IMAGES]
+        for (name, part), view in {("", ""): self.asked.protocol, **self.parts}.items():
+            if name in members:
+                among = members[name][self._number(view)]
+                inside = [among[truth.image], *(among[table.image] for table in tables)]
+            elif name:
+                at, number = of_triplets.index(name), self._number(view)
+                inside = [truth.parts[at] == number, *(table.parts[at] == number for table in tables)]
+            else:
+                inside = [np.ones(len(truth.image), np.bool_), *(np.ones(len(one.image), np.bool_) for one in tables)]
+            if view.key in diagnosed[0]:
+                ap, gains = zip(*(_under_oracles(one[view.key], vocabulary) for one in diagnosed), strict=True)
+            else:
+                ap, gains = tuple(one[view.key].ap for one in tallied), ()
+            classes = len(vocabulary.interactions)
+            positives = np.bincount(truth.interaction[inside[0]], minlength=classes)
+            counts = [
+                _counts(table, truth, kept, inside[0], classes) for table, kept in zip(tables, inside[1:], strict=True)
+            ]
+            rated = 100 * np.stack(ap)
+            rated[:, positives == 0] = np.nan
+            yield (name, part), Numbers(positives, rated, np.stack(counts), 100 * np.stack(gains) if gains else None)
+
+    @staticmethod
+    def _number(view: Protocol) -> int:
+        return view.part.number if view.part is not None else 0
+
+
+def _under_oracles(diagnosis: Diagnosis, vocabulary: Vocabulary) -> tuple[Floats, Floats]:
+    """([C] AP, [C, S] what each oracle that is named as one of STATES adds), in [0, 1]."""
+    plain, *others = diagnosis.results(vocabulary)
+    gains = np.zeros((len(plain.ap), len(STATES)))
+    for result in others:
+        if result.oracle in STATES:
+            gains[:, STATES.index(result.oracle)] = result.ap - plain.ap
+    return plain.ap, gains
+
+
+def _counts(table: ErrorTable, truth: TruthTable, predicted: Bools, annotated: Bools, classes: int) -> Ints:
+    """[C, S] predictions, and never found ground truth, of those that are chosen, by class and type."""
+    missed = annotated & (table.state == NEVER)
+    place = np.concatenate([
+        table.interaction[predicted] * len(STATES) + table.error[predicted],
+        truth.interaction[missed] * len(STATES) + NEVER,
+    ])  # fmt: skip
+    return np.bincount(place, minlength=classes * len(STATES)).reshape(classes, len(STATES))

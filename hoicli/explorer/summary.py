@@ -1,0 +1,290 @@
+"""The first view of the page: what the numbers say in three sentences, and the tables that a paper or a supervisor asks
+for. Every number is one of a command's rows, or a mean of `measured.Numbers`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+
+from hoicli.comparison.answers import answers
+from hoicli.diagnosis.columns import STATES
+from hoicli.diagnosis.confusions import NOTHING
+from hoicli.errors import visible
+from hoicli.explorer.measured import TOP, Measured, Numbers
+from hoicli.figures.styles import STYLES
+from hoicli.records.kit import Floats, Ints
+from hoicli.records.parsing import Record
+from hoicli.records.results import Row
+from hoicli.tables.arrangement import tables_of
+from hoicli.tables.values import number_text
+
+FEW = 10
+"""Ground truth of a class below which its AP says little."""
+
+Cell = str | list[str]
+"""A text, or a text and the view that it leads to."""
+
+
+def address(**words: object) -> str:
+    """The address of a view of the page; state.js knows the words."""
+    return f"#{urlencode(words)}"
+
+
+def findings(measured: Measured) -> list[list[Cell]]:
+    """Three sentences, each with the view to look at."""
+    found = [_main(measured), _to_fix(measured), _changed(measured) if measured.several else _confused(measured)]
+    return [sentence for sentence in found if sentence]
+
+
+def tables(measured: Measured) -> Iterator[Record]:
+    """The tables in their order. Each has a caption, heads with the groups above them, lines whose first `names` cells
+    say what they are of, the columns that are drawn as bars, and what to know below."""
+    shown = tables_of(measured.evaluation) if measured.evaluation else []
+    for table in shown:
+        yield _table(
+            "mAP by protocol and subset",
+            table.heads,
+            [[f"{cell}{table.marks.get((row, at), '')}" for at, cell in enumerate(line)] for row, line in
+             enumerate(table.lines)],
+            names=table.names,
+            above=table.above,
+            notes=[f"{mark} {text}" for mark, text in table.notes],
+        )  # fmt: skip
+    yield _errors(measured)
+    yield from _confusions(measured)
+    yield from _classes(measured)
+    yield from _parts(measured)
+
+
+def _table(
+    caption: str, heads: Sequence[str], lines: Sequence[Sequence[Cell]], *, names: int = 1, **others: Any
+) -> Record:
+    return {"caption": caption, "heads": list(heads), "lines": list(map(list, lines)), "names": names, **others}
+
+
+def _number(value: float | None, digits: int = 2, *, signed: bool = False) -> str:
+    text = number_text(None if value is None or np.isnan(value) else value, digits)
+    return f"+{text}" if signed and value and value > 0 and text.strip("0.") else text
+
+
+def _words(error: str) -> str:
+    return STYLES[error].words
+
+
+def _every(row: Row, measured: Measured) -> bool:
+    """Whether a row of diagnose is of all classes."""
+    return bool(row["subset"] == measured.every[0])
+
+
+def tiles(measured: Measured) -> list[list[str]]:
+    """(label, value, what stands below) of the numbers in large print: the mAP of each subset by the main protocol."""
+    found = []
+    for row in measured.comparison:
+        if row["metric"] == "mAP":
+            whose = f", {row['tags']['model']}" if measured.several else ""
+            sure = ""
+            if row.get("ci_low") is not None:
+                sure = f"{_number(row['ci_low'])} to {_number(row['ci_high'])}"
+            found.append([f"{row['subset'].replace('_', '-')}{whose}", _number(row["value"]), sure])
+    return found
+
+
+# Sentences
+
+
+def _main(measured: Measured) -> list[Cell]:
+    """Which model is better, or how good the one is, and how sure that is."""
+    if measured.several:
+        told = answers(measured.comparison)
+        return [f"{told[0]}. ", ["What each finds", address(view="compare")]] if told else []
+    rows = [row for row in measured.comparison if row["metric"] == "mAP" and row["value"] is not None]
+    if not rows:
+        return []
+    row = max(rows, key=lambda row: int(row["n"]))
+    sure = ""
+    if row.get("ci_low") is not None:
+        sure = f", 95 % interval {_number(row['ci_low'])} to {_number(row['ci_high'])} over resampled images"
+    text = f"mAP ({row['protocol']}, {row['subset']}) is {_number(row['value'])}{sure}. "
+    return [text, ["Its classes", address(view="classes")]]
+
+
+def _to_fix(measured: Measured) -> list[Cell]:
+    """The type of error whose repair gives each model most."""
+    words: list[Cell] = []
+    for number, model in enumerate(measured.models):
+        rows = [row for row in model.rows if row["metric"] == "delta_mAP" and row["oracle"] in STATES]
+        rows = [row for row in rows if _every(row, measured) and row["value"]]
+        if rows:
+            best = max(rows, key=lambda row: float(row["value"]))
+            link = [_words(best["oracle"]), address(view="errors", model="ab"[number], type=best["oracle"])]
+            whose = f" for {model.name}" if measured.several else ""
+            words += [
+                "; " if words else "Worth most to fix: ",
+                link,
+                f" {_number(best['value'], signed=True)} mAP{whose}",
+            ]
+    return [*words, f" ({measured.asked.protocol.name})."] if words else []
+
+
+def _confused(measured: Measured) -> list[Cell]:
+    """The verb that is taken for another at the highest price."""
+    for said, true, counts, gains in _pairs(measured)[:1]:
+        link = [f"{said} for {true}", address(view="errors", type="interaction", verb=said)]
+        return [
+            "The costliest confusion is ",
+            link,
+            f": {counts[0]:,} times; repaired alone, {_number(gains[0], signed=True)} mAP.",
+        ]
+    return []
+
+
+def _changed(measured: Measured) -> list[Cell]:
+    """The type of error whose number of predictions differs most between the two models, for what is to be had."""
+    gains = [
+        {row["oracle"]: row["value"] for row in model.rows if row["metric"] == "delta_mAP" and _every(row, measured)}
+        for model in measured.models
+    ]
+    moved = {name: gains[1][name] - gains[0][name] for name in STATES if gains[0].get(name) is not None}
+    if not moved:
+        return []
+    name = max(moved, key=lambda name: abs(moved[name]))
+    first, second = (model.name for model in measured.models)
+    less = "less" if moved[name] < 0 else "more"
+    return [
+        "They differ most in ", [_words(name), address(view="errors", type=name)],
+        f": fixing it is worth {_number(abs(moved[name]))} points {less} for {second} ({_number(gains[1][name])}) than "
+        f"for {first} ({_number(gains[0][name])}).",
+    ]  # fmt: skip
+
+
+# Tables
+
+
+def _errors(measured: Measured) -> Record:
+    lines: list[tuple[float, list[Cell]]] = []
+    for name in STATES[1:]:
+        line: list[Cell] = [[_words(name), address(view="errors", type=name)]]
+        gains = []
+        for model in measured.models:
+            of_type = [
+                row for row in model.rows if name in (row.get("error"), row.get("oracle")) and _every(row, measured)
+            ]
+            values = {row["metric"]: row["value"] for row in of_type}
+            gains.append(values.get("delta_mAP"))
+            line += [_number(values.get("count")), _number(gains[-1], signed=True)]
+        lines.append((max(gain or 0.0 for gain in gains), line))
+    lines.sort(key=lambda line: -line[0])
+    above = ["", *(name for model in measured.models for name in (model.name, ""))] if measured.several else None
+    return _table(
+        "Errors of each type, and what fixing the type would add to mAP",
+        ["type", *["errors", "gain"] * len(measured.models)],
+        [line for _, line in lines],
+        above=above,
+        bars=[2 + 2 * at for at in range(len(measured.models))],
+        notes=[
+            f"Protocol {measured.asked.protocol.name}. Errors overlap, so the gains do not add up to 100 less the mAP."
+        ],
+    )
+
+
+def _pairs(measured: Measured) -> list[tuple[str, str, list[int], list[float | None]]]:
+    """(verb predicted, verb annotated, of each model how often, and the gain of its repair alone in points of mAP), the
+    largest gain of any model first."""
+    found: dict[tuple[int, int], tuple[list[int], list[float | None]]] = {}
+    models = len(measured.models)
+    for number, model in enumerate(measured.models):
+        cells = model.cells
+        named = np.flatnonzero((cells.true != NOTHING) & (cells.said != NOTHING) & (cells.true != cells.said))
+        for at in named.tolist():
+            counts, gains = found.setdefault(
+                (int(cells.said[at]), int(cells.true[at])), ([0] * models, [None] * models)
+            )
+            counts[number], gains[number] = int(cells.count[at]), 100.0 * float(cells.gain[at])
+    order = sorted(found, key=lambda pair: (-max(gain or 0.0 for gain in found[pair][1]), -max(found[pair][0]), pair))
+    return [(measured.names[said], measured.names[true], *found[said, true]) for said, true in order]
+
+
+def _confusions(measured: Measured) -> Iterator[Record]:
+    lines: list[list[Cell]] = []
+    for said, true, counts, gains in _pairs(measured)[:TOP]:
+        line: list[Cell] = [[said, address(view="errors", type="interaction", verb=said)], true]
+        for count, gain in zip(counts, gains, strict=True):
+            line += [f"{count:,}", _number(gain, signed=True)]
+        lines.append(line)
+    if lines:
+        above = ["", "", *(name for model in measured.models for name in (model.name, ""))]
+        yield _table(
+            "Verbs taken for verbs on the right pair: those whose repair alone would give most",
+            ["predicted", "annotated", *["times", "gain"] * len(measured.models)],
+            lines,
+            names=2,
+            above=above if measured.several else None,
+        )
+
+
+def _classes(measured: Measured) -> Iterator[Record]:
+    vocabulary, numbers = measured.asked.vocabulary, measured.numbers["", ""]
+    if not measured.several:
+        solid = np.flatnonzero(numbers.positives >= FEW)
+        order = solid[np.argsort(numbers.ap[0][solid], kind="stable")][:TOP]
+        lines: list[list[Cell]] = [
+            [_class(measured, at), f"{numbers.positives[at]:,}", _number(numbers.ap[0][at])] for at in order.tolist()
+        ]
+        caption = f"The weakest classes with at least {FEW} annotated triplets ({measured.asked.protocol.name})"
+        if lines:
+            yield _table(caption, ["class", "GT", "AP"], lines, bars=[2])
+        return
+    rows = [row for row in measured.comparison if row["metric"] == "AP_diff"][:TOP]
+    if rows:
+        tested = rows[0]["p"] is not None
+        lines = [
+            [
+                _class(measured, vocabulary.interaction_ids[row["verb"], row[vocabulary.qualifier] or ""]),
+                f"{row['n']:,}", _number(row["from"]), _number(row["to"]), _number(row["value"], signed=True),
+                *([f"{row['p']:.4f}", _number(row["q"], 4)] if tested else []),
+            ]
+            for row in rows
+        ]  # fmt: skip
+        names = [model.name for model in measured.models]
+        heads = ["class", "GT", *names, "difference", *(["p", "q"] if tested else [])]
+        yield _table(f"Classes that changed most: AP ({rows[0]['protocol']})", heads, lines)
+
+
+def _class(measured: Measured, number: int) -> Cell:
+    name = " ".join(filter(None, measured.asked.vocabulary.interactions[number]))
+    return [visible(name), address(view="class", **{"class": number})]
+
+
+def means_of(numbers: Numbers, members: Ints) -> list[float]:
+    """The mAP of each model over the classes of a subset that have ground truth; NaN where none has."""
+    ap: Floats = numbers.ap[:, members]
+    kept = ap[:, ~np.isnan(ap[0])]
+    return [float(mean) for mean in kept.mean(axis=1)] if kept.size else [float("nan")] * len(ap)
+
+
+def _parts(measured: Measured) -> Iterator[Record]:
+    _, every = measured.every
+    lines: list[list[Cell]] = []
+    for (slice_, part), numbers in measured.numbers.items():
+        classes, means = int((numbers.positives[every] > 0).sum()), means_of(numbers, every)
+        link: Cell = (
+            [part.replace("_", " "), address(view="classes", slice=f"{slice_}:{part}")] if slice_ else "all data"
+        )
+        differ = [_number(means[1] - means[0], signed=True)] if measured.several else []
+        if classes:
+            lines.append(
+                [slice_, link, f"{classes:,}", f"{numbers.positives[every].sum():,}", *map(_number, means), *differ]
+            )
+    names = [model.name for model in measured.models] if measured.several else ["mAP"]
+    if len(lines) > 1:
+        yield _table(
+            f"mAP on parts of the data ({measured.asked.protocol.name})",
+            ["slice", "part", "classes", "GT", *names, *(["difference"] if measured.several else [])],
+            lines,
+            names=2,
+            bars=list(range(4, 4 + len(measured.models))),
+            notes=["Each mean is over the classes with ground truth in the part, so compare models, not parts."],
+        )
