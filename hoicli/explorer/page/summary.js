@@ -4,11 +4,11 @@ const words = cell => Array.isArray(cell) ? el("a", { href: cell[1] }, visible(c
 
 function summaryView() {
   const large = facts.tiles.map(([label, value, note]) => [visible(label), value, note && `${note} (95 %)`]);
-  return ["",
+  return ["All data",
     el("h2", { class: "first" }, "What the numbers say"),
     el("ul", { class: "findings" }, facts.findings.map(cells => el("li", {}, cells.map(words)))),
     large.length > 0 && el("p", { class: "caption" }, `mAP by protocol ${visible(facts.main)}`), large.length > 0 && tiles(large),
-    facts.tables.map(summaryTable),
+    el("div", { class: "sheets" }, facts.tables.map(summaryTable)),
     el("h2", {}, "What these numbers are"),
     el("ul", { class: "made" }, facts.models.map((model, at) => el("li", {}, el("b", {}, modelName(at)), ": ",
       `${whole(model.predictions)} predictions that count${model.uncounted ? `, ${whole(model.uncounted)} that do not` : ""}. `,
@@ -23,6 +23,6 @@ function summaryTable({ caption, heads, lines, names, above, bars, notes }) {
   const text = cell => Array.isArray(cell) ? cell[0] : cell, value = cell => Number(text(cell).replace(/[+,]/g, "")) || 0;
   const most = Math.max(1e-9, ...lines.flatMap(line => (bars || []).map(at => value(line[at]))));
   const columns = heads.map((head, at) => ({ head: visible(head.replaceAll("_", "-")), number: at >= names,
-    cell: line => [words(line[at]), (bars || []).includes(at) && bar(value(line[at]) / most, above || bars.length > 1 ? bars.indexOf(at) : null)] }));
-  return table(caption, columns, lines, { above: above && above.map(visible), notes: notes || [] });
+    cell: line => [(bars || []).includes(at) && bar(value(line[at]) / most, bars.length > 1 ? bars.indexOf(at) : null), words(line[at])] }));
+  return table(caption, columns, lines, { above: above && above.map(words => visible(words).replaceAll("_", " ")), notes: notes || [] });
 }

@@ -49,7 +49,7 @@ function classesView() {
     { head: "class", sort: "name", cell: line => linkTo({ view: "class", class: String(line.number), by: "" }, line.name) },
     { head: "GT", number: true, sort: "gt", cell: line => whole(line.truth) },
     ...ofModels(at => ({ head: two() ? `AP ${modelName(at)}` : "AP", number: true, sort: ["apa", "apb"][at],
-      cell: line => [fixed(line.ap[at]), two() ? null : bar(line.ap[at] / 100)] })),
+      cell: line => [two() ? null : bar(line.ap[at] / 100), fixed(line.ap[at])] })),
     ...(two() ? [{ head: "difference", number: true, sort: "diff", cell: line => fixed(line.ap[1] - line.ap[0], 2, true) }] : []),
     { head: `largest gain${ofName(model)}`, number: true, sort: "gain", cell: line => line.best[0] > 0 ? fixed(line.best[0], 2, true) : DASH },
     { head: "by fixing", cell: line => toFix(line) === null ? DASH : linkTo({ view: "errors", class: String(line.number),
@@ -80,7 +80,7 @@ function gainsTable(of, numbers) {
     { head: "type", cell: row => linkTo({ view: "errors", type: typeName(row.type) }, mark(row.type), typeWords(row.type)) },
     ...ofModels(at => [
       { head: "errors", number: true, cell: row => whole(row.counts[at]) },
-      { head: "gain", number: true, cell: row => [fixed(row.gains[at], 2, true), bar(row.gains[at] / most, two() ? at : null)] },
+      { head: "gain", number: true, cell: row => [bar(row.gains[at] / most, two() ? at : null), fixed(row.gains[at], 2, true)] },
     ]).flat(),
   ];
   return table(`Errors of each type, and what fixing the type would add to the mAP of ${plural(averaged.length, "class")}${gainWords(of)}`, columns,
@@ -102,7 +102,7 @@ function typesTable(found) {
       mark(type), typeWords(type)) },
     { head: "here", number: true, cell: type => whole(found.every[type]) },
     { head: numbers.length === 1 ? "gain in AP" : `gain in mAP of ${plural(numbers.length, "class")}`, number: true,
-      cell: type => type === 0 ? DASH : [fixed(gains[type], 2, true), bar((gains[type] || 0) / most)] },
+      cell: type => type === 0 ? DASH : [bar((gains[type] || 0) / most), fixed(gains[type], 2, true)] },
   ], rows);
 }
 
