@@ -24,8 +24,8 @@ MOST_NAMES = 25
 _FEW, _LARGE = 10, 1.5
 """Names enough for heat maps beside each other in large print, on a slide, and how much larger that is."""
 _LINE = 0.15
-"""Inches of a name's line."""
-_SCALE, _TITLE, _AXIS = 0.6, 0.32, 0.32
+"""Inches of a name's line; up to twice as many where the width leaves room."""
+_SCALE, _TITLE, _AXIS = 0.5, 0.32, 0.32
 """Inches of the scale of colours, of a panel's title, and of an axis without its names."""
 
 
@@ -103,8 +103,13 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
     frame = _margin(some) + _SCALE
     names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES
     across = 2 if len(some) > 1 and room >= 2 * (frame + _LINE * names_beside) else 1
-    most = max(2, min(MOST_NAMES, int((room / across - frame) / _LINE)))
-    shown = [most_confused(panel, most) for panel in some[:MOST_PANELS]]
+    for most in range(MOST_NAMES, 1, -1):
+        shown = [most_confused(panel, most) for panel in some[:MOST_PANELS]]
+        margin, longest = _margin(shown), max(len(panel.names) for panel in shown)
+        if margin + _SCALE + _LINE * longest <= room / across:
+            break
+    left_over = (room / across - margin - _SCALE) / longest if look.width is not None else _LINE
+    line = min(max(left_over, _LINE), 2 * _LINE)
     remarks = [
         f"{panel.title}: the {len(kept.names)} names with the most confusions of {number}."
         for panel, kept in zip(some, shown, strict=False)
@@ -113,8 +118,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
     if not some[0].count.any():
         remarks.append("No name is taken for another.")
     remarks.append(first_of(len(shown), len(some), "heat maps"))
-    margin = _margin(shown)
-    sides = [_LINE * len(panel.names) for panel in shown]
+    sides = [line * len(panel.names) for panel in shown]
     width = across * (margin + max(max(sides), 1.0) + _SCALE) if look.width is None else room
     heights = [max(sides[at : at + across]) + margin + _TITLE for at in range(0, len(sides), across)]
     height = sum(heights)
