@@ -25,7 +25,7 @@ _FEW, _LARGE = 10, 1.5
 """Names enough for heat maps beside each other in large print, on a slide, and how much larger that is."""
 _LINE = 0.15
 """Inches of a name's line; up to twice as many where the width leaves room."""
-_SCALE, _TITLE, _AXIS = 0.5, 0.32, 0.32
+_SCALE, _TITLE, _AXIS = 0.6, 0.32, 0.32
 """Inches of the scale of colours, of a panel's title, and of an axis without its names."""
 
 
