@@ -132,7 +132,7 @@ def _facts(measured: Measured, note: str) -> Record:
         "models": [
             {
                 "name": model.name,
-                "signature": model.rows[0]["signature"],
+                "signatures": summary.signatures(measured, model),
                 "predictions": len(model.table.score),
                 "uncounted": model.table.uncounted,
             }

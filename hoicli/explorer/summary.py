@@ -13,7 +13,7 @@ from hoicli.comparison.answers import answers
 from hoicli.diagnosis.columns import STATES
 from hoicli.diagnosis.confusions import NOTHING
 from hoicli.errors import visible
-from hoicli.explorer.measured import TOP, Measured, Numbers
+from hoicli.explorer.measured import TOP, Measured, Model, Numbers
 from hoicli.figures.styles import STYLES
 from hoicli.records.kit import Floats, Ints
 from hoicli.records.parsing import Record
@@ -57,6 +57,12 @@ def tables(measured: Measured) -> Iterator[Record]:
     yield from _confusions(measured)
     yield from _classes(measured)
     yield from _parts(measured)
+
+
+def signatures(measured: Measured, model: Model) -> list[str]:
+    """What made a model's numbers: by the main protocol, and by that of its errors."""
+    rows = [row for row in measured.comparison if row["tags"].get("model", model.name) == model.name]
+    return list(dict.fromkeys(str(row["signature"]) for row in [*rows[:1], *model.rows[:1]]))
 
 
 def _table(

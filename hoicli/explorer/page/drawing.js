@@ -61,7 +61,7 @@ function scene(image, shapes, label) {
   const [width, height] = size, unit = Math.max(width, height) / CARD;
   const sheet = words => [
     svg("rect", { width: digits(width), height: digits(height), class: "sheet" }),
-    svg("text", { x: digits(width - 6 * unit), y: digits(height - 6 * unit), "font-size": digits(TEXT * unit, 4),
+    svg("text", { x: digits(width - 6 * unit), y: digits((6 + TEXT) * unit), "font-size": digits(TEXT * unit, 4),
       class: "note" }, words),
   ];
   const parts = [];

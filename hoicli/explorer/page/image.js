@@ -8,16 +8,16 @@ const imageNumber = () => {
   return imageNumber.known.get(state.image) ?? NONE;
 };
 
-/* Rows of a column that holds the image of each row. */
-function rowsIn(name, image) {
+/* The ground truth of an image. */
+function truthsIn(image) {
   const rows = [];
-  column(name).forEach((each, row) => { if (each === image) rows.push(row); });
+  column("truth.image").forEach((each, row) => { if (each === image) rows.push(row); });
   return rows;
 }
 
 /* The predictions of an image that the filter leaves, and all of them. */
 function predictionsIn(model, image) {
-  const all = rowsIn(`model${model}.image`, image), error = ofModel(model, "error"), chosen = state.type !== "";
+  const all = query.rowsIn(model, image), error = ofModel(model, "error"), chosen = state.type !== "";
   const keeps = query.keeper(model, filter()), types = query.typesOf(filter()), [begin, end] = query.rowsOf(model, filter());
   return { all, left: all.filter(row => row >= begin && row < end && (!chosen || types[error[row]]) && keeps(row)) };
 }
@@ -29,7 +29,7 @@ function imageView() {
       `There is no image \u201c${visible(state.image)}\u201d on this page. `, linkTo({ view: "images", image: "", row: "" }, "All images"))];
   }
   const order = imagesInOrder(), place = order.indexOf(image), images = column("images");
-  const truths = rowsIn("truth.image", image);
+  const truths = truthsIn(image);
   const chosen = ofModels(at => chosenItem(at, image));
   const button = (words, by, key) => el("button", { type: "button", "data-key": key, disabled: order.length < 2, onclick: () => stepImage(by) }, words);
   const flag = (words, letters, key) => el("button", { type: "button", "data-key": `hide-${letters}`, "aria-pressed": String(key === "a" ? state.hide.includes(key) : !state.hide.includes(key)),
@@ -74,13 +74,23 @@ function imageFigure(at, image, truths, item) {
       said && el("span", { class: "truth" }, `; ${truth}`), said && el("span", { class: "facts" }, ` \u00b7 ${said.facts.join(", ")}`)));
 }
 
+const found = (model, truth) => ofModel(model, "state")[truth] === 0;
+/* What a model has for a ground truth: the prediction that finds it, else the nearest; ~truth where there is none. */
+function itemOf(model, truth) {
+  const row = found(model, truth) ? ofModel(model, "by")[truth] : query.nearestTo(model, truth);
+  return row === NONE ? ~truth : row;
+}
+/* A ground truth that no prediction is near may still be one that an oracle could repair. */
+const lacking = (model, truth) => ofModel(model, "state")[truth] === MISSED() ? typeWords(MISSED()) : "not found; nothing is near it";
+
 function truthsTable(image, truths) {
   return table(`Ground truth, all of it: ${whole(truths.length)}`, [
     { head: "class", cell: row => linkTo({ view: "class", class: String(column("truth.interaction")[row]), row: "" }, className(column("truth.interaction")[row])) },
     ...ofModels(at => ({ head: two() ? modelName(at) : "what became of it", cell: row => {
-      const by = ofModel(at, "by")[row], type = ofModel(at, "state")[row], words = type === 0 ? "found" : by < 0 ? typeWords(type) : `could be ${typeWords(type).toLowerCase()}`;
+      const by = itemOf(at, row), type = by < 0 ? MISSED() : ofModel(at, "error")[by];
+      const words = found(at, row) ? "found" : by < 0 ? lacking(at, row) : `not found; nearest: ${typeWords(type)}`;
       return el("button", { type: "button", class: "type", "data-key": `truth-${at}-${row}`,
-        onclick: () => go({ row: String(by < 0 ? ~row : by), model: "ab"[at] }, true) }, mark(type), words);
+        onclick: () => go({ row: String(by), model: "ab"[at] }, true) }, mark(type), words);
     } })),
   ], truths);
 }

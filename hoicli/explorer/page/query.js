@@ -119,6 +119,28 @@ const query = (() => {
     return row => classes[number[row]] && !(images && !images[image[row]]) && !(parts && parts[row] !== wanted) &&
       !(iou && (iou[row] < low || iou[row] >= high));
   }
+  const inImages = new Map();
+  /* The predictions of an image, by rank. */
+  function rowsIn(model, image) {
+    if (!inImages.has(model)) {
+      const of = ofModel(model, "image"), start = new Int32Array(facts.images + 1);
+      const rows = bucketed(Int32Array.from(of.keys()), of, facts.images);
+      for (const each of of) start[each + 1]++;
+      for (let at = 0; at < facts.images; at++) start[at + 1] += start[at];
+      inImages.set(model, { start, rows });
+    }
+    const { start, rows } = inImages.get(model);
+    return Array.from(rows.subarray(start[image], start[image + 1]));
+  }
+
+  /* The prediction that explains best why a ground truth was not found: of those that it is the nearest truth of, the
+     first of its own class, else the first; NONE where there is none. */
+  function nearestTo(model, truth) {
+    const near = rowsIn(model, column("truth.image")[truth]).filter(row => ofModel(model, "truth")[row] === truth);
+    const same = near.find(row => ofModel(model, "interaction")[row] === column("truth.interaction")[truth]);
+    return same ?? near[0] ?? NONE;
+  }
+
   /* The rows whose score is in the limits of a filter: [begin, end). */
   const rowsOf = (model, filter) => [
     filter.to === "" ? 0 : firstBelow(ofModel(model, "score"), Number(filter.to), true),
@@ -270,5 +292,5 @@ const query = (() => {
   }
 
   return { classesOf, sliceOf, needs, select, ordered, curve, compared, comparedNeeds, numbers, numbersNeeds, mean,
-    keeper, rowsOf, typesOf, truths };
+    keeper, rowsOf, rowsIn, nearestTo, typesOf, truths };
 })();

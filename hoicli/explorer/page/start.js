@@ -1,10 +1,10 @@
 /* The page's beginning: its facts, what stands over every view, and the first view. */
 
 function about() {
-  const left = facts.annotated - facts.triplets;
-  const others = left ? ` of ${whole(facts.annotated)} (the others are no_interaction, or of no class that counts)` : "";
-  return el("p", {}, `${visible(facts.dataset)}: ${whole(facts.images)} images, ${whole(facts.triplets)} annotated triplets count${others}. ` +
-    `What is an error, and AP and gains behind the summary: protocol ${visible(facts.protocol)}, ${facts.rule}. Made by hoicli ${facts.version}.`);
+  const left = facts.annotated > facts.triplets
+    ? `, of which ${whole(facts.triplets)} count (the others are no_interaction, or of no class that counts)` : "";
+  return el("p", {}, `${visible(facts.dataset)}: ${whole(facts.images)} images with ${whole(facts.annotated)} annotated triplets${left}. ` +
+    `Errors, gains and the AP of classes: protocol ${visible(facts.protocol)}, ${facts.rule}. Made by hoicli ${facts.version}.`);
 }
 
 async function start() {

@@ -12,7 +12,7 @@ function summaryView() {
     el("h2", {}, "What these numbers are"),
     el("ul", { class: "made" }, facts.models.map((model, at) => el("li", {}, el("b", {}, modelName(at)), ": ",
       `${whole(model.predictions)} predictions that count${model.uncounted ? `, ${whole(model.uncounted)} that do not` : ""}. `,
-      "Signature: ", el("code", {}, model.signature)))),
+      model.signatures.map(text => [el("br"), el("code", {}, text)])))),
     el("p", {}, "They are the numbers of ", ["eval", "compare", "diagnose --per-class", "confusion"].map((name, at) =>
       [at ? ", " : "", el("code", {}, `hoicli ${name}`)]), ", to the digit."),
   ];

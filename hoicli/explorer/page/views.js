@@ -223,20 +223,17 @@ function compareView() {
     ], numbers.slice(0, LINES)) : null];
 }
 
-/* A ground truth, and what each model has for it: what finds it, else what could have become it. */
+/* A ground truth, and what each model has for it: what finds it, else the nearest prediction. */
 function pairCard(row) {
   const image = column("truth.image")[row], name = className(column("truth.interaction")[row]);
   const half = model => {
-    const by = ofModel(model, "by")[row], type = ofModel(model, "state")[row];
-    const item = by < 0 ? ~row : by, said = told(model, item);
-    said.truth = row;
-    said.truthName = name;
-    const what = by < 0 ? typeWords(type) : `${typeWords(type)}: ${said.name}`;
+    const item = itemOf(model, row), said = { ...told(model, item), truth: row, truthName: name };
+    const what = item < 0 ? lacking(model, row) : `${typeWords(said.type)}: ${said.name}`;
     return el("div", {},
       el("a", { href: addressOf({ ...state, view: "image", image: imageId(image), model: "ab"[model], row: String(item), page: "", class: "" }),
         "aria-label": `${modelName(model)}: ${what}; open its image` }, scene(image, shapesOf(model, item, said))),
-      el("p", {}, el("b", {}, `${modelName(model)} `), mark(type), what),
-      el("p", { class: "facts" }, by < 0 ? "no prediction finds it or could" : said.facts.join(", ")));
+      el("p", {}, el("b", {}, `${modelName(model)} `), mark(said.type), what),
+      item < 0 ? null : el("p", { class: "facts" }, said.facts.join(", ")));
   };
   return el("article", { class: "card" }, el("p", { class: "truth" }, `truth: ${name}; ${imageName(image)}`),
     el("div", { class: "halves" }, half(0), half(1)));
