@@ -31,9 +31,9 @@ const centre = box => [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2];
 
 /* One pair of boxes, a line between their centres, and its words over (a prediction) or under it (the truth). */
 function shape(kind, pair, words, [width, height], faint) {
-  const unit = Math.max(width, height) / CARD, line = TEXT * unit;
   const [x1, y1] = centre(pair[0]), [x2, y2] = centre(pair[pair.length - 1]);
   const text = words.length <= 40 ? words : `${words.slice(0, 39)}\u2026`;
+  const unit = Math.max(width, height) / CARD, line = Math.min(TEXT * unit, width / (0.6 * text.length + 1));
   const x = Math.max(Math.min(...pair.map(box => box[0]), width - 0.58 * line * text.length), 0.3 * line);
   const y = kind === "pr"
     ? Math.min(Math.max(Math.min(...pair.map(box => box[1])) - 0.4 * line, line), height - 1.6 * line)
