@@ -7,6 +7,8 @@ Needs playwright (pip install 'hoicli[dev-browser]') and a Chromium for the brow
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import shutil
 import subprocess
@@ -66,8 +68,8 @@ def facts(options: Options) -> str:
     """The size of what is written."""
     pages = [options.folder / name for name in ("explorer", "explorer-of-two")]
     sizes = [sum(path.stat().st_size for path in page.rglob("*") if path.is_file()) / 1e6 for page in pages]
-    text = (pages[0] / "data" / "facts.js").read_text()
-    known = json.loads(text.removeprefix("explorer.facts(").removesuffix(");\n"))
+    text = (pages[0] / "data" / "facts.js").read_text().split('"')[5]
+    known = json.loads(gzip.decompress(base64.b64decode(text)))
     (model,) = known["models"]
     return (
         f"{known['images']:,} images, {model['predictions']:,} predictions that count of "
