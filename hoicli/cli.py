@@ -37,7 +37,7 @@ GROUPS = {
         "pairstats": "Pairs before and after classification: recall, precision, negative AP, interaction mAP.",
         "compare": "Whether one detector is better than another, by how much, and where.",
         "claim": "Which protocol, pair NMS and top-k give the numbers that a paper prints.",
-        "explore": "One page to find out why: classes, errors, images and two models side by side, linked.",
+        "explore": "One page to look at: a summary that prints well, and behind it classes, errors and images.",
         "show": "Ground truth and predictions drawn on the images: a folder of pictures, or one sheet.",
         "audit": "Suspicious ground truth: boxes drawn twice, triplets that models contradict, missing labels.",
         "table": "Result rows of any number of models in one table: LaTeX, Markdown, HTML, CSV.",

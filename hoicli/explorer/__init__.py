@@ -1,1 +1,1 @@
-"""One page to find out why: classes, errors, images and two models side by side, linked, from every prediction."""
+"""The one page: a summary that prints well, and behind each of its numbers the classes, errors and images."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.evaluation.protocols import GRID_ARANGE
+from hoicli.evaluation.protocols import GRID_TENTHS
 from hoicli.records.kit import Floats, Ints, rank_by_id
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
@@ -46,7 +46,7 @@ def weighted(run: Run) -> dict[str, Weighted]:
     shape, one_row = (classes, len(rank)), (1, len(rank))
 
     def lists(entries: Entries) -> RankedLists:
-        grid = GRID_ARANGE if shoe.options.ap == "11-point" else ()
+        grid = GRID_TENTHS if shoe.options.ap == "11-point" else ()
         return RankedLists(
             hit=entries.gain > 0,
             image=of_prediction[entries.prediction],

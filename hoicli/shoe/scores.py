@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.evaluation.protocols import GRID_ARANGE
+from hoicli.evaluation.protocols import GRID_TENTHS
 from hoicli.records.kit import Bools, Floats, Ints, run_starts
 from hoicli.shoe.labels import predicted_classes
 from hoicli.shoe.matching import UNIT, Matching, Shoe
@@ -200,8 +200,8 @@ def average_precision(gain: Ints, positives: int, area: str) -> float:
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     if area == "envelope":
         return math.fsum((gain[rank - 1] * envelope).tolist()) / (positives * UNIT)
-    at = np.searchsorted(recall, GRID_ARANGE)
-    return math.fsum(envelope[at[at < len(recall)]].tolist()) / len(GRID_ARANGE)
+    at = np.searchsorted(recall, GRID_TENTHS)
+    return math.fsum(envelope[at[at < len(recall)]].tolist()) / len(GRID_TENTHS)
 
 
 def _mean(values: list[float] | None) -> float | None:

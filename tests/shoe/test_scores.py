@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.evaluation.average_precision import interpolated_ap
-from hoicli.evaluation.protocols import GRID_ARANGE
+from hoicli.evaluation.protocols import GRID_TENTHS
 from hoicli.shoe.explanation import explain
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.matching import UNIT
@@ -77,6 +77,8 @@ def test_areas_by_hand() -> None:
     assert average_precision(gain, 4, "trapezoid") == pytest.approx(steps / 4)
     assert average_precision(gain[1:2], 4, "trapezoid") == pytest.approx(1 / 4)
     assert average_precision(gain, 4, "11-point") == pytest.approx(7 * 0.5 / 11)  # recall ends at 0.625
+    for reached in range(1, 11):  # a recall of exactly 0.3 reaches the point 0.3
+        assert average_precision(np.array([UNIT] * reached), 10, "11-point") == pytest.approx((reached + 1) / 11)
     for area in AREAS:
         assert average_precision(np.array([UNIT] * 3), 3, area) == 1.0
         assert average_precision(np.zeros(3, dtype=np.int64), 3, area) == 0.0
@@ -87,7 +89,7 @@ def test_areas_by_hand() -> None:
 def test_eleven_points_are_those_of_the_other_protocols(hits: list[bool], extra: int) -> None:
     positives = np.array([sum(hits) + extra - 1 or 1])
     rank = np.flatnonzero(hits) + 1
-    expected = interpolated_ap(rank, np.array([0, len(rank)]), positives, GRID_ARANGE)[0]
+    expected = interpolated_ap(rank, np.array([0, len(rank)]), positives, GRID_TENTHS)[0]
     gain = np.array(hits, dtype=np.int64) * UNIT
     assert average_precision(gain, int(positives[0]), "11-point") == pytest.approx(expected, abs=1e-12)
 
