@@ -27,6 +27,7 @@ hoicli robust "$fixtures/robust/rows.jsonl" --plot robust-heatmap.png --plot-kin
 hoicli corrupt --preview "$sample/pictures/sample_0010.png" -o corruptions.png
 hoicli show --gt gt.jsonl.gz --images "$sample/pictures" --image-id sample_0003,sample_0011 --top 3 --size 640 -o show.png ours.jsonl.gz
 hoicli explore --gt gt.jsonl.gz --images "$sample/pictures" -o explorer baseline.jsonl.gz ours.jsonl.gz
+page summary 'explorer/index.html' 1400
 page explorer 'explorer/index.html#view=class&class=338' 1000
 
 # At most 1000 pixels wide (the sheet of a hundred pictures 800), in 256 colours: small files.
