@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from hoicli.cli import COMMANDS, app
-from hoicli.commands.checks import FOLDER, PAGE_FOLDER, Count, Mark, Read, Written
+from hoicli.commands.checks import FOLDER, PAGE, Count, Mark, Read, Written
 from hoicli.commands.command import check
 from hoicli.commands.options import Option, Parameter
 from hoicli.commands.shell import ManualCommand, parameters_in_shell
@@ -92,7 +92,7 @@ def test_outputs_that_cannot_be_written_are_told_first(
         [str(tmp_path / "nothing")] * (name not in ("vocab", "doctor")),
     )
     wrong = [f"file/x{ending(param)}", f"none/further/x{ending(param)}", *(["dir"] if not ending(param) else [])]
-    if mark in (PAGE_FOLDER, FOLDER):
+    if mark in (PAGE, FOLDER):
         wrong = ["file/x", "file", *(["none/further/x"] if mark is not FOLDER else [])]
     for path in wrong:
         said = refused(hoicli(name, option, tmp_path / path, *words))
@@ -164,7 +164,7 @@ def test_no_output_is_an_input(
     """Under the same name, another one for it, a symbolic and a hard link; on stdin."""
     monkeypatch.chdir(tmp_path)
     Path("page").mkdir()
-    folder = "page/" if mark is PAGE_FOLDER else ""
+    folder = "page/" if mark is PAGE else ""
     given, precious = f"{folder}index.html{ending(target)}", "mine"
     Path(given).write_text(precious)
     if folder:
