@@ -154,7 +154,7 @@ def _changed(measured: Measured) -> list[Cell]:
         for model in measured.models
     ]
     moved = {name: gains[1][name] - gains[0][name] for name in STATES if gains[0].get(name) is not None}
-    if not moved:
+    if not any(round(change, 2) for change in moved.values()):
         return []
     name = max(moved, key=lambda name: abs(moved[name]))
     first, second = (model.name for model in measured.models)
@@ -245,12 +245,12 @@ def _classes(measured: Measured) -> Iterator[Record]:
         return
     rows = [row for row in measured.comparison if row["metric"] == "AP_diff"][:TOP]
     if rows:
-        tested = rows[0]["p"] is not None
+        tested = any(row["p"] is not None for row in rows)  # a class in too few images is not
         lines = [
             [
                 _class(measured, vocabulary.interaction_ids[row["verb"], row[vocabulary.qualifier] or ""]),
                 f"{row['n']:,}", _number(row["from"]), _number(row["to"]), _number(row["value"], signed=True),
-                *([f"{row['p']:.4f}", _number(row["q"], 4)] if tested else []),
+                *([_number(row["p"], 4), _number(row["q"], 4)] if tested else []),
             ]
             for row in rows
         ]  # fmt: skip

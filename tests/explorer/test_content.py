@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,43 +9,305 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.explorers import columns_of, facts_of, predictions_of, write_scenes
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.explorers import STRANGE, chunks_of, columns_of, facts_of, predictions_of, write_scenes
+from tests.support.project import FIXTURES, Hoicli, parsed
 
 VCOCO = (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
 Box = list[float]
+Row = dict[str, Any]
 
 
-def records_of(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
+def rows_of(hoicli: Hoicli, *words: object) -> list[Row]:
+    """The rows of a command, each with its slice and part in "view"."""
+    result = hoicli(*words)
+    assert result.code == 0, result.err
+    found = parsed(result.out)
+    for row in found:
+        row.setdefault("view", (row.get("tags", {}).get("slice", ""), row.get("tags", {}).get("part", "")))
+    return found
 
 
-def test_the_numbers_are_those_of_diagnose_and_eval(hoicli: Hoicli, tmp_path: Path) -> None:
-    gt, one, two, _ = write_scenes(tmp_path)
-    assert hoicli("explore", "--gt", gt, one, two, "-o", tmp_path / "page").code == 0
-    facts = facts_of(tmp_path / "page")
-    numbers = {(facts["verbs"][verb], name): at for at, (verb, name) in enumerate(facts["classes"])}
-    for path, model in zip((one, two), facts["models"], strict=True):
-        rows = records_of(hoicli("diagnose", "--per-class", "--gt", gt, path).out)
-        assert {row["signature"] for row in rows} == {model["signature"]}
-        seen = 0
+@pytest.fixture
+def cut(tmp_path: Path) -> Path:
+    """A file that puts some images into two parts, one of them a hostile name, and some into none."""
+    path = tmp_path / "scenes.tsv"
+    path.write_text(
+        "".join(f"image_{at:03d}\t{('day', 'a:b_<i>', 'day')[at % 3]}\n" for at in range(8, 40, 2))
+        + "image_008\ta:b_<i>\n"
+    )
+    return path
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("models", "others", "sliced"),
+    [("one", (), "people,pairs,objects,distance"), ("one two", ("--slice", "people,objects,scenes.tsv"), ""),
+     ("two one", ("--top-k", "5", "--nms", "0.7", "--slice", "distance:0.3"), "")],
+)  # fmt: skip
+def test_numbers_of_classes(
+    hoicli: Hoicli,
+    tmp_path: Path,
+    cut: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    models: str,
+    others: tuple[str, ...],
+    sliced: str,
+) -> None:
+    monkeypatch.chdir(cut.parent)
+    write_scenes(tmp_path)
+    streams = [tmp_path / f"{name}.jsonl" for name in models.split()]
+    page, words = tmp_path / "page", ("--gt", tmp_path / "gt.jsonl", *others)
+    assert hoicli("explore", *words, *streams, "-o", page).code == 0
+    check_numbers(hoicli, page, words if others else (*words, "--slice", sliced), streams, "diag", asked=bool(others))
+
+
+def test_numbers_of_classes_of_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:
+    words = ("--dataset", "vcoco", "--gt", VCOCO[0])
+    for others, protocol in (((), "vcoco-s1"), (("--slice", "people"), "vcoco-s2")):
+        page = tmp_path / protocol
+        assert hoicli("explore", *words, *others, "--protocol", protocol, VCOCO[1], "-o", page).code == 0
+        assert [name for name, _, _ in facts_of(page)["views"]][1:] == ["people"] * 5 + ["pairs"] * 5 * (not others)
+        sliced = others or ("--slice", "people,pairs")
+        check_numbers(hoicli, page, (*words, *sliced), [VCOCO[1]], protocol, asked=bool(others))
+    result = hoicli("explore", *words, "--slice", "people,objects", VCOCO[1], "-o", tmp_path / "none")
+    assert (result.code, result.err.count("\n"), "--slice objects: vcoco-s1 goes by" in result.err) == (2, 1, True)
+
+
+def check_numbers(
+    hoicli: Hoicli, page: Path, words: tuple[Any, ...], streams: list[Path], protocol: str, asked: bool
+) -> None:
+    """Every number of classes on a page is a row of eval or diagnose, or a sum of match records. words: of all three,
+    with --slice; asked: whether explore had it, too."""
+    chunks = chunks_of(page)
+    facts = chunks["facts"]
+    number = {(facts["verbs"][verb], name): at for at, (verb, name) in enumerate(facts["classes"])}
+    types, shape = [name for name, _ in facts["types"]], (len(streams), len(number))
+    at = words.index("--slice")
+    image_slices = [slice_["name"] for slice_ in facts["slices"] if slice_["members"] is not None]
+    own = ",".join(name for name in words[at + 1].split(",") if Path(name).stem in image_slices)
+    of_images = (*words[:at], *(("--slice", own) if own else ()), *words[at + 2 :])
+    wanted: dict[tuple[str, str], dict[str, Any]] = {
+        (slice_, part): {
+            "positives": np.zeros(shape[1]), "ap": np.full(shape, np.nan), "counts": np.zeros((*shape, len(types))),
+            "gains": np.zeros((*shape, len(types))), "found": np.zeros(shape), "errors": np.zeros(shape),
+        }
+        for slice_, part, _ in facts["views"]
+    }  # fmt: skip
+    for model, stream in enumerate(streams):
+        kept = ("--protocol", protocol)
+        for row in rows_of(hoicli, "eval", *kept, "--per-class", *words, stream):
+            if row["metric"] == "AP":
+                of_class = number[row["verb"], row[facts["qualifier"]] or ""]
+                wanted[row["view"]]["ap"][model, of_class] = row["value"]
+                wanted[row["view"]]["positives"][of_class] = row["n"]
+        for row in rows_of(hoicli, "diagnose", *kept, "--per-class", *of_images, stream):
+            if "verb" in row and row["metric"] in ("count", "delta_AP"):
+                column = wanted[row["view"]]["counts" if row["metric"] == "count" else "gains"]
+                kind = row.get("error") or row["oracle"]
+                if kind in types:
+                    column[model, number[row["verb"], row[facts["qualifier"]] or ""], types.index(kind)] = row["value"]
+        for record in rows_of(hoicli, "match", *kept, *words, stream):
+            view = record["view"]
+            for item in record["predictions"] if isinstance(view, dict) else ():
+                key = {"true_positive": "found", "false_positive": "errors"}.get(item["outcome"])
+                if key:
+                    of_class = number[item["verb"], item["role" if facts["qualifier"] == "role" else "label"] or ""]
+                    wanted[view["slice"], view["part"]][key][model, of_class] += 1
+    seen = Counter[str]()
+    for place, (slice_, part, gained) in enumerate(facts["views"]):
+        of = wanted[slice_, part]
+        made = columns_of(page, f"view{place}")
+        assert gained == (slice_ == "" or (asked and slice_ in image_slices)) == ("gains" in made)
+        counts = made["counts"].reshape(of["counts"].shape)
+        assert made["ap"].reshape(shape) == pytest.approx(of["ap"], abs=1e-9, nan_ok=True)
+        assert made["positives"].tolist() == of["positives"].tolist()
+        rated = of["positives"] > 0  # diagnose has no rows of a class without ground truth
+        if slice_ == "" or slice_ in image_slices:
+            assert counts[:, rated].tolist() == of["counts"][:, rated].tolist()
+        if slice_:
+            assert counts[:, :, 0].tolist() == of["found"].tolist()
+            assert counts[:, :, 1:-1].sum(axis=2).tolist() == of["errors"].tolist()
+        if gained:
+            assert made["gains"].reshape(counts.shape)[:, rated] == pytest.approx(of["gains"][:, rated], abs=1e-9)
+        seen += Counter({name: int(np.count_nonzero(np.nan_to_num(of[name]))) for name in of})
+    assert min(seen.values()) > 0, seen
+
+
+# The summary
+
+
+def shown(value: float | None, digits: int = 2, signed: bool = False) -> str:
+    """A number as a table has it."""
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+    return text if text.strip("+-0.") else text.strip("+-")
+
+
+def signed(value: float | None) -> str:
+    return shown(value, signed=True)
+
+
+def name_of(row: Row) -> str:
+    return " ".join(filter(None, (row["verb"], row.get("object"), row.get("role"))))
+
+
+def cells(table: Any) -> list[list[str]]:
+    """The lines of a table without what they lead to."""
+    return [[cell[0] if isinstance(cell, list) else cell for cell in line] for line in table["lines"]]
+
+
+def expected_summary(
+    hoicli: Hoicli, words: tuple[object, ...], models: dict[str, Path], main: str, protocol: str, parts: str
+) -> dict[str, Any]:
+    """The tables of the page, by the first words of their captions, made of the commands' rows. main: the protocol of
+    the comparison; protocol: of the errors."""
+    gt, several = words, len(models) > 1
+    named = ("--name", ",".join(models))
+    evaluated, diagnosed, sliced = [], [], []
+    confused: dict[Any, list[list[Any]]] = {}
+    weakest: list[list[Any]] = []
+    for at, stream in enumerate(models.values()):
+        evaluated.append(rows_of(hoicli, "eval", *gt, stream))
+        diagnosed.append(rows_of(hoicli, "diagnose", "--protocol", protocol, *gt, stream))
+        for row in rows_of(hoicli, "confusion", "--protocol", protocol, "--top", "all", *gt, stream):
+            metric = {"confusion": 0, "confusion_delta_mAP": 1}.get(row["metric"])
+            pair = row.get("predicted"), row.get("truth")
+            if metric is not None and row["kind"] == "verb" and None not in pair and pair[0] != pair[1]:
+                confused.setdefault(pair, [[0, None] for _ in models])[at][metric] = row["value"]
+        rows = rows_of(hoicli, "eval", "--protocol", protocol, "--per-class", "--slice", parts, *gt, stream)
+        every = max((row for row in rows if row["metric"] == "mAP"), key=lambda row: row["n"])["subset"]
+        sliced.append([row for row in rows if row["metric"] == "mAP" and row["subset"] == every])
+        weakest = sorted(
+            ([name_of(row), shown(row["n"]), row["value"]]
+             for row in rows if row["metric"] == "AP" and row["view"] == ("", "") and row["n"] >= 10),
+            key=lambda line: line[2],
+        )  # fmt: skip
+        truth = Counter[Any]()
         for row in rows:
-            kind = row.get("error") or row["oracle"]
-            if "verb" not in row:
-                means = {"delta_mAP": model["gains"], "count": model["counts"]}.get(row["metric"], {})
-                of = {"mAP": model["mAP"], "mean_max_recall": model["recall"]}.get(row["metric"], means.get(kind))
-                if row["metric"] != "mAP" or kind == "none":
-                    assert of is not None
-                    assert of[row["subset"]] == row["value"]
-            elif row["metric"] != "AP" or kind == "none":
-                of_class = {"AP": {"none": model["ap"]}, "delta_AP": model["class_gains"],
-                            "count": model["class_counts"]}[row["metric"]][kind]  # fmt: skip
-                assert of_class[numbers[row["verb"], row["object"]]] == row["value"]
-                seen += 1
-        assert seen == sum(value is not None for value in model["ap"]) * (8 + 1 + 9)
-        evaluated = records_of(hoicli("eval", "--protocol", "diag", "--per-class", "--gt", gt, path).out)
-        ap = {(row["verb"], row["object"]): row["value"] for row in evaluated if row["metric"] == "AP"}
-        assert {pair: model["ap"][at] for pair, at in numbers.items() if model["ap"][at] is not None} == ap
+            if row["metric"] == "AP":
+                truth[row["view"]] += row["n"]
+    compared = rows_of(hoicli, "compare", "--protocol", main, *gt, *named, *models.values()) if several else []
+    single = (
+        rows_of(hoicli, "eval", "--protocol", main, "--bootstrap", "1000", *gt, *models.values()) if not several else []
+    )
+    of_type = [
+        {(row["metric"], row.get("error") or row["oracle"]): row["value"] for row in rows if row["subset"] == every}
+        for rows in diagnosed
+    ]
+    return {
+        "mAP by protocol": {
+            (*([name] if several else []), row["protocol"], row["metric"], row["subset"]): shown(row["value"])
+            for name, rows in zip(models, evaluated, strict=True)
+            for row in rows
+            if row["unit"] == "%"
+        },
+        "Errors of each type": {
+            kind: [text for one in of_type for text in (shown(one["count", kind]), signed(one["delta_mAP", kind]))]
+            for metric, kind in of_type[0] if metric == "count" and kind != "true_positive"
+        },
+        "Verbs taken": [
+            [*pair, *(text for times, gain in found for text in (shown(times), signed(gain)))]
+            for pair, found in sorted(confused.items(), key=lambda item: (-max(gain or 0 for _, gain in item[1]),
+                                                                          -max(times for times, _ in item[1])))
+        ],
+        "Classes that changed": [
+            [name_of(row), shown(row["n"]), shown(row["from"]), shown(row["to"]),
+             signed(row["value"]), shown(row["p"], 4), shown(row["q"], 4)]
+            for row in compared if row["metric"] == "AP_diff" and row["protocol"] == main
+        ][:10],
+        "The weakest": [] if several else [[*line[:2], shown(line[2])] for line in weakest[:10]],
+        "mAP on parts": [
+            [rows[0]["view"][0], rows[0]["view"][1] or "all data", shown(rows[0]["n"]), shown(truth[rows[0]["view"]]),
+             *(shown(row["value"]) for row in rows),
+             *([signed(rows[1]["value"] - rows[0]["value"])] if several else [])]
+            for rows in zip(*sliced, strict=True) if rows[0]["value"] is not None
+        ],
+        "tiles": [
+            [row["subset"].replace("_", "-") + (f", {row['tags']['model']}" if several else ""), shown(row["value"]),
+             f"{shown(row['ci_low'])} to {shown(row['ci_high'])}"]
+            for row in compared or single if row["metric"] == "mAP" and row["protocol"] == main
+        ],
+        "signatures": [rows[0]["signature"] for rows in diagnosed],
+        "gains": [{kind: value for (metric, kind), value in one.items() if metric == "delta_mAP"} for one in of_type],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("sample", ["one", "two", "vcoco", "vcoco two"])
+def test_the_summary_is_made_of_the_commands_rows(hoicli: Hoicli, tmp_path: Path, sample: str) -> None:
+    gt, one, two, _ = write_scenes(tmp_path)
+    words: tuple[object, ...] = ("--gt", gt)
+    models, main, protocol, parts = {"old_model": one, "new <i>": two}, "hico", "diag", "people,pairs,objects,distance"
+    if "vcoco" in sample:
+        words = ("--dataset", "vcoco", "--gt", VCOCO[0])
+        two.write_text("".join(VCOCO[1].read_text().splitlines(keepends=True)[:4]))
+        models = dict(zip(models, (VCOCO[1], two), strict=True))
+        main, protocol, parts = "vcoco-s1", "vcoco-s1", "people,pairs"
+    if "two" not in sample:
+        models = {"old_model": models["old_model"]}
+    page = tmp_path / "page.html"
+    assert hoicli("explore", *words, "--name", ",".join(models), *models.values(), "-o", page).code == 0
+    facts = facts_of(page)
+    wanted = expected_summary(hoicli, words, models, main, protocol, parts)
+    captions, words_of = [table["caption"] for table in facts["tables"]], dict(facts["types"])
+    for name in ("mAP by protocol", "Errors of each type", "Verbs taken", "Classes that changed", "The weakest",
+                 "mAP on parts"):  # fmt: skip
+        table = next((table for table in facts["tables"] if table["caption"].startswith(name)), None)
+        if not wanted[name]:
+            assert table is None
+            continue
+        assert table is not None, captions
+        lines = cells(table)
+        if name == "mAP by protocol":
+            groups = [table["above"][max(at for at in range(place + 1) if table["above"][at] or not at)]
+                      for place in range(len(table["heads"]))] if table["above"] else table["heads"]  # fmt: skip
+            found = {
+                (*(cell.rstrip("*") for cell in line[: table["names"]]), groups[at], table["heads"][at]): line[at]
+                for line in lines for at in range(table["names"], len(line))
+            }  # fmt: skip
+            assert {key: text for key, text in found.items() if text != "-" or key in wanted[name]} == wanted[name]
+        elif name == "Errors of each type":
+            assert {line[0]: line[1:] for line in lines} == {words_of[kind]: row for kind, row in wanted[name].items()}
+        elif name == "Verbs taken":
+            assert sorted(lines) == sorted(wanted[name][:10])
+        else:
+            assert lines == [
+                [cell.replace("_", " ") if name == "mAP on parts" else cell for cell in line] for line in wanted[name]
+            ]
+    assert facts["tiles"] == wanted["tiles"]
+    assert [model["signature"] for model in facts["models"]] == wanted["signatures"]
+    sentences = ["".join(cell[0] if isinstance(cell, list) else cell for cell in line) for line in facts["findings"]]
+    best = [max(one, key=lambda kind: one[kind] if kind in words_of else 0) for one in wanted["gains"]]
+    of = [f" for {name}" if len(models) > 1 else "" for name in models]
+    fix = [
+        f"{words_of[kind]} {signed(one[kind])} mAP{whose}"
+        for kind, one, whose in zip(best, wanted["gains"], of, strict=True)
+    ]
+    assert sentences[1] == f"Worth most to fix: {'; '.join(fix)} ({protocol})."
+    if len(models) > 1:
+        said = hoicli("compare", "--protocol", main, *words, "--name", ",".join(models), *models.values()).err
+        assert f"hoicli: {sentences[0].removesuffix('. What each finds')}\n" in said
+        a, b = wanted["gains"]
+        most = max(words_of.keys() & a, key=lambda kind: abs(b[kind] - a[kind]))
+        change, (first, second) = b[most] - a[most], models
+        assert sentences[2] == (
+            f"They differ most in {words_of[most]}: fixing it is worth {shown(abs(change))} points "
+            f"{'less' if change < 0 else 'more'} for {second} ({shown(b[most])}) than for {first} ({shown(a[most])})."
+        )
+    else:
+        value, sure = next(tile[1:] for tile in wanted["tiles"] if f", {tile[0]}) is " in sentences[0])
+        assert f" is {value}, 95 % interval {sure} over resampled images. " in sentences[0]
+        assert sentences[2:] == [
+            f"The costliest confusion is {said} for {true}: {times} times; repaired alone, {gain} mAP."
+            for said, true, times, gain in wanted["Verbs taken"][:1]
+        ]
+
+
+# Predictions
 
 
 def overlap(one: Box, other: Box) -> float:
@@ -63,10 +324,10 @@ def overlap(one: Box, other: Box) -> float:
 
 def expected(hoicli: Hoicli, gt: Path, predictions: Path) -> list[tuple[Any, ...]]:
     """Every prediction by `diagnose --emit predictions`, with the truth beside it found one by one."""
-    truth = {record["image_id"]: record for record in records_of(gt.read_text())}
-    said = {record["image_id"]: record for record in records_of(predictions.read_text())}
+    truth = {record["image_id"]: record for record in parsed(gt.read_text())}
+    said = {record["image_id"]: record for record in parsed(predictions.read_text())}
     rows = []
-    for record in records_of(hoicli("diagnose", "--emit", "predictions", "--gt", gt, predictions).out):
+    for record in parsed(hoicli("diagnose", "--emit", "predictions", "--gt", gt, predictions).out):
         image = record["image_id"]
         annotated, found = truth[image], said[image]
         for item in record["predictions"]:
@@ -79,8 +340,6 @@ def expected(hoicli: Hoicli, gt: Path, predictions: Path) -> list[tuple[Any, ...
                 )
 
             beside, relation = item["gt"], "own"
-            if beside is None:
-                beside, relation = item["repairs"], "repair"
             if beside is None:
                 near = [place for place in range(len(annotated["hois"])) if max(iou(place)) > 0]
 
@@ -104,14 +363,10 @@ def test_every_prediction_with_the_truth_beside_it(hoicli: Hoicli, tmp_path: Pat
     gt, one, _, _ = write_scenes(tmp_path, seed=seed)
     assert hoicli("explore", "--gt", gt, one, "-o", tmp_path / "page").code == 0
     wanted = expected(hoicli, gt, one)
-    strange = {name for row in wanted if not (name := row[1]).isprintable()}
-    assert len(strange) == 1
+    assert f"image_007{STRANGE}" in {row[1] for row in wanted}
     made = predictions_of(tmp_path / "page")
-    assert len(made) == len(wanted)
-    for own, theirs in zip(made, wanted, strict=True):
-        image = theirs[1].replace("\u202e", "\\u202e")
-        assert own == (theirs[0], image, *theirs[3:])
-    assert {row[5] for row in made} == {"own", "repair", "nearest", "none"}
+    assert made == [(score, image, *others) for score, image, _, *others in wanted]
+    assert {row[5] for row in made} == {"own", "nearest", "none"}
     assert {row[4] for row in made} == {"true_positive", "duplicate", "interaction", "association", "object_box",
                                         "human_box", "both_boxes"}  # fmt: skip
 
@@ -124,21 +379,21 @@ def test_what_became_of_each_ground_truth(hoicli: Hoicli, tmp_path: Path, datase
         gt, predictions = VCOCO
     words = ("--dataset", dataset, "--gt", gt, predictions)
     assert hoicli("explore", *words, "-o", tmp_path / "page").code == 0
-    facts, model, truth = (facts_of(tmp_path / "page"), *(columns_of(tmp_path / "page", name)
-                                                          for name in ("model0", "truth")))  # fmt: skip
-    images = facts_of(tmp_path / "page", "images")["id"]
+    page = tmp_path / "page"
+    facts, images = facts_of(page), facts_of(page, "images")["id"]
+    model, truth = columns_of(page, "model0"), columns_of(page, "truth")
     made: dict[str, list[tuple[str, str]]] = {}
     for row, state in enumerate(model["state"].tolist()):
         verb, name = facts["classes"][truth["interaction"][row]]
         by = int(model["by"][row])
         if by >= 0:
-            assert model["truth"][by] == row
             assert model["error"][by] == state
+            assert state != 0 or model["truth"][by] == row
         made.setdefault(images[truth["image"][row]], []).append(
             (f"{facts['verbs'][verb]} {name}", facts["types"][state][0])
         )
     seen = 0
-    for record in records_of(hoicli("diagnose", *words, "--emit", "predictions").out):
+    for record in parsed(hoicli("diagnose", *words, "--emit", "predictions").out):
         errors = {item["index"]: item["error"] for item in record["predictions"]}
         errors[None] = "missed_gt"
         states = [
@@ -146,37 +401,6 @@ def test_what_became_of_each_ground_truth(hoicli: Hoicli, tmp_path: Path, datase
              errors[item["repair"] if item["prediction"] is None else item["prediction"]])
             for item in record["gt"]
         ]  # fmt: skip
-        assert made.get(record["image_id"].replace("\u202e", "\\u202e"), []) == states
+        assert made.get(record["image_id"], []) == states
         seen += len(states)
     assert seen <= len(truth["image"])
-    counted = Counter(facts["types"][state][0] for state in model["state"].tolist())
-    assert counted["missed_gt"] == facts["models"][0]["counts"]["missed_gt"][facts["every"]]
-
-
-def test_slices_are_those_of_eval(hoicli: Hoicli, tmp_path: Path) -> None:
-    """The counted predictions and ground truth in each part, by match records of the same slices."""
-    gt, one, _, _ = write_scenes(tmp_path)
-    scenes = tmp_path / "scenes.tsv"
-    scenes.write_text("image_000\tday\nimage_001\tnight\nimage_001\tday\n")
-    slices = f"people,objects,distance:0.5:1,{scenes}"
-    assert hoicli("explore", "--gt", gt, one, "--slice", slices, "-o", tmp_path / "page").code == 0
-    facts, truth, model = (facts_of(tmp_path / "page"), *(columns_of(tmp_path / "page", name)
-                                                          for name in ("truth", "model0")))  # fmt: skip
-    matched = records_of(hoicli("match", "--protocol", "diag", "--slice", slices, "--gt", gt, one).out)
-    for number, slice_ in enumerate(facts["image_slices"]):
-        for part, members in zip(slice_["parts"], slice_["members"], strict=True):
-            records = [each for each in matched if each.get("view") == {"slice": slice_["name"], "part": part}]
-            counted = sum(
-                item["outcome"] in ("true_positive", "false_positive")
-                for each in records
-                for item in each["predictions"]
-            )
-            assert counted == int(np.isin(model["image"], members).sum()), (number, part)
-    for number, slice_ in enumerate(facts["triplet_slices"]):
-        for at, part in enumerate(slice_["parts"]):
-            records = [each for each in matched if each.get("view") == {"slice": slice_["name"], "part": part}]
-            outcomes = Counter(item["outcome"] for each in records for item in each["predictions"])
-            inside = model[f"part{number}"] == at
-            assert outcomes["true_positive"] == int((inside & (model["error"] == 0)).sum())
-            assert outcomes["false_positive"] == int((inside & (model["error"] != 0)).sum())
-            assert sum(len(each["gt"]) for each in records) == int((truth[f"part{number}"] == at).sum())

@@ -1,17 +1,20 @@
-"""What tests of explorers share: scenes of two detectors that err in every way, and a written explorer read back."""
+"""What tests of explorers share: scenes of two detectors that err in every way, and a written page read back."""
 
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import random
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.vocabulary.datasets import load
 from tests.support.tiny import png
 
 Record = dict[str, Any]
@@ -25,8 +28,24 @@ STRANGE = "\"><script>alert(1)</script>&'\N{SNOWMAN}\u202e"
 """A name as a hostile file would have it."""
 
 
-def scenes(images: int = 40, seed: int = 0) -> tuple[list[Record], list[Record], list[Record]]:
-    """(ground truth, predictions of one detector, of another) of `images` images of HICO-DET's classes."""
+Classes = Mapping[str, Sequence[str]]
+"""Object -> the verbs annotated with it."""
+
+
+def every_class() -> Classes:
+    """Those of HICO-DET, as many as a page of it has to hold."""
+    found: dict[str, list[str]] = {}
+    for verb, thing in load("hico").interactions:
+        if verb != "no_interaction":
+            found.setdefault(thing, []).append(verb)
+    return found
+
+
+def scenes(
+    images: int = 40, seed: int = 0, classes: Classes = VERBS
+) -> tuple[list[Record], list[Record], list[Record]]:
+    """(ground truth, predictions of one detector, of another) of `images` images with some of HICO-DET's classes. The
+    other is worse but for one verb of each object. Objects are of all sizes, and near or far."""
     draw = random.Random(seed)
     truth: list[Record] = []
     found: tuple[list[Record], list[Record]] = ([], [])
@@ -36,24 +55,28 @@ def scenes(images: int = 40, seed: int = 0) -> tuple[list[Record], list[Record],
         labels: list[str] = []
         hois: list[Record] = []
         for _ in range(draw.randint(1, 3)):
-            thing, at = draw.choice(sorted(VERBS)), len(boxes)
-            x, y = draw.uniform(0, 300), draw.uniform(0, 200)
-            boxes += [[x, y, x + 80, y + 160], [x + 40, y + 60, x + 140, y + 170]]
+            thing, at = draw.choice(sorted(classes)), len(boxes)
+            x, y, away, side = draw.uniform(0, 200), draw.uniform(0, 200), draw.uniform(0, 150), draw.uniform(20, 140)
+            boxes += [[x, y, x + 80, y + 160], [x + away, y + 60, x + away + side, y + 60 + side]]
             labels += ["person", thing]
-            chosen = draw.sample(VERBS[thing], draw.randint(1, 2))
+            chosen = draw.sample(classes[thing], min(draw.randint(1, 2), len(classes[thing])))
             hois += [{"subject": at, "object": at + 1, "verb": verb} for verb in chosen]
         whole = {"image_id": name, "file_name": f"{name}.png", "width": 480, "height": 400}
         truth.append({**whole, "boxes": boxes, "labels": labels, "hois": hois})
-        for records, noise in zip(found, (12.0, 25.0), strict=True):
+        for records, second in zip(found, (False, True), strict=True):
             if number == 3:
                 continue  # an image without predictions
-            records.append({"image_id": name, **_detected(draw, boxes, labels, hois, noise)})
+            records.append({"image_id": name, **_detected(draw, boxes, labels, hois, classes, second)})
     return truth, *found
 
 
-def _detected(draw: random.Random, boxes: list[Any], labels: list[str], hois: list[Any], noise: float) -> Record:
-    """Every annotated pair twice, moved; each with every verb of its object; and pairs of boxes that do not belong."""
-    moved = [[value + draw.gauss(0, noise) for value in box] for _ in range(2) for box in boxes]
+def _detected(
+    draw: random.Random, boxes: list[Any], labels: list[str], hois: list[Any], classes: Classes, second: bool
+) -> Record:
+    """Every annotated pair twice, moved by a share of its size; each with every verb of its object; and pairs of boxes
+    that do not belong together."""
+    noise = (0.16 if second else 0.1) * draw.choice((0.5, 1.0, 2.0))
+    moved = [[value + draw.gauss(0, noise * (box[2] - box[0])) for value in box] for _ in range(2) for box in boxes]
     moved = [[min(x1, x2 - 1), min(y1, y2 - 1), x2, y2] for x1, y1, x2, y2 in moved]
     people = [at for at, label in enumerate(labels * 2) if label == "person"]
     things = [at for at, label in enumerate(labels * 2) if label != "person"]
@@ -61,12 +84,13 @@ def _detected(draw: random.Random, boxes: list[Any], labels: list[str], hois: li
     for person in people:
         for thing in things:
             if draw.random() < 0.6:
-                for verb in VERBS[(labels * 2)[thing]]:
+                for number, verb in enumerate(classes[(labels * 2)[thing]]):
                     right = any(
                         (hoi["subject"], hoi["object"], hoi["verb"]) == (person % len(boxes), thing % len(boxes), verb)
                         for hoi in hois
                     )
-                    score = round(draw.betavariate(5, 3) if right else draw.betavariate(2, 5), 4)
+                    sure = 20 if number == 0 and second else 5
+                    score = round(draw.betavariate(sure, 3) if right else draw.betavariate(2, sure), 4)
                     said.append({"subject": person, "object": thing, "verb": verb, "score": score})
     if draw.random() < 0.3:  # and a pair beyond all ground truth
         moved += [[450.0, 375.0, 470.0, 395.0], [455.0, 380.0, 478.0, 398.0]]
@@ -74,14 +98,23 @@ def _detected(draw: random.Random, boxes: list[Any], labels: list[str], hois: li
     return {"boxes": moved, "labels": [*(labels * 2), "person", "cup"][: len(moved)], "hois": said}
 
 
-def write_scenes(folder: Path, images: int = 40, seed: int = 0) -> tuple[Path, Path, Path, Path]:
+def written(path: Path, records: Sequence[Record]) -> Path:
+    """Records as lines of a file."""
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def write_scenes(
+    folder: Path, images: int = 40, seed: int = 0, classes: Classes = VERBS
+) -> tuple[Path, Path, Path, Path]:
     """(gt, one model, another, folder of pictures); pictures of all images but two, one of which is no picture."""
-    paths = tuple(folder / f"{name}.jsonl" for name in ("gt", "one", "two"))
-    for path, records in zip(paths, scenes(images, seed), strict=True):
-        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    made = scenes(images, seed, classes)
+    paths = [
+        written(folder / f"{name}.jsonl", records) for name, records in zip(("gt", "one", "two"), made, strict=True)
+    ]
     pictures = folder / "images"
     pictures.mkdir()
-    for record in scenes(images, seed)[0]:
+    for record in made[0]:
         if "/" not in record["file_name"]:
             (pictures / record["file_name"]).write_bytes(png(48, 40))
     (pictures / "image_005.png").unlink(missing_ok=True)
@@ -89,21 +122,35 @@ def write_scenes(folder: Path, images: int = 40, seed: int = 0) -> tuple[Path, P
     return (*paths, pictures)  # type: ignore[return-value]
 
 
-def facts_of(folder: Path, name: str = "facts") -> Any:
-    """What data/facts.js or data/images.js says."""
-    text = (folder / "data" / f"{name}.js").read_text()
-    return json.loads(text.removeprefix(f"explorer.{name}(").removesuffix(");\n"))
-
-
-def columns_of(folder: Path, prefix: str) -> dict[str, NDArray[Any]]:
-    """The columns of `truth` or of a model (`model0`), as the page decodes them."""
+def chunks_of(page: Path) -> dict[str, Any]:
+    """Every column and JSON value of a page, a folder or one file, as the page decodes it."""
+    if page.is_dir():
+        texts = [path.read_text() for path in sorted((page / "data").iterdir())]
+        form = r'explorer\.take\("([^"]+)","(\w+)","([A-Za-z0-9+/=]*)"\);\n'
+    else:
+        texts = [line + "\n" for line in page.read_text().splitlines() if ' id="data/' in line]
+        form = r'<script type="text/plain" id="data/([^"]+)" data-kind="(\w+)">([A-Za-z0-9+/=]*)</script>\n'
     found = {}
-    for path in sorted((folder / "data").glob(f"{prefix}.*.js")):
-        match = re.fullmatch(r'explorer\.chunk\("([^"]+)","([if][1248])","([A-Za-z0-9+/=]*)"\);\n', path.read_text())
-        assert match is not None
-        assert match[1] == path.name.removesuffix(".js")
-        found[match[1].removeprefix(f"{prefix}.")] = np.frombuffer(base64.b64decode(match[3]), dtype=f"<{match[2]}")
+    for text in texts:
+        match = re.fullmatch(form, text)
+        assert match is not None, text[:80]
+        data = gzip.decompress(base64.b64decode(match[3]))
+        found[match[1]] = json.loads(data) if match[2] == "json" else np.frombuffer(data, dtype=f"<{match[2]}")
     return found
+
+
+def facts_of(page: Path, name: str = "facts") -> Any:
+    """What the page knows but columns; name: or "images"."""
+    return chunks_of(page)[name]
+
+
+def columns_of(page: Path, prefix: str) -> dict[str, NDArray[Any]]:
+    """The columns of `truth`, of a model (`model0`), or of the numbers of classes on a part (`view0`)."""
+    return {
+        name.removeprefix(f"{prefix}."): column
+        for name, column in chunks_of(page).items()
+        if name.startswith(f"{prefix}.")
+    }
 
 
 def predictions_of(folder: Path, model: str = "model0") -> list[tuple[Any, ...]]:
