@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import json
 import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.support.explorers import STRANGE, facts_of, write_scenes
+from tests.support.explorers import STRANGE, chunks_of, facts_of, write_scenes
 from tests.support.project import Hoicli
 from tests.support.tiny import png
 
@@ -47,14 +50,38 @@ def test_pictures_have_names_of_their_own(hoicli: Hoicli, tmp_path: Path, how: s
         assert not re.findall(r"https?:|@import|url\(|(inner|outer)HTML|insertAdjacent|eval\(|Function\(", text)
 
 
-def test_a_page_is_no_folder(hoicli: Hoicli, tmp_path: Path) -> None:
-    gt, one, *_ = write_scenes(tmp_path)
-    for words in (("explore", "-o", tmp_path / "x.html"), ("explore", "-o", tmp_path / "x.HTM")):
-        result = hoicli(*words, "--gt", gt, one)
-        assert result.code == 2
-        told = "a folder is written, whose index.html is the page; give a folder's name"
-        assert result.err == f"hoicli: {words[1]} {words[2]}: {told}\n"
-        assert not Path(words[2]).exists()
+def test_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The same data as in a folder, in one file; whole or not at all."""
+    gt, one, two, images = write_scenes(tmp_path)
+    for name, words in (("page.html", ()), ("page", ()), ("again.HTM", ())):
+        assert hoicli("explore", "--gt", gt, one, two, *words, "-o", tmp_path / name).code == 0
+    assert (tmp_path / "page.html").read_bytes() == (tmp_path / "again.HTM").read_bytes()
+    file, folder = chunks_of(tmp_path / "page.html"), chunks_of(tmp_path / "page")
+    assert file.keys() == folder.keys()
+    assert (file["facts"].pop("note"), folder["facts"].pop("note")) == (
+        "no picture: this page is one file",
+        "no picture: --images was not given",
+    )
+    np.testing.assert_equal(file, folder)
+    text = (tmp_path / "page.html").read_text()
+    policy = re.findall(r"(?:script|style)-src 'sha256-([^']+)'", text)
+    inside = re.findall(r"<script>(.*?)</script>|<style>(.*?)</style>", text, re.DOTALL)
+    digests = {base64.b64encode(hashlib.sha256("".join(one).encode()).digest()).decode() for one in inside}
+    assert (len(inside), digests) == (2, set(policy))
+    assert not re.findall(r"\b(?:src|href)=\"(?!#)|unsafe-inline", text.partition("<style>")[0])
+    before = (tmp_path / "page.html").read_bytes()
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(one.read_text() + "{")
+    for name in ("page.html", "new.html"):
+        assert hoicli("explore", "--gt", gt, broken, "-o", tmp_path / name).code == 1
+    assert (tmp_path / "page.html").read_bytes() == before
+    result = hoicli("explore", "--gt", gt, one, "--images", images, "-o", tmp_path / "new.html")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert f"--images {images}: one file holds no pictures; leave it out, or give -o DIR" in result.err
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith((".", "new"))]
+    gt = gt.rename(tmp_path / "gt.html")
+    result = hoicli("explore", "--gt", gt, one, "-o", gt)
+    assert (result.code, f"-o {gt}: is an input, too" in result.err, gt.stat().st_size > 0) == (2, True, True)
 
 
 def test_only_images_inside_the_folder(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -113,9 +140,12 @@ def test_no_folder_of_others_is_touched(hoicli: Hoicli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--serve", "-o", "page"), "give -o DIR, the folder to write, or --serve"),
-        ((), "give -o DIR, the folder to write, or --serve"),
-        (("-o", "-"), "give -o DIR, the folder to write, or --serve to look at the page now"),
+        (
+            ("--serve", "-o", "page"),
+            "give -o PAGE.html, the page to write, or --serve to look at it now; one of the two",
+        ),
+        ((), "give -o PAGE.html, the page to write, or --serve to look at it now"),
+        (("-o", "-"), "give -o DIR or -o PAGE.html, what to write, or --serve to look at the page now"),
         (("-o", "page", "--port", "80"), "--port 80: goes with --serve"),
         (("--serve", "--port", "70000"), "--port 70000: give a whole number from 0 to 65,535"),
         (("--serve", "--pictures", "copy"), "--pictures copy: --serve reads pictures where they are"),
