@@ -46,11 +46,11 @@ def tables(measured: Measured) -> Iterator[Record]:
     for table in shown:
         yield _table(
             "mAP by protocol and subset",
-            table.heads,
+            [head.replace("_", "-") for head in table.heads],
             [[f"{cell}{table.marks.get((row, at), '')}" for at, cell in enumerate(line)] for row, line in
              enumerate(table.lines)],
             names=table.names,
-            above=table.above,
+            above=[words.replace("_", " ") for words in table.above],
             notes=[f"{mark} {text}" for mark, text in table.notes],
         )  # fmt: skip
     yield _errors(measured)

@@ -232,7 +232,11 @@ def expected_summary(
              f"{shown(row['ci_low'])} to {shown(row['ci_high'])}"]
             for row in compared or single if row["metric"] == "mAP" and row["protocol"] == main
         ],
-        "signatures": [rows[0]["signature"] for rows in diagnosed],
+        "signatures": [
+            [next(row["signature"] for row in compared or single if row["tags"].get("model", name) == name and row["protocol"] == main),
+             rows[0]["signature"]]
+            for name, rows in zip(models, diagnosed, strict=True)
+        ],
         "gains": [{kind: value for (metric, kind), value in one.items() if metric == "delta_mAP"} for one in of_type],
     }  # fmt: skip
 
@@ -279,7 +283,7 @@ def test_the_summary_is_made_of_the_commands_rows(hoicli: Hoicli, tmp_path: Path
                 [cell.replace("_", " ") if name == "mAP on parts" else cell for cell in line] for line in wanted[name]
             ]
     assert facts["tiles"] == wanted["tiles"]
-    assert [model["signature"] for model in facts["models"]] == wanted["signatures"]
+    assert [model["signatures"] for model in facts["models"]] == wanted["signatures"]
     sentences = ["".join(cell[0] if isinstance(cell, list) else cell for cell in line) for line in facts["findings"]]
     best = [max(one, key=lambda kind: one[kind] if kind in words_of else 0) for one in wanted["gains"]]
     of = [f" for {name}" if len(models) > 1 else "" for name in models]

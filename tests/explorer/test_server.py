@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import http.client
-import os
-import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +13,8 @@ import pytest
 
 from hoicli.errors import UsageError
 from hoicli.explorer.server import Explorer
-from tests.support.explorers import write_scenes
-from tests.support.project import PATIENCE, ROOT
+from tests.support.explorers import serving, write_scenes
+from tests.support.project import PATIENCE
 from tests.support.tiny import png
 
 
@@ -112,24 +108,12 @@ def test_it_is_only_read(server: Explorer) -> None:
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM)])
 def test_it_says_where_it_is_and_ends_when_asked(tmp_path: Path, ending: signal.Signals, code: int) -> None:
     gt, one, _, images = write_scenes(tmp_path, images=4)
-    words = [sys.executable, "-m", "hoicli", "explore", "--serve", "--gt", str(gt), "--images", str(images), str(one)]
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's job in the background ignores Ctrl-C
-    try:
-        process = subprocess.Popen(
-            words, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True
-        )
-    finally:
-        signal.signal(signal.SIGINT, before)
-    try:
-        assert process.stderr is not None
-        said = next(line for line in process.stderr if "Ctrl-C ends it" in line)
-        port = int(re.findall(r"http://127\.0\.0\.1:(\d+)/", said)[0])
+    with serving(["--gt", str(gt), "--images", str(images), str(one)]) as (url, process):
+        port = int(url.rstrip("/").rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as opened:
             opened.sendall(f"GET /page.js HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode())
             assert opened.recv(20).startswith(b"HTTP/1.1 200")
         process.send_signal(ending)
         assert process.wait(timeout=PATIENCE) == code
+        assert process.stderr is not None
         assert process.stderr.read().count("\n") == (1 if code else 0)
-    finally:
-        process.kill()
-        process.communicate()

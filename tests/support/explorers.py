@@ -5,9 +5,14 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import random
 import re
-from collections.abc import Mapping, Sequence
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.vocabulary.datasets import load
+from tests.support.project import ROOT
 from tests.support.tiny import png
 
 Record = dict[str, Any]
@@ -22,7 +28,7 @@ Record = dict[str, Any]
 VERBS = {
     "bicycle": ("ride", "hold", "wash"),
     "horse": ("ride", "feed", "hold"),
-    "cup": ("hold", "drink_with"),
+    "cup": ("hold", "drink_with", "wash"),
 }
 STRANGE = "\"><script>alert(1)</script>&'\N{SNOWMAN}\u202e"
 """A name as a hostile file would have it."""
@@ -172,3 +178,48 @@ def predictions_of(folder: Path, model: str = "model0") -> list[tuple[Any, ...]]
                      facts["types"][columns["error"][row]][0], facts["relations"][columns["relation"][row]],
                      None if beside < 0 else beside - first[image], steps, ends))  # fmt: skip
     return rows
+
+
+def photographed(folder: Path, sized: bool) -> tuple[Path, Path, dict[tuple[int, int], tuple[int, int, int]]]:
+    """(gt, predictions, the colour at some places of the stored pixels) of eight photographs of 96 x 64 in
+    `folder`/images, each of another Exif orientation; sized: whether the records say how large they are."""
+    from PIL import Image
+
+    colours = {(24, 16): (220, 30, 30), (72, 16): (30, 200, 30), (24, 48): (30, 30, 220), (72, 48): (230, 220, 40)}
+    picture = Image.new("RGB", (96, 64))
+    for (x, y), colour in colours.items():
+        picture.paste(colour, (x - 24, y - 16, x + 24, y + 16))
+    (folder / "images").mkdir()
+    records = []
+    for turned in range(1, 9):
+        exif = Image.Exif()
+        exif[0x0112] = turned
+        name = f"turned_{turned}"
+        picture.save(folder / "images" / f"{name}.jpg", exif=exif, quality=95)
+        size = {"width": 96, "height": 64} if sized else {}
+        boxes = {"boxes": [[2.0, 2.0, 40.0, 60.0], [50.0, 2.0, 90.0, 60.0]], "labels": ["person", "cup"]}
+        records.append({"image_id": name, "file_name": f"{name}.jpg", **size, **boxes})
+    hoi = {"subject": 0, "object": 1, "verb": "hold"}
+    gt = written(folder / "gt.jsonl", [{**record, "hois": [hoi]} for record in records])
+    said = [{**record, "hois": [{**hoi, "score": 0.5}]} for record in records]
+    return gt, written(folder / "preds.jsonl", said), colours
+
+
+@contextmanager
+def serving(words: Sequence[str]) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """(the address, the process) of `hoicli explore --serve`."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's job in the background ignores Ctrl-C
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hoicli", "explore", "--serve", *words],
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if "Ctrl-C ends it" in line)
+        yield re.findall(r"http://127\.0\.0\.1:\d+/", said)[0], process
+    finally:
+        process.kill()
+        process.communicate()

@@ -20,7 +20,7 @@ function addressOf(wanted) {
 function stateOf(hash) {
   const words = new URLSearchParams(hash.replace(/^#/, "")), found = { ...DEFAULTS };
   problems = [];
-  for (const name of Object.keys(DEFAULTS)) if (words.has(name)) found[name] = words.get(name).slice(0, 500);
+  for (const name of Object.keys(DEFAULTS)) if (words.has(name)) found[name] = words.get(name);
   const drop = (name, what) => {
     problems.push(`There is no ${what} \u201c${visible(found[name])}\u201d on this page.`);
     found[name] = DEFAULTS[name];
@@ -31,6 +31,8 @@ function stateOf(hash) {
   const known = { view: Object.keys(VIEWS).filter(view => view !== "compare" || two()), model: two() ? ["a", "b"] : ["a"],
     side: Object.keys(SIDES), sort: Object.keys(SORTS) };
   for (const [name, values] of Object.entries(known)) if (!values.includes(found[name])) drop(name, name);
+  if (found.by !== "" && !/^-?(name|gt|ap[ab]|diff|gain|errors|a|b)$/.test(found.by)) drop("by", "order");
+  if (found.page !== "" && !/^[1-9]\d*$/.test(found.page)) drop("page", "page");
   if (found.class !== "" && !(/^\d+$/.test(found.class) && Number(found.class) < facts.classes.length)) drop("class", "class");
   if (found.type !== "" && found.type.split(",").some(name => typeNumber(name) < 0)) drop("type", "type of error");
   if (found.slice !== "" && !query.sliceOf(found).kind) drop("slice", "slice");
