@@ -201,7 +201,7 @@ def expected_summary(
     ]
     return {
         "mAP by protocol": {
-            (*([name] if several else []), row["protocol"], row["metric"], row["subset"]): shown(row["value"])
+            (*([name] if several else []), row["protocol"], row["metric"].replace("_", " "), row["subset"].replace("_", "-")): shown(row["value"])
             for name, rows in zip(models, evaluated, strict=True)
             for row in rows
             if row["unit"] == "%"
@@ -222,7 +222,7 @@ def expected_summary(
         ][:10],
         "The weakest": [] if several else [[*line[:2], shown(line[2])] for line in weakest[:10]],
         "mAP on parts": [
-            [rows[0]["view"][0], rows[0]["view"][1] or "all data", shown(rows[0]["n"]), shown(truth[rows[0]["view"]]),
+            [rows[0]["view"][0] or "all data", rows[0]["view"][1], shown(rows[0]["n"]), shown(truth[rows[0]["view"]]),
              *(shown(row["value"]) for row in rows),
              *([signed(rows[1]["value"] - rows[0]["value"])] if several else [])]
             for rows in zip(*sliced, strict=True) if rows[0]["value"] is not None

@@ -98,9 +98,10 @@ def _detected(
                     sure = 20 if number == 0 and second else 5
                     score = round(draw.betavariate(sure, 3) if right else draw.betavariate(2, sure), 4)
                     said.append({"subject": person, "object": thing, "verb": verb, "score": score})
-    if draw.random() < 0.3:  # and a pair beyond all ground truth
+    if draw.random() < 0.3:  # and a pair beyond all ground truth, of a class with and of one without any
         moved += [[450.0, 375.0, 470.0, 395.0], [455.0, 380.0, 478.0, 398.0]]
-        said.append({"subject": len(moved) - 2, "object": len(moved) - 1, "verb": "hold", "score": 0.875})
+        pair = {"subject": len(moved) - 2, "object": len(moved) - 1}
+        said += [{**pair, "verb": "hold", "score": 0.875}, {**pair, "verb": "inspect", "score": 0.125}]
     return {"boxes": moved, "labels": [*(labels * 2), "person", "cup"][: len(moved)], "hois": said}
 
 

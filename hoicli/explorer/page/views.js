@@ -69,11 +69,12 @@ const pageOfLines = lines => {
   return lines.slice((page - 1) * LINES, page * LINES);
 };
 
-/* The errors of some classes by type, and what fixing each type would give. */
+/* The errors of each type that the filter leaves, those of classes without ground truth, too, and what fixing each type
+   would give the other classes. */
 function gainsTable(of, numbers) {
-  const inMean = new Set(membersOf(facts.every)), averaged = numbers.filter(number => inMean.has(number));
+  const wanted = query.classesOf(filter()), inMean = new Set(membersOf(facts.every)), averaged = numbers.filter(number => inMean.has(number));
   const rows = facts.types.map((_, type) => ({ type,
-    counts: ofModels(at => numbers.reduce((sum, number) => sum + of.count(at, number, type), 0)),
+    counts: ofModels(at => wanted.reduce((sum, kept, number) => sum + (kept && of.count(at, number, type)), 0)),
     gains: ofModels(at => query.mean(averaged, number => of.gain(at, number, type))) })).slice(1);
   const most = Math.max(...rows.flatMap(row => row.gains), 1e-9);
   const columns = [
