@@ -67,6 +67,10 @@ def scenes(
             labels += ["person", thing]
             chosen = draw.sample(classes[thing], min(draw.randint(1, 2), len(classes[thing])))
             hois += [{"subject": at, "object": at + 1, "verb": verb} for verb in chosen]
+        if number == 3 and classes is VERBS:  # which has no predictions: a class that is missed wholly
+            boxes += [[10.0, 10.0, 60.0, 150.0], [40.0, 60.0, 140.0, 160.0]]
+            labels += ["person", "bicycle"]
+            hois.append({"subject": len(boxes) - 2, "object": len(boxes) - 1, "verb": "park"})
         whole = {"image_id": name, "file_name": f"{name}.png", "width": 480, "height": 400}
         truth.append({**whole, "boxes": boxes, "labels": labels, "hois": hois})
         for records, second in zip(found, (False, True), strict=True):

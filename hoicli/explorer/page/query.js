@@ -32,21 +32,33 @@ const query = (() => {
   const views = () => facts.views.findIndex(([slice, part]) => `${slice}:${part}` === state.slice);
   function numbersNeeds() {
     const view = Math.max(views(), 0);
-    return ["positives", "ap", "counts"].map(name => `view${view}.${name}`).concat(`view${facts.views[view][2] ? view : 0}.gains`, `view${facts.views[view][2] ? view : 0}.positives`);
+    const gains = facts.views[view][2] ? view : 0;
+    return ["positives", "ap", "counts"].flatMap(name => [`view${view}.${name}`, `view${gains}.${name}`]).concat(`view${gains}.gains`);
   }
-  /* {ofPart, positives(class), ap(model, class), count(model, class, type), gain(model, class, type)}: AP and gain are
-     null for a class without ground truth. Where nothing was repaired on the part alone, gains are of all data
-     (`ofPart` false). */
+  /* {ofPart, positives(class), ap(model, class), count(model, class, type), gain(model, class, type), gainOf(model,
+     classes, type)}: AP and gain are null for a class without ground truth, a gain also for one that has none left once
+     what is missed is taken out; gainOf is the mAP after less the mAP before, as diagnose has it. Where nothing was
+     repaired on the part alone, gains are of all data (`ofPart` false). */
   function numbers() {
     const view = Math.max(views(), 0), gains = facts.views[view][2] ? view : 0, classes = facts.classes.length, types = facts.types.length;
     const [positives, ap, counts] = ["positives", "ap", "counts"].map(name => column(`view${view}.${name}`));
-    const gained = column(`view${gains}.gains`), of = column(`view${gains}.positives`);
+    const [of, before, errors, gained] = ["positives", "ap", "counts", "gains"].map(name => column(`view${gains}.${name}`));
+    const place = (model, number, type) => (model * classes + number) * types + type;
+    const gain = (model, number, type) => {
+      const gone = type === MISSED() ? errors[place(model, number, type)] : 0;
+      return of[number] > gone ? gained[place(model, number, type)] : null;
+    };
     return {
       ofPart: gains === view,
       positives: number => positives[number],
       ap: (model, number) => positives[number] ? ap[model * classes + number] : null,
-      count: (model, number, type) => counts[(model * classes + number) * types + type],
-      gain: (model, number, type) => of[number] ? gained[(model * classes + number) * types + type] : null,
+      count: (model, number, type) => counts[place(model, number, type)],
+      gain,
+      gainOf(model, numbers, type) {
+        const plain = number => before[model * classes + number];
+        const after = mean(numbers, number => gain(model, number, type) === null ? null : plain(number) + gain(model, number, type));
+        return after === null ? null : after - mean(numbers, number => of[number] ? plain(number) : null);
+      },
     };
   }
 
@@ -219,7 +231,7 @@ const query = (() => {
     const key = `${model} ${views()}`;
     if (places.has(key)) return places.get(key);
     const of = numbers(), types = facts.types.length, gains = new Float64Array(facts.classes.length * types);
-    const ofType = facts.types.map((_, type) => mean(membersOf(facts.every), number => of.gain(model, number, type)) || 0);
+    const ofType = facts.types.map((_, type) => of.gainOf(model, membersOf(facts.every), type) || 0);
     for (let pair = 0; pair < gains.length; pair++) gains[pair] = of.gain(model, Math.floor(pair / types), pair % types) || 0;
     const place = new Int32Array(gains.length);
     const differ = (one, other) => gains[other] - gains[one] || ofType[other % types] - ofType[one % types];

@@ -15,7 +15,7 @@ function itemsInOrder() {
   return orders[state.sort];
 }
 
-const plural = (count, word) => `${whole(count)} ${word}${count === 1 ? "" : count > 1 && word.endsWith("class") ? "es" : "s"}`;
+const plural = (count, word) => `${whole(count)} ${word}${count === 1 ? "" : word.endsWith("class") ? "es" : "s"}`;
 const ofName = model => two() ? `, ${modelName(model)}` : "";
 /* What stands beside gains that do not follow all filters: of scores and IoU no oracle knows, nor of a part that was not
    asked for. */
@@ -75,7 +75,7 @@ function gainsTable(of, numbers) {
   const wanted = query.classesOf(filter()), inMean = new Set(membersOf(facts.every)), averaged = numbers.filter(number => inMean.has(number));
   const rows = facts.types.map((_, type) => ({ type,
     counts: ofModels(at => wanted.reduce((sum, kept, number) => sum + (kept && of.count(at, number, type)), 0)),
-    gains: ofModels(at => query.mean(averaged, number => of.gain(at, number, type))) })).slice(1);
+    gains: ofModels(at => of.gainOf(at, averaged, type)) })).slice(1);
   const most = Math.max(...rows.flatMap(row => row.gains), 1e-9);
   const columns = [
     { head: "type", cell: row => linkTo({ view: "errors", type: typeName(row.type) }, mark(row.type), typeWords(row.type)) },
@@ -92,7 +92,7 @@ function gainsTable(of, numbers) {
 function typesTable(found) {
   const of = query.numbers(), inMean = new Set(membersOf(facts.every)), chosen = new Set(state.type === "" ? [] : state.type.split(","));
   const numbers = classesLeft(of).filter(number => state.class !== "" || inMean.has(number));
-  const gains = facts.types.map((_, type) => query.mean(numbers, number => of.gain(found.model, number, type)));
+  const gains = facts.types.map((_, type) => of.gainOf(found.model, numbers, type));
   const rows = facts.types.map((_, type) => type).filter(type => type > 0 || state.class !== "" || chosen.has("true_positive"))
     .sort((one, other) => (gains[other] || 0) - (gains[one] || 0));
   const most = Math.max(...gains, 1e-9), view = state.view === "class" ? { view: "errors" } : {};
