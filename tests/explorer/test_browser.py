@@ -42,6 +42,8 @@ ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking",
              "--disable-sync", "--no-first-run")  # fmt: skip
 NAMES = ("VERSION {{TITLE}}", "<b>new_model</b>")
 """What the two models are called, as a hostile command line would."""
+PART = "a:b_<i>"
+"""What a file calls a part of the images."""
 Open = Callable[..., Page]
 
 
@@ -66,7 +68,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`page`, a folder of two models with gains on parts, and page.html, the same as one file."""
     folder = tmp_path_factory.mktemp("explored")
     gt, one, two, images = map(str, write_scenes(folder))
-    words = ["explore", "--gt", gt, one, two, "--name", ",".join(NAMES), "--slice", "people,objects"]
+    (folder / "scenes.tsv").write_text("".join(f"image_{at:03d}\t{PART if at % 3 else 'day'}\n" for at in range(8, 40)))
+    words = [
+        "explore",
+        "--gt",
+        gt,
+        one,
+        two,
+        "--name",
+        ",".join(NAMES),
+        "--slice",
+        f"people,objects,{folder}/scenes.tsv",
+    ]
     assert run([*words, "--images", images, "-o", str(folder / "page")]) == 0
     assert run([*words, "-o", str(folder / "page.html")]) == 0
     return folder
@@ -164,8 +177,17 @@ class Rows:
     def __init__(self, folder: Path) -> None:
         self.of: list[dict[tuple[str, str], dict[Any, Any]]] = [{}, {}]
         for model, name in enumerate(("one", "two")):
-            for command in (("eval", "--slice", "people,objects"), ("diagnose", "--slice", "people")):
-                words = (*command, "--protocol", "diag", "--per-class", "--gt", folder / "gt.jsonl")
+            for command, slices in (("eval", "people,objects"), ("diagnose", "people")):
+                words = (
+                    command,
+                    "--slice",
+                    f"{slices},{folder / 'scenes.tsv'}",
+                    "--protocol",
+                    "diag",
+                    "--per-class",
+                    "--gt",
+                    folder / "gt.jsonl",
+                )
                 for row in rows_of(folder, *words, folder / f"{name}.jsonl"):
                     view = self.of[model].setdefault((row["tags"].get("slice", ""), row["tags"].get("part", "")), {})
                     kind = row.get("error") or row.get("oracle") or ""
@@ -294,7 +316,10 @@ def test_what_one_finds_and_the_other_does_not(opened: Open, made: Path) -> None
     "of",
     [
         "people:2",
-        *(pytest.param(each, marks=pytest.mark.long) for each in ("people:3-5", "objects:small", "subset:rare", "")),
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in ("people:3-5", "objects:small", f"scenes:{PART}", "subset:rare", "")
+        ),
     ],
 )
 def test_a_slice_holds_for_every_number(opened: Open, made: Path, rows: Rows, of: str) -> None:
@@ -336,10 +361,10 @@ def test_a_slice_holds_for_every_number(opened: Open, made: Path, rows: Rows, of
             kind = kinds[words]
             for model, (view, gain) in enumerate(zip(views, gains, strict=True)):
                 errors = sum(number for (name, each), number in left[model].items() if each == kind and fits(name))
-                if slice_ in ("people", "") and verb == "":  # diagnose knows slices of images
+                if slice_ in ("people", "scenes", "") and verb == "":  # diagnose knows slices of images
                     assert errors == view["count", "full", "", kind]
                 change = gain_of(gain, names, kind)
-                if slice_ in ("people", "") and verb == "":
+                if slice_ in ("people", "scenes", "") and verb == "":
                     assert change == pytest.approx(gain["delta_mAP", "full", "", kind])
                 assert cells[2 * model : 2 * model + 2] == [f"{errors:,}", shown(change, signed=True)], (words, verb)
         # each class
@@ -354,7 +379,9 @@ def test_a_slice_holds_for_every_number(opened: Open, made: Path, rows: Rows, of
     name = names[0]
     page.get_by_role("link", name=name, exact=True).click()
     drawn(page)
-    assert page.locator("#chips").inner_text().count(f"slice: {of.replace(':', ' ')}") == (of != "")
+    assert page.locator("#chips").inner_text().count(f"slice: {of.replace(':', ' ', 1).replace('_', ' ')}") == (
+        of != ""
+    )
     for model, view in zip(NAMES, views, strict=True):
         assert tiles(page)[f"AP, {model}"] == shown(view["AP", "", name, ""])
         found = page.locator(".headlines > div", has_text=f"found, {model}")
@@ -363,6 +390,11 @@ def test_a_slice_holds_for_every_number(opened: Open, made: Path, rows: Rows, of
             str(left[NAMES.index(model)][name, "true_positive"]),
             f"of {truth} annotated",
         ]
+    if slice_ == "subset":  # a class that the slice leaves out
+        page.evaluate("address => { location.hash = address; }", f"#view=class&class=139&slice={of}")
+        drawn(page)
+        assert "Nothing is left" in page.inner_text("main")
+        assert tiles(page) == {}
     page.evaluate("address => { location.hash = address; }", f"#view=errors&slice={of}&verb={chosen}")
     drawn(page)
     for words, here, gain in lines(page, "Types"):

@@ -21,11 +21,13 @@ const query = (() => {
   /* The slice of `slice` in the address (people:2): {kind, slice, part} with the places of both in the facts; a subset
      of classes ("subset"), a part of the images or of the triplets, or "" where there is none of that name. */
   function sliceOf(filter) {
-    const cut = filter.slice.lastIndexOf(":"), name = filter.slice.slice(0, Math.max(cut, 0)), part = filter.slice.slice(cut + 1);
-    if (name === "subset" && facts.subsets.some(([each]) => each === part)) return { kind: "subset", part };
-    const slice = facts.slices.findIndex(each => each.name === name);
-    const place = slice < 0 ? NONE : facts.slices[slice].parts.indexOf(part);
-    return place < 0 ? { kind: "" } : { kind: facts.slices[slice].members ? "images" : "triplets", slice, part: place };
+    const subset = facts.subsets.find(([name]) => `subset:${name}` === filter.slice);
+    if (subset) return { kind: "subset", part: subset[0] };
+    for (const [slice, { name, parts, members }] of facts.slices.entries()) {
+      const part = parts.findIndex(each => `${name}:${each}` === filter.slice);  // a name may have a colon of its own
+      if (part >= 0) return { kind: members ? "images" : "triplets", slice, part };
+    }
+    return { kind: "" };
   }
 
   /* The numbers of classes on the part of the data that a filter asks for. */

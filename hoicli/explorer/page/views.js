@@ -143,6 +143,7 @@ const legend = () => el("p", { class: "truth" }, "Ground truth is cyan, the pred
 
 function classView() {
   const number = Number(state.class), { found } = selection(), of = query.numbers();
+  if (!query.classesOf(filter())[number]) return [leftWords(found), el("h2", { class: "name" }, className(number)), nothing()];
   const heads = ofModels(at => [
     [`AP${ofName(at)}`, fixed(of.ap(at, number))],
     [`found${ofName(at)}`, whole(of.count(at, number, 0)), `of ${whole(of.positives(number))} annotated`],
