@@ -191,17 +191,18 @@ def expected_summary(
         for row in rows:
             if row["metric"] == "AP":
                 truth[row["view"]] += row["n"]
-    compared = rows_of(hoicli, "compare", "--protocol", main, *gt, *named, *models.values()) if several else []
-    single = (
-        rows_of(hoicli, "eval", "--protocol", main, "--bootstrap", "1000", *gt, *models.values()) if not several else []
-    )
+    command = ("compare", *named) if several else ("eval", "--bootstrap", "1000")
+    whole = [
+        row for row in rows_of(hoicli, *command, "--protocol", main, *gt, *models.values()) if row["protocol"] == main
+    ]
     of_type = [
         {(row["metric"], row.get("error") or row["oracle"]): row["value"] for row in rows if row["subset"] == every}
         for rows in diagnosed
     ]
     return {
         "mAP by protocol": {
-            (*([name] if several else []), row["protocol"], row["metric"].replace("_", " "), row["subset"].replace("_", "-")): shown(row["value"])
+            (*([name] if several else []), row["protocol"], row["metric"].replace("_", " "),
+             row["subset"].replace("_", "-")): shown(row["value"])
             for name, rows in zip(models, evaluated, strict=True)
             for row in rows
             if row["unit"] == "%"
@@ -218,7 +219,7 @@ def expected_summary(
         "Classes that changed": [
             [name_of(row), shown(row["n"]), shown(row["from"]), shown(row["to"]),
              signed(row["value"]), shown(row["p"], 4), shown(row["q"], 4)]
-            for row in compared if row["metric"] == "AP_diff" and row["protocol"] == main
+            for row in whole if row["metric"] == "AP_diff"
         ][:10],
         "The weakest": [] if several else [[*line[:2], shown(line[2])] for line in weakest[:10]],
         "mAP on parts": [
@@ -230,11 +231,10 @@ def expected_summary(
         "tiles": [
             [row["subset"].replace("_", "-") + (f", {row['tags']['model']}" if several else ""), shown(row["value"]),
              f"{shown(row['ci_low'])} to {shown(row['ci_high'])}"]
-            for row in compared or single if row["metric"] == "mAP" and row["protocol"] == main
+            for row in whole if row["metric"] == "mAP"
         ],
         "signatures": [
-            [next(row["signature"] for row in compared or single if row["tags"].get("model", name) == name and row["protocol"] == main),
-             rows[0]["signature"]]
+            [next(row["signature"] for row in whole if row["tags"].get("model", name) == name), rows[0]["signature"]]
             for name, rows in zip(models, diagnosed, strict=True)
         ],
         "gains": [{kind: value for (metric, kind), value in one.items() if metric == "delta_mAP"} for one in of_type],
