@@ -384,6 +384,10 @@ def test_a_slice_holds_for_every_number(opened: Open, made: Path, rows: Rows, of
     for words, here, worth in lines(page, "Types"):
         assert here == f"{counted(0, kinds[words]):,}"
         assert worth == shown(gain_of(gains[0], names, kinds[words]), signed=True)
+    for told in page.locator("article.card").all_inner_texts():
+        words, of_class = re.findall(r"^(.+): (.+)$", told, re.MULTILINE)[0]
+        best = gains[0].get(("delta_AP", "", of_class, kinds[words]), 0)
+        assert re.findall(r"(\S+) AP;", told) == ([shown(best, signed=True)] if best else [])
     visit(page, f"#view=compare&slice={of}&verb={chosen}")
     sides = sum(count(text.rsplit(" ", 1)[1]) for text in page.locator(".sides button").all_inner_texts())
     assert sides == sum(views[0]["n", "", each, ""] for each in names)
