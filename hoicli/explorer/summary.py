@@ -276,14 +276,11 @@ def _parts(measured: Measured) -> Iterator[Record]:
     lines: list[list[Cell]] = []
     for (slice_, part), numbers in measured.numbers.items():
         classes, means = int((numbers.positives[every] > 0).sum()), means_of(numbers, every)
-        link: Cell = (
-            [part.replace("_", " "), address(view="classes", slice=f"{slice_}:{part}")] if slice_ else ""
-        )
+        link: Cell = [part.replace("_", " "), address(view="classes", slice=f"{slice_}:{part}")] if slice_ else ""
+        truth = f"{numbers.positives[every].sum():,}"
         differ = [_number(means[1] - means[0], signed=True)] if measured.several else []
         if classes:
-            lines.append(
-                [slice_ or "all data", link, f"{classes:,}", f"{numbers.positives[every].sum():,}", *map(_number, means), *differ]
-            )
+            lines.append([slice_ or "all data", link, f"{classes:,}", truth, *map(_number, means), *differ])
     names = [model.name for model in measured.models] if measured.several else ["mAP"]
     if len(lines) > 1:
         yield _table(

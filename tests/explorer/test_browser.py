@@ -23,7 +23,6 @@ from tests.support.explorers import (
     STRANGE,
     chunks_of,
     columns_of,
-    every_class,
     facts_of,
     photographed,
     predictions_of,
@@ -31,7 +30,7 @@ from tests.support.explorers import (
     write_scenes,
     written,
 )  # fmt: skip
-from tests.support.project import PATIENCE, parsed
+from tests.support.project import FIXTURES, PATIENCE, parsed
 
 pytest.importorskip("playwright", reason="needs pip install 'hoicli[dev-browser]'")
 pytest.importorskip("axe_playwright_python", reason="needs pip install 'hoicli[dev-browser]'")
@@ -539,7 +538,7 @@ def test_back_and_forward(opened: Open) -> None:
 
 @pytest.mark.long
 def test_the_summary_prints_on_four_pages(opened: Open, tmp_path: Path) -> None:
-    gt, one, two, _ = map(str, write_scenes(tmp_path, images=400, classes=every_class()))
+    gt, one, two = (str(FIXTURES / f"sample/{name}.jsonl.gz") for name in ("gt", "baseline", "ours"))
     assert run(["explore", "--gt", gt, one, two, "-o", str(tmp_path / "page.html")]) == 0
     page = opened("", tmp_path / "page.html")
     assert [len(table["lines"]) for table in facts_of(tmp_path / "page.html")["tables"]][2:4] == [10, 10]

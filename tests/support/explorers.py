@@ -11,7 +11,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.vocabulary.datasets import load
 from tests.support.project import ROOT
 from tests.support.tiny import png
 
@@ -34,22 +33,7 @@ STRANGE = "\"><script>alert(1)</script>&'\N{SNOWMAN}\u202e"
 """A name as a hostile file would have it."""
 
 
-Classes = Mapping[str, Sequence[str]]
-"""Object -> the verbs annotated with it."""
-
-
-def every_class() -> Classes:
-    """Those of HICO-DET, as many as a page of it has to hold."""
-    found: dict[str, list[str]] = {}
-    for verb, thing in load("hico").interactions:
-        if verb != "no_interaction":
-            found.setdefault(thing, []).append(verb)
-    return found
-
-
-def scenes(
-    images: int = 40, seed: int = 0, classes: Classes = VERBS
-) -> tuple[list[Record], list[Record], list[Record]]:
+def scenes(images: int = 40, seed: int = 0) -> tuple[list[Record], list[Record], list[Record]]:
     """(ground truth, predictions of one detector, of another) of `images` images with some of HICO-DET's classes. The
     other is worse but for one verb of each object. Objects are of all sizes, and near or far."""
     draw = random.Random(seed)
@@ -61,13 +45,13 @@ def scenes(
         labels: list[str] = []
         hois: list[Record] = []
         for _ in range(draw.randint(1, 3)):
-            thing, at = draw.choice(sorted(classes)), len(boxes)
+            thing, at = draw.choice(sorted(VERBS)), len(boxes)
             x, y, away, side = draw.uniform(0, 200), draw.uniform(0, 200), draw.uniform(0, 150), draw.uniform(20, 140)
             boxes += [[x, y, x + 80, y + 160], [x + away, y + 60, x + away + side, y + 60 + side]]
             labels += ["person", thing]
-            chosen = draw.sample(classes[thing], min(draw.randint(1, 2), len(classes[thing])))
+            chosen = draw.sample(VERBS[thing], draw.randint(1, 2))
             hois += [{"subject": at, "object": at + 1, "verb": verb} for verb in chosen]
-        if number == 3 and classes is VERBS:  # which has no predictions: a class that is missed wholly
+        if number == 3:  # which has no predictions: a class that is missed wholly
             boxes += [[10.0, 10.0, 60.0, 150.0], [40.0, 60.0, 140.0, 160.0]]
             labels += ["person", "bicycle"]
             hois.append({"subject": len(boxes) - 2, "object": len(boxes) - 1, "verb": "park"})
@@ -76,13 +60,11 @@ def scenes(
         for records, second in zip(found, (False, True), strict=True):
             if number == 3:
                 continue  # an image without predictions
-            records.append({"image_id": name, **_detected(draw, boxes, labels, hois, classes, second)})
+            records.append({"image_id": name, **_detected(draw, boxes, labels, hois, second)})
     return truth, *found
 
 
-def _detected(
-    draw: random.Random, boxes: list[Any], labels: list[str], hois: list[Any], classes: Classes, second: bool
-) -> Record:
+def _detected(draw: random.Random, boxes: list[Any], labels: list[str], hois: list[Any], second: bool) -> Record:
     """Every annotated pair twice, moved by a share of its size; each with every verb of its object; and pairs of boxes
     that do not belong together."""
     noise = (0.16 if second else 0.1) * draw.choice((0.5, 1.0, 2.0))
@@ -94,7 +76,7 @@ def _detected(
     for person in people:
         for thing in things:
             if draw.random() < 0.6:
-                for number, verb in enumerate(classes[(labels * 2)[thing]]):
+                for number, verb in enumerate(VERBS[(labels * 2)[thing]]):
                     right = any(
                         (hoi["subject"], hoi["object"], hoi["verb"]) == (person % len(boxes), thing % len(boxes), verb)
                         for hoi in hois
@@ -115,11 +97,9 @@ def written(path: Path, records: Sequence[Record]) -> Path:
     return path
 
 
-def write_scenes(
-    folder: Path, images: int = 40, seed: int = 0, classes: Classes = VERBS
-) -> tuple[Path, Path, Path, Path]:
+def write_scenes(folder: Path, images: int = 40, seed: int = 0) -> tuple[Path, Path, Path, Path]:
     """(gt, one model, another, folder of pictures); pictures of all images but two, one of which is no picture."""
-    made = scenes(images, seed, classes)
+    made = scenes(images, seed)
     paths = [
         written(folder / f"{name}.jsonl", records) for name, records in zip(("gt", "one", "two"), made, strict=True)
     ]
