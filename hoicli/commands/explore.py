@@ -97,6 +97,8 @@ def explore(
     if serve and pictures == "copy":
         how = f"{arg('serve')} reads pictures where they are; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('pictures', pictures)}: {how}")
+    if pictures == "copy" and images is None:
+        raise UsageError(f"{arg('pictures', pictures)}: goes with {arg('images', like='DIR')}")
     if path is not None and images is not None and is_file(path):
         problem = f"one file holds no pictures; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('images', text_of(images))}: {problem}")

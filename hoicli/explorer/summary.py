@@ -148,21 +148,22 @@ def _confused(measured: Measured) -> list[Cell]:
 
 
 def _changed(measured: Measured) -> list[Cell]:
-    """The type of error whose number of predictions differs most between the two models, for what is to be had."""
+    """The type of error whose repair is worth more to one model than to the other, by most; in printed digits."""
     gains = [
         {row["oracle"]: row["value"] for row in model.rows if row["metric"] == "delta_mAP" and _every(row, measured)}
         for model in measured.models
     ]
-    moved = {name: gains[1][name] - gains[0][name] for name in STATES if gains[0].get(name) is not None}
-    if not any(round(change, 2) for change in moved.values()):
+    printed = {name: [round(one[name], 2) for one in gains] for name in STATES if gains[0].get(name) is not None}
+    moved = {name: second - first for name, (first, second) in printed.items()}
+    if not any(moved.values()):
         return []
     name = max(moved, key=lambda name: abs(moved[name]))
-    first, second = (model.name for model in measured.models)
-    less = "less" if moved[name] < 0 else "more"
+    models = sorted(zip(printed[name], (model.name for model in measured.models), "ab", strict=True), reverse=True)
+    (most, whose, model), (least, other, _) = models
     return [
-        "They differ most in ", [_words(name), address(view="errors", type=name)],
-        f": fixing it is worth {_number(abs(moved[name]))} points {less} for {second} ({_number(gains[1][name])}) than "
-        f"for {first} ({_number(gains[0][name])}).",
+        "They differ most in ", [_words(name), address(view="errors", model=model, type=name)],
+        f": fixing it is worth {_number(most - least)} points more for {whose} ({_number(most)}) than for {other} "
+        f"({_number(least)}).",
     ]  # fmt: skip
 
 
@@ -216,7 +217,8 @@ def _pairs(measured: Measured) -> list[tuple[str, str, list[int], list[float | N
 def _confusions(measured: Measured) -> Iterator[Record]:
     lines: list[list[Cell]] = []
     for said, true, counts, gains in _pairs(measured)[:TOP]:
-        line: list[Cell] = [[said, address(view="errors", type="interaction", verb=said)], true]
+        words = {"type": "interaction", "verb": said} | ({} if counts[0] else {"model": "b"})
+        line: list[Cell] = [[said, address(view="errors", **words)], true]
         for count, gain in zip(counts, gains, strict=True):
             line += [f"{count:,}", _number(gain, signed=True)]
         lines.append(line)
@@ -256,7 +258,7 @@ def _classes(measured: Measured) -> Iterator[Record]:
         ]  # fmt: skip
         names = [model.name for model in measured.models]
         heads = ["class", "GT", *names, "difference", *(["p", "q"] if tested else [])]
-        yield _table(f"Classes that changed most: AP ({rows[0]['protocol']})", heads, lines)
+        yield _table(f"Classes that changed, the surest first: AP ({rows[0]['protocol']})", heads, lines)
 
 
 def _class(measured: Measured, number: int) -> Cell:
@@ -276,7 +278,7 @@ def _parts(measured: Measured) -> Iterator[Record]:
     lines: list[list[Cell]] = []
     for (slice_, part), numbers in measured.numbers.items():
         classes, means = int((numbers.positives[every] > 0).sum()), means_of(numbers, every)
-        link: Cell = [part.replace("_", " "), address(view="classes", slice=f"{slice_}:{part}")] if slice_ else ""
+        link: Cell = [part, address(view="classes", slice=f"{slice_}:{part}")] if slice_ else ""
         truth = f"{numbers.positives[every].sum():,}"
         differ = [_number(means[1] - means[0], signed=True)] if measured.several else []
         if classes:

@@ -57,7 +57,8 @@ const NONE = -1;
 const column = name => explorer.get(name);
 const ofModel = (model, name) => explorer.get(`model${model}.${name}`);
 /* Marks that cannot be seen, or that turn the direction of writing, stand as their codes. */
-const visible = text => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, mark => `\\u${mark.codePointAt(0).toString(16).padStart(4, "0")}`);
+const visible = text => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu,
+  mark => `\\u${mark.codePointAt(0).toString(16).padStart(4, "0")}`);
 const imageId = image => column("images").id[image];
 const imageName = image => visible(imageId(image));
 const qualifierOf = number => facts.classes[number][1];

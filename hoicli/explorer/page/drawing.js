@@ -14,7 +14,8 @@ function pairOf(prefix, image, row) {
   return object < 0 ? [boxOf(prefix, image, subject)] : [boxOf(prefix, image, subject), boxOf(prefix, image, object)];
 }
 const boxNeeds = prefix => ["start", "boxes", "subject", "object"].map(name => `${prefix}.${name}`);
-const cardNeeds = model => [...query.numbersNeeds(), ...boxNeeds(`model${model}`), ...boxNeeds("truth"), "truth.image", "truth.interaction",
+const cardNeeds = model => [...query.numbersNeeds(), ...boxNeeds(`model${model}`), ...boxNeeds("truth"),
+  "truth.image", "truth.interaction",
   "images", ...["image", "interaction", "error", "score", "truth", "relation", "iou_subject", "iou_object"]
     .map(name => `model${model}.${name}`)];
 

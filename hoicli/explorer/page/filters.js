@@ -12,10 +12,12 @@ const OFFERED = {
   image: ["model", ...LISTED_BY],
   compare: ["verb", "object", "from", "slice"],
 };
-const followed = name => name === "class" ? ["class", "errors", "images", "image", "compare"].includes(state.view) : OFFERED[state.view].includes(name);
+const followed = name => name === "class" ? ["class", "errors", "images", "image", "compare"].includes(state.view)
+  : OFFERED[state.view].includes(name);
 
 /* The filters that this view follows, as the queries take them. */
-const filter = () => Object.fromEntries([...FILTERS, "sort"].map(name => [name, name === "sort" || followed(name) ? state[name] : ""]));
+const filter = () => Object.fromEntries([...FILTERS,
+  "sort"].map(name => [name, name === "sort" || followed(name) ? state[name] : ""]));
 
 const option = (value, words) => el("option", { value }, words);
 const field = (name, words, input, title) =>
@@ -41,7 +43,7 @@ function makeFilters() {
     field("iouto", "below", number("iouto"), "the smaller IoU of the two boxes, below this"),
     slices.length > 0 && field("slice", "slice", el("select", { name: "slice" }, option("", "all data"),
       slices.map(slice => el("optgroup", { label: visible(slice.name) },
-        slice.parts.map(part => option(`${slice.name}:${part}`, `${visible(slice.name)}: ${visible(part).replaceAll("_", " ")}`)))))),
+        slice.parts.map(part => option(`${slice.name}:${part}`, `${visible(slice.name)}: ${visible(part)}`)))))),
     field("sort", "order by", el("select", { name: "sort" },
       Object.entries(SORTS).map(([name, words]) => option(name, words)))),
   ]);
@@ -55,8 +57,9 @@ function makeFilters() {
 
 /* What a filter that is set is called. */
 const WORDS = {
-  class: () => className(Number(state.class)), type: () => state.type.split(",").map(name => typeWords(typeNumber(name))).join(", "),
-  slice: () => visible(state.slice).replace(":", " ").replaceAll("_", " "),
+  class: () => className(Number(state.class)),
+    type: () => state.type.split(",").map(name => typeWords(typeNumber(name))).join(", "),
+  slice: () => visible(state.slice),
 };
 const LABELS = { from: "score from", to: "score below", iou: "IoU from", iouto: "IoU below" };
 const labelOf = name => LABELS[name] || (name === "object" ? facts.qualifier : name);
@@ -75,9 +78,11 @@ function showFilters(typed = document.activeElement) {
   const chip = name => {
     const idle = !followed(name), words = `${labelOf(name)}: ${(WORDS[name] || (() => visible(state[name])))()}`;
     return el("li", { class: idle ? "idle" : null }, words, idle ? " (not used in this view)" : "",
-      el("button", { type: "button", "aria-label": `remove the filter ${words}`, onclick: () => go({ [name]: "", page: "", row: "" }) }, "\u00d7"));
+      el("button", { type: "button", "aria-label": `remove the filter ${words}`,
+        onclick: () => go({ [name]: "", page: "", row: "" }) }, "\u00d7"));
   };
-  document.getElementById("chips").replaceChildren(...(set.length ? [el("li", { class: "caption" }, "Filters"), ...set.map(chip),
+  document.getElementById("chips").replaceChildren(...(set.length ? [el("li", { class: "caption" }, "Filters"),
+    ...set.map(chip),
     el("li", {}, el("button", { type: "button", id: "clear", onclick: () => go(cleared()) }, "Clear"))] : []));
 }
 const active = () => FILTERS.filter(name => state[name] !== "");
@@ -87,7 +92,8 @@ const cleared = () => ({ ...Object.fromEntries(FILTERS.filter(name => name !== "
 /* Whether anything is left out in this view. */
 const filtered = () => active().some(name => followed(name) && (name !== "class" || state.view !== "class"));
 
-const LISTED = [["summary", "Summary"], ["classes", "Classes"], ["errors", "Errors"], ["images", "Images"], ["compare", "Compare"]];
+const LISTED = [["summary", "Summary"], ["classes", "Classes"], ["errors", "Errors"], ["images", "Images"],
+  ["compare", "Compare"]];
 const shownViews = () => LISTED.filter(([view]) => view !== "compare" || two());
 /* What another view of the list does not take over. */
 const FRESH = { page: "", by: "", row: "", image: "", side: DEFAULTS.side };
@@ -101,7 +107,7 @@ function showViews() {
 
 const KEYS = [
   ["?", "show or hide this list"],
-  ["1 2 3 4 5", "summary, classes, errors, images, compare"],
+  ["1, 2, 3, ...", "the views in their order"],
   ["/", "go to the filters"],
   ["\u2192 or j, \u2190 or k", "next and previous image, or page of a list"],
   ["n, p", "next and previous prediction of an image"],
@@ -122,14 +128,16 @@ function help() {
   box.checked = keysOn;
   dialog.replaceChildren(
     el("h2", { id: "help-title" }, "Keys"),
-    el("dl", { class: "keys" }, KEYS.map(([keys, words]) => [el("dt", {}, el("kbd", {}, keys)), el("dd", {}, words)])),
+    el("dl", { class: "keys" }, KEYS.filter(([keys]) => two() ||
+      keys !== "m").map(([keys, words]) => [el("dt", {}, el("kbd", {}, keys)), el("dd", {}, words)])),
     el("p", {}, el("label", {}, box, " single keys work (? always does)")),
     el("p", {}, "The address of the page holds the view: copy it to send what you see."),
     el("button", { type: "button", onclick: () => dialog.close() }, "Close"));
   dialog.showModal();
 }
 
-const toggled = flag => go({ hide: state.hide.includes(flag) ? state.hide.replace(flag, "") : state.hide + flag }, true);
+const toggled = flag => go({ hide: state.hide.includes(flag) ? state.hide.replace(flag, "") : state.hide + flag },
+  true);
 
 function onKey(event) {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
@@ -145,7 +153,8 @@ function onKey(event) {
     n: () => stepRow(1), p: () => stepRow(-1), b: () => toggled("b"), g: () => toggled("g"), h: () => toggled("p"),
     l: () => toggled("l"), s: () => toggled("s"), a: () => toggled("a"), u: up, x: () => go(cleared()),
     m: () => two() && go({ model: state.model === "a" ? "b" : "a", row: "" }),
-    "/": () => { document.getElementById("fold").open = true; const first = document.querySelector("#filters label:not([hidden]) :is(input, select)"); if (first) first.focus(); },
+    "/": () => { document.getElementById("fold").open = true; const first =
+      document.querySelector("#filters label:not([hidden]) :is(input, select)"); if (first) first.focus(); },
   }[event.key] || viewKey(event.key);
   if (!deed || scrolls) return;
   event.preventDefault();

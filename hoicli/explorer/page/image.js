@@ -18,7 +18,8 @@ function truthsIn(image) {
 /* The predictions of an image that the filter leaves, and all of them. */
 function predictionsIn(model, image) {
   const all = query.rowsIn(model, image), error = ofModel(model, "error"), chosen = state.type !== "";
-  const keeps = query.keeper(model, filter()), types = query.typesOf(filter()), [begin, end] = query.rowsOf(model, filter());
+  const keeps = query.keeper(model, filter()), types = query.typesOf(filter()),
+    [begin, end] = query.rowsOf(model, filter());
   return { all, left: all.filter(row => row >= begin && row < end && (!chosen || types[error[row]]) && keeps(row)) };
 }
 
@@ -26,20 +27,26 @@ function imageView() {
   const image = imageNumber();
   if (image === NONE) {
     return ["No image", state.image === "" ? nothing() : el("p", { class: "problem" },
-      `There is no image \u201c${visible(state.image)}\u201d on this page. `, linkTo({ view: "images", image: "", row: "" }, "All images"))];
+      `There is no image \u201c${visible(state.image)}\u201d on this page. `,
+        linkTo({ view: "images", image: "", row: "" }, "All images"))];
   }
   const order = imagesInOrder(), place = order.indexOf(image), images = column("images");
   const truths = truthsIn(image);
   const chosen = ofModels(at => chosenItem(at, image));
-  const button = (words, by, key) => el("button", { type: "button", "data-key": key, disabled: order.length < 2, onclick: () => stepImage(by) }, words);
-  const flag = (words, letters, key) => el("button", { type: "button", "data-key": `hide-${letters}`, "aria-pressed": String(key === "a" ? state.hide.includes(key) : !state.hide.includes(key)),
+  const button = (words, by, key) => el("button",
+    { type: "button", "data-key": key, disabled: order.length < 2, onclick: () => stepImage(by) }, words);
+  const flag = (words, letters, key) => el("button",
+    { type: "button", "data-key": `hide-${letters}`,
+    "aria-pressed": String(key === "a" ? state.hide.includes(key) : !state.hide.includes(key)),
     onclick: () => toggled(key) }, words);
-  const sizes = images.width[image] ? `${images.width[image]} \u00d7 ${images.height[image]} pixels` : "of unknown size";
+  const sizes = images.width[image] ? `${images.width[image]} \u00d7 ${images.height[image]} pixels`
+    : "of unknown size";
   return [`${place < 0 ? "An image" : `Image ${whole(place + 1)} of ${whole(order.length)}`} of what the filter leaves`,
     el("h2", { class: "name" }, imageName(image)),
     el("p", { class: "facts" }, `${visible(images.file[image] || "without file_name")}, ${sizes}`),
     el("div", { class: "pager" }, button("Previous image", -1, "previous"), button("Next image", 1, "next"),
-      flag("boxes", "b", "b"), flag("truth", "g", "g"), flag("predictions", "p", "p"), flag("names", "l", "l"), flag("scores", "s", "s"), flag("all predictions", "a", "a")),
+      flag("boxes", "b", "b"), flag("truth", "g", "g"), flag("predictions", "p", "p"), flag("names", "l", "l"),
+        flag("scores", "s", "s"), flag("all predictions", "a", "a")),
     el("div", { class: two() ? "beside" : "alone" }, ofModels(at => imageFigure(at, image, truths, chosen[at]))),
     truthsTable(image, truths),
     el("div", { class: two() ? "beside" : "alone" }, ofModels(at => predictionsTable(at, image, chosen[at])))];
@@ -48,7 +55,8 @@ function imageView() {
 /* The item that is drawn: the address's, where it is of this model and image; else the first that the filter leaves. */
 function chosenItem(model, image) {
   const row = state.row === "" ? null : Number(state.row);
-  const of = row === null || !Number.isInteger(row) ? null : row >= 0 ? ofModel(model, "image")[row] : column("truth.image")[~row];
+  const of = row === null || !Number.isInteger(row) ? null : row >= 0 ? ofModel(model, "image")[row]
+    : column("truth.image")[~row];
   if (of === image && (model === modelNumber() || row < 0)) return row;
   const { all, left } = predictionsIn(model, image);
   const first = left[0] ?? all[0];
@@ -59,19 +67,23 @@ function imageFigure(at, image, truths, item) {
   const shapes = [];
   if (!state.hide.includes("b") && state.hide.includes("a")) {
     const { left } = predictionsIn(at, image);
-    if (!state.hide.includes("g")) truths.forEach(row => shapes.push({ kind: "gt", pair: pairOf("truth", image, row), words: "", faint: true }));
-    if (!state.hide.includes("p")) left.forEach(row => shapes.push({ kind: "pr", pair: pairOf(`model${at}`, image, row), words: "", faint: true }));
+    if (!state.hide.includes("g")) truths.forEach(row => shapes.push({ kind: "gt", pair: pairOf("truth", image, row),
+      words: "", faint: true }));
+    if (!state.hide.includes("p")) left.forEach(row => shapes.push({ kind: "pr",
+      pair: pairOf(`model${at}`, image, row), words: "", faint: true }));
   }
   const said = item === null ? null : told(at, item);
   if (said) shapes.push(...shapesOf(at, item, said, true));
   else if (!state.hide.includes("b") && !state.hide.includes("g")) {
-    truths.forEach(row => shapes.push({ kind: "gt", pair: pairOf("truth", image, row), words: className(column("truth.interaction")[row]) }));
+    truths.forEach(row => shapes.push({ kind: "gt", pair: pairOf("truth", image, row),
+      words: className(column("truth.interaction")[row]) }));
   }
   const words = said ? `${typeWords(said.type)}: ${said.name}` : "no predictions";
   const truth = said ? (said.truthName ? `${TRUTHS[said.relation]}: ${said.truthName}` : TRUTHS[said.relation]) : "";
   return el("figure", { class: "large" }, scene(image, shapes, `${imageName(image)}, ${words}`),
     el("figcaption", {}, two() && el("b", {}, `${modelName(at)}: `), said && mark(said.type), words,
-      said && el("span", { class: "truth" }, `; ${truth}`), said && el("span", { class: "facts" }, ` \u00b7 ${said.facts.join(", ")}`)));
+      said && el("span", { class: "truth" }, `; ${truth}`), said &&
+        el("span", { class: "facts" }, ` \u00b7 ${said.facts.join(", ")}`)));
 }
 
 const found = (model, truth) => ofModel(model, "state")[truth] === 0;
@@ -81,11 +93,13 @@ function itemOf(model, truth) {
   return row === NONE ? ~truth : row;
 }
 /* A ground truth that no prediction is near may still be one that an oracle could repair. */
-const lacking = (model, truth) => ofModel(model, "state")[truth] === MISSED() ? typeWords(MISSED()) : "not found; nothing is near it";
+const lacking = (model, truth) => ofModel(model, "state")[truth] === MISSED() ? typeWords(MISSED())
+  : "not found; nothing is near it";
 
 function truthsTable(image, truths) {
   return table(`Ground truth, all of it: ${whole(truths.length)}`, [
-    { head: "class", cell: row => linkTo({ view: "class", class: String(column("truth.interaction")[row]), row: "" }, className(column("truth.interaction")[row])) },
+    { head: "class", cell: row => linkTo({ view: "class", class: String(column("truth.interaction")[row]), row: "" },
+      className(column("truth.interaction")[row])) },
     ...ofModels(at => ({ head: two() ? modelName(at) : "what became of it", cell: row => {
       const by = itemOf(at, row), type = by < 0 ? MISSED() : ofModel(at, "error")[by];
       const words = found(at, row) ? "found" : by < 0 ? lacking(at, row) : `not found; nearest: ${typeWords(type)}`;
@@ -98,10 +112,14 @@ function truthsTable(image, truths) {
 function predictionsTable(at, image, item) {
   const { all, left } = predictionsIn(at, image);
   return table(`Predictions${two() ? ` of ${modelName(at)}` : ""}: ${whole(left.length)} of ${whole(all.length)}`, [
-    { head: "class", cell: row => el("button", { type: "button", class: "type", "data-key": `row-${at}-${row}`, "aria-pressed": String(row === item),
-      onclick: () => go({ row: String(row), model: "ab"[at] }, true) }, mark(ofModel(at, "error")[row]), className(ofModel(at, "interaction")[row])) },
+    { head: "class", cell: row => el("button",
+      { type: "button", class: "type", "data-key": `row-${at}-${row}`, "aria-pressed": String(row === item),
+      onclick: () => go({ row: String(row), model: "ab"[at] }, true) }, mark(ofModel(at, "error")[row]),
+        className(ofModel(at, "interaction")[row])) },
     { head: "score", number: true, cell: row => ofModel(at, "score")[row].toFixed(3) },
-    { head: "IoU", number: true, cell: row => ["iou_subject", "iou_object"].map(name => ofModel(at, name)[row]).filter(value => value >= 0).map(hundredths).join(" / ") || DASH },
+    { head: "IoU", number: true, cell: row => ["iou_subject",
+      "iou_object"].map(name => ofModel(at, name)[row]).filter(value => value >= 0).map(hundredths).join(" / ") ||
+      DASH },
     { head: "type", cell: row => typeWords(ofModel(at, "error")[row]) },
   ], left);
 }

@@ -58,7 +58,8 @@ function table(caption, columns, rows, { by = "", above = null, notes = [] } = {
 function groups(above) {
   const cells = [];
   above.forEach((words, at) => {
-    if (words || !at || cells[cells.length - 1].textContent === "") cells.push(el(words ? "th" : "td", words ? { scope: "colgroup", class: "group" } : {}, words));
+    if (words || !at || cells[cells.length - 1].textContent === "") cells.push(el(words ? "th" : "td", words
+      ? { scope: "colgroup", class: "group" } : {}, words));
     else cells[cells.length - 1].colSpan++;
   });
   return el("tr", {}, cells);
@@ -91,7 +92,8 @@ const turn = page => go({ page: page > 1 ? String(page) : "" }, false, "list");
 /* Precision over recall of some series: [{name, points}], one for each model. */
 function curveChart(series, caption) {
   const width = 420, height = 300, left = 46, top = 10, right = 14, bottom = 42;
-  const x = recall => left + recall * (width - left - right), y = precision => top + (1 - precision) * (height - top - bottom);
+  const x = recall => left + recall * (width - left - right),
+    y = precision => top + (1 - precision) * (height - top - bottom);
   const lines = [0, 0.25, 0.5, 0.75, 1].map(at => [
     svg("line", { class: "grid", x1: x(at), x2: x(at), y1: y(0), y2: y(1) }),
     svg("line", { class: "grid", x1: x(0), x2: x(1), y1: y(at), y2: y(at) }),
@@ -108,7 +110,8 @@ function curveChart(series, caption) {
   return el("figure", {},
     svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": caption }, lines,
       svg("text", { x: x(0.5), y: height - 6, "text-anchor": "middle" }, "recall (%)"),
-      svg("text", { x: 12, y: y(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${y(0.5)})` }, "precision (%)"),
+      svg("text", { x: 12, y: y(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${y(0.5)})` },
+        "precision (%)"),
       curves),
     el("figcaption", {}, caption, el("span", { class: "legend" }, series.map(({ name, look, last }) =>
       el("span", {}, el("i", { class: `mark ${look}` }), `${name}${last}`)))));

@@ -35,16 +35,19 @@ const query = (() => {
   function numbersNeeds() {
     const view = Math.max(views(), 0);
     const gains = facts.views[view][2] ? view : 0;
-    return ["positives", "ap", "counts"].flatMap(name => [`view${view}.${name}`, `view${gains}.${name}`]).concat(`view${gains}.gains`);
+    return ["positives", "ap", "counts"].flatMap(name => [`view${view}.${name}`,
+      `view${gains}.${name}`]).concat(`view${gains}.gains`);
   }
   /* {ofPart, positives(class), ap(model, class), count(model, class, type), gain(model, class, type), gainOf(model,
      classes, type)}: AP and gain are null for a class without ground truth, a gain also for one that has none left once
      what is missed is taken out; gainOf is the mAP after less the mAP before, as diagnose has it. Where nothing was
      repaired on the part alone, gains are of all data (`ofPart` false). */
   function numbers() {
-    const view = Math.max(views(), 0), gains = facts.views[view][2] ? view : 0, classes = facts.classes.length, types = facts.types.length;
+    const view = Math.max(views(), 0), gains = facts.views[view][2] ? view : 0, classes = facts.classes.length,
+      types = facts.types.length;
     const [positives, ap, counts] = ["positives", "ap", "counts"].map(name => column(`view${view}.${name}`));
-    const [of, before, errors, gained] = ["positives", "ap", "counts", "gains"].map(name => column(`view${gains}.${name}`));
+    const [of, before, errors, gained] = ["positives", "ap", "counts",
+      "gains"].map(name => column(`view${gains}.${name}`));
     const place = (model, number, type) => (model * classes + number) * types + type;
     const gain = (model, number, type) => {
       const gone = type === MISSED() ? errors[place(model, number, type)] : 0;
@@ -58,7 +61,8 @@ const query = (() => {
       gain,
       gainOf(model, numbers, type) {
         const plain = number => before[model * classes + number];
-        const after = mean(numbers, number => gain(model, number, type) === null ? null : plain(number) + gain(model, number, type));
+        const after = mean(numbers, number => gain(model, number, type) === null ? null : plain(number) + gain(model,
+          number, type));
         return after === null ? null : after - mean(numbers, number => of[number] ? plain(number) : null);
       },
     };
@@ -115,7 +119,8 @@ const query = (() => {
   function pairIou(model) {
     if (!pairs[model]) {
       const subject = ofModel(model, "iou_subject"), object = ofModel(model, "iou_object");
-      pairs[model] = subject.map((value, row) => value < 0 ? 0 : object[row] < 0 ? value : Math.min(value, object[row]));
+      pairs[model] = subject.map((value, row) => value < 0 ? 0 : object[row] < 0 ? value : Math.min(value,
+        object[row]));
     }
     return pairs[model];
   }
@@ -158,7 +163,8 @@ const query = (() => {
   /* The rows whose score is in the limits of a filter: [begin, end). */
   const rowsOf = (model, filter) => [
     filter.to === "" ? 0 : firstBelow(ofModel(model, "score"), Number(filter.to), true),
-    filter.from === "" ? ofModel(model, "score").length : firstBelow(ofModel(model, "score"), Number(filter.from), false),
+    filter.from === "" ? ofModel(model, "score").length : firstBelow(ofModel(model, "score"), Number(filter.from),
+      false),
   ];
   function typesOf(filter) {
     const types = new Uint8Array(facts.types.length).fill(filter.type === "" ? 1 : 0);
@@ -202,7 +208,8 @@ const query = (() => {
     const image = column("truth.image"), number = column("truth.interaction");
     const parts = part ? column(`truth.part${part[0]}`) : null;
     for (let row = 0; row < number.length; row++) {
-      if (classes[number[row]] && !(images && !images[image[row]]) && !(parts && parts[row] !== part[1])) rows.push(row);
+      if (classes[number[row]] && !(images && !images[image[row]]) &&
+        !(parts && parts[row] !== part[1])) rows.push(row);
     }
     return rows;
   }
@@ -234,7 +241,8 @@ const query = (() => {
     if (places.has(key)) return places.get(key);
     const of = numbers(), types = facts.types.length, gains = new Float64Array(facts.classes.length * types);
     const ofType = facts.types.map((_, type) => of.gainOf(model, membersOf(facts.every), type) || 0);
-    for (let pair = 0; pair < gains.length; pair++) gains[pair] = of.gain(model, Math.floor(pair / types), pair % types) || 0;
+    for (let pair = 0; pair < gains.length; pair++) gains[pair] = of.gain(model, Math.floor(pair / types),
+      pair % types) || 0;
     const place = new Int32Array(gains.length);
     const differ = (one, other) => gains[other] - gains[one] || ofType[other % types] - ofType[one % types];
     const order = Array.from(gains.keys()).sort((one, other) => differ(one, other) || one - other);
@@ -270,7 +278,8 @@ const query = (() => {
   /* The curve of one class on the part of the data that a filter asks for: {recall, precision, score} after each true
      positive. */
   function curve(model, filter) {
-    const keeps = keeper(model, { ...filter, iou: "", iouto: "" }), error = ofModel(model, "error"), score = ofModel(model, "score");
+    const keeps = keeper(model, { ...filter, iou: "", iouto: "" }), error = ofModel(model, "error"),
+      score = ofModel(model, "score");
     const positives = numbers().positives(Number(filter.class)), points = [];
     let counted = 0, right = 0;
     for (let row = 0; row < error.length; row++) {

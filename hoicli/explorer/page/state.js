@@ -1,6 +1,7 @@
 /* The view: it is the address, so that it can be sent on. */
 
-const DEFAULTS = { view: "summary", model: "a", class: "", image: "", row: "", side: "a", type: "", verb: "", object: "",
+const DEFAULTS = { view: "summary", model: "a", class: "", image: "", row: "", side: "a", type: "", verb: "",
+  object: "",
   from: "", to: "", iou: "", iouto: "", slice: "", sort: "gain", by: "", page: "", hide: "" };
 const FILTERS = ["class", "type", "verb", "object", "from", "to", "iou", "iouto", "slice"];
 let state = { ...DEFAULTS };
@@ -26,14 +27,17 @@ function stateOf(hash) {
     found[name] = DEFAULTS[name];
   };
   for (const name of ["from", "to", "iou", "iouto"]) {
-    if (found[name] !== "" && (found[name].trim() === "" || !Number.isFinite(Number(found[name])))) drop(name, "number");
+    if (found[name] !== "" && (found[name].trim() === "" || !Number.isFinite(Number(found[name])))) drop(name,
+      "number");
   }
-  const known = { view: Object.keys(VIEWS).filter(view => view !== "compare" || two()), model: two() ? ["a", "b"] : ["a"],
+  const known = { view: Object.keys(VIEWS).filter(view => view !== "compare" || two()), model: two() ? ["a", "b"]
+    : ["a"],
     side: Object.keys(SIDES), sort: Object.keys(SORTS) };
   for (const [name, values] of Object.entries(known)) if (!values.includes(found[name])) drop(name, name);
   if (found.by !== "" && !/^-?(name|gt|ap[ab]|diff|gain|errors|a|b)$/.test(found.by)) drop("by", "order");
   if (found.page !== "" && !/^[1-9]\d*$/.test(found.page)) drop("page", "page");
-  if (found.class !== "" && !(/^\d+$/.test(found.class) && Number(found.class) < facts.classes.length)) drop("class", "class");
+  if (found.class !== "" && !(/^\d+$/.test(found.class) && Number(found.class) < facts.classes.length)) drop("class",
+    "class");
   if (found.type !== "" && found.type.split(",").some(name => typeNumber(name) < 0)) drop("type", "type of error");
   if (found.slice !== "" && !query.sliceOf(found).kind) drop("slice", "slice");
   if (found.view === "class" && found.class === "") found.view = "classes";
@@ -94,7 +98,8 @@ async function show() {
   }
   const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.key : null;
   const [said, ...content] = view.draw();
-  main.replaceChildren(...problems.map(text => el("p", { class: "problem" }, text)), ...content.flat(Infinity).filter(Boolean));
+  main.replaceChildren(...problems.map(text => el("p", { class: "problem" }, text)),
+    ...content.flat(Infinity).filter(Boolean));
   main.removeAttribute("aria-busy");
   for (const box of main.querySelectorAll(".scroll")) {
     box.parentElement.classList.toggle("wide", box.scrollWidth > box.clientWidth + 1);

@@ -7,7 +7,8 @@ function summaryView() {
   return ["All data",
     el("h2", { class: "first" }, "What the numbers say"),
     el("ul", { class: "findings" }, facts.findings.map(cells => el("li", {}, cells.map(words)))),
-    large.length > 0 && el("p", { class: "caption" }, `mAP by protocol ${visible(facts.main)}`), large.length > 0 && tiles(large),
+    large.length > 0 && el("p", { class: "caption" }, `mAP by protocol ${visible(facts.main)}`), large.length > 0 &&
+      tiles(large),
     el("div", { class: "sheets" }, facts.tables.map(summaryTable)),
     el("h2", {}, "What these numbers are"),
     el("ul", { class: "made" }, facts.models.map((model, at) => el("li", {}, el("b", {}, modelName(at)), ": ",
@@ -20,9 +21,11 @@ function summaryView() {
 
 /* A table as summary.py makes it; the columns in `bars` are drawn to a common scale, too. */
 function summaryTable({ caption, heads, lines, names, above, bars, notes }) {
-  const text = cell => Array.isArray(cell) ? cell[0] : cell, value = cell => Number(text(cell).replace(/[+,]/g, "")) || 0;
+  const text = cell => Array.isArray(cell) ? cell[0] : cell,
+    value = cell => Number(text(cell).replace(/[+,]/g, "")) || 0;
   const most = Math.max(1e-9, ...lines.flatMap(line => (bars || []).map(at => value(line[at]))));
   const columns = heads.map((head, at) => ({ head: visible(head), number: at >= names,
-    cell: line => [(bars || []).includes(at) && bar(value(line[at]) / most, bars.length > 1 ? bars.indexOf(at) : null), words(line[at])] }));
+    cell: line => [(bars || []).includes(at) && bar(value(line[at]) / most, bars.length > 1 ? bars.indexOf(at) : null),
+      el("span", {}, words(line[at]))] }));
   return table(caption, columns, lines, { above: above && above.map(visible), notes: notes || [] });
 }

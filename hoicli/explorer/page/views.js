@@ -36,29 +36,37 @@ function classesView() {
     .reduce((one, other) => other[0] > one[0] ? other : one);
   const lines = numbers.map(number => ({ number, name: className(number), truth: of.positives(number),
     ap: ofModels(at => of.ap(at, number)), best: best(number) }));
-  const values = new Map(Object.entries({ name: line => line.name, gt: line => line.truth, apa: line => line.ap[0], apb: line => line.ap[1],
+  const values = new Map(Object.entries({ name: line => line.name, gt: line => line.truth, apa: line => line.ap[0],
+    apb: line => line.ap[1],
     diff: line => line.ap[1] - line.ap[0], gain: line => line.best[0] }));
-  const by = state.by || "apa", value = values.get(by.replace(/^-/, "")) || values.get("apa"), sign = by.startsWith("-") ? -1 : 1;
+  const by = state.by || "apa", value = values.get(by.replace(/^-/, "")) || values.get("apa"),
+    sign = by.startsWith("-") ? -1 : 1;
   lines.sort((one, other) => {
     const [a, b] = [value(one), value(other)];
     return (typeof a === "string" ? (a < b ? -1 : a > b ? 1 : 0) : a - b) * sign || other.truth - one.truth ||
       one.number - other.number;
   });
-  const never = MISSED(), toFix = line => line.best[0] > 0 ? line.best[1] : of.count(model, line.number, never) ? never : null;
+  const never = MISSED(), toFix = line => line.best[0] > 0 ? line.best[1] : of.count(model, line.number, never)
+    ? never : null;
   const columns = [
-    { head: "class", sort: "name", cell: line => linkTo({ view: "class", class: String(line.number), by: "" }, line.name) },
+    { head: "class", sort: "name", cell: line => linkTo({ view: "class", class: String(line.number), by: "" },
+      line.name) },
     { head: "GT", number: true, sort: "gt", cell: line => whole(line.truth) },
     ...ofModels(at => ({ head: two() ? `AP ${modelName(at)}` : "AP", number: true, sort: ["apa", "apb"][at],
-      cell: line => [two() ? null : bar(line.ap[at] / 100), fixed(line.ap[at])] })),
-    ...(two() ? [{ head: "difference", number: true, sort: "diff", cell: line => fixed(line.ap[1] - line.ap[0], 2, true) }] : []),
-    { head: `largest gain${ofName(model)}`, number: true, sort: "gain", cell: line => line.best[0] > 0 ? fixed(line.best[0], 2, true) : DASH },
-    { head: "by fixing", cell: line => toFix(line) === null ? DASH : linkTo({ view: "errors", class: String(line.number),
+      cell: line => [two() ? null : bar(line.ap[at] / 100), el("span", {}, fixed(line.ap[at]))] })),
+    ...(two() ? [{ head: "difference", number: true, sort: "diff",
+      cell: line => fixed(line.ap[1] - line.ap[0], 2, true) }] : []),
+    { head: `largest gain${ofName(model)}`, number: true, sort: "gain", cell: line => line.best[0] > 0
+      ? fixed(line.best[0], 2, true) : DASH },
+    { head: "by fixing", cell: line => toFix(line) === null ? DASH
+      : linkTo({ view: "errors", class: String(line.number),
       type: typeName(toFix(line)), verb: "", object: "" }, mark(toFix(line)), typeWords(toFix(line))) },
   ];
-  const means = facts.subsets.map(([subset, members]) => [subset, members.filter(number => numbers.includes(number))])
-    .filter(([, members]) => members.length).flatMap(([subset, members]) => ofModels(at =>
-      [`mAP ${subset.replaceAll("_", "-")}${ofName(at)}`, fixed(query.mean(members, number => of.ap(at, number))), plural(members.length, "class")]));
-  return [`${plural(numbers.length, "class")} with ground truth`,
+  const subsets = facts.subsets.map(([subset, members]) => [subset, members.filter(number => numbers.includes(number))])
+    .filter(([, members]) => members.length);
+  const means = ofModels(at => subsets.map(([subset, members]) => [`mAP ${subset.replaceAll("_", "-")}${ofName(at)}`,
+    fixed(query.mean(members, number => of.ap(at, number))), plural(members.length, "class")])).flat();
+  return [`${plural(numbers.length, "class")} with ground truth, by protocol ${visible(facts.protocol)}`,
     numbers.length ? [tiles(means), gainsTable(of, numbers)] : nothing(),
     numbers.length > 0 && table(`AP of each class${gainWords(of)}`, columns, pageOfLines(lines), { by: "apa" }),
     pager(lines.length, LINES),
@@ -72,16 +80,19 @@ const pageOfLines = lines => {
 /* The errors of each type that the filter leaves, those of classes without ground truth, too, and what fixing each type
    would give the other classes. */
 function gainsTable(of, numbers) {
-  const wanted = query.classesOf(filter()), inMean = new Set(membersOf(facts.every)), averaged = numbers.filter(number => inMean.has(number));
+  const wanted = query.classesOf(filter()), inMean = new Set(membersOf(facts.every)),
+    averaged = numbers.filter(number => inMean.has(number));
   const rows = facts.types.map((_, type) => ({ type,
     counts: ofModels(at => wanted.reduce((sum, kept, number) => sum + (kept && of.count(at, number, type)), 0)),
     gains: ofModels(at => of.gainOf(at, averaged, type)) })).slice(1);
   const most = Math.max(...rows.flatMap(row => row.gains), 1e-9);
   const columns = [
-    { head: "type", cell: row => linkTo({ view: "errors", type: typeName(row.type) }, mark(row.type), typeWords(row.type)) },
+    { head: "type", cell: row => linkTo({ view: "errors", type: typeName(row.type) }, mark(row.type),
+      typeWords(row.type)) },
     ...ofModels(at => [
       { head: "errors", number: true, cell: row => whole(row.counts[at]) },
-      { head: "gain", number: true, cell: row => [bar(row.gains[at] / most, two() ? at : null), fixed(row.gains[at], 2, true)] },
+      { head: "gain", number: true, cell: row => [bar(row.gains[at] / most, two() ? at : null),
+        el("span", {}, fixed(row.gains[at], 2, true))] },
     ]).flat(),
   ];
   return table(`Errors of each type, and what fixing the type would add to the mAP of ${plural(averaged.length, "class")}${gainWords(of)}`, columns,
@@ -90,10 +101,12 @@ function gainsTable(of, numbers) {
 
 /* The types of what the filter leaves but for its type, each a switch of the filter; gains of the classes that are left. */
 function typesTable(found) {
-  const of = query.numbers(), inMean = new Set(membersOf(facts.every)), chosen = new Set(state.type === "" ? [] : state.type.split(","));
+  const of = query.numbers(), inMean = new Set(membersOf(facts.every)),
+    chosen = new Set(state.type === "" ? [] : state.type.split(","));
   const numbers = classesLeft(of).filter(number => state.class !== "" || inMean.has(number));
   const gains = facts.types.map((_, type) => of.gainOf(found.model, numbers, type));
-  const rows = facts.types.map((_, type) => type).filter(type => type > 0 || state.class !== "" || chosen.has("true_positive"))
+  const rows = facts.types.map((_, type) => type).filter(type => type > 0 || state.class !== "" ||
+    chosen.has("true_positive"))
     .sort((one, other) => (gains[other] || 0) - (gains[one] || 0));
   const most = Math.max(...gains, 1e-9), view = state.view === "class" ? { view: "errors" } : {};
   return table(`${state.class === "" ? "Types" : "Its predictions by type"}${ofName(found.model)}${gainWords(of)}`, [
@@ -103,13 +116,14 @@ function typesTable(found) {
       mark(type), typeWords(type)) },
     { head: "here", number: true, cell: type => whole(found.every[type]) },
     { head: numbers.length === 1 ? "gain in AP" : `gain in mAP of ${plural(numbers.length, "class")}`, number: true,
-      cell: type => type === 0 ? DASH : [bar((gains[type] || 0) / most), fixed(gains[type], 2, true)] },
+      cell: type => type === 0 ? DASH : [bar((gains[type] || 0) / most), el("span", {}, fixed(gains[type], 2, true))] },
   ], rows);
 }
 
 /* The classes or images with most of a selection. */
 function mostOf(counts, caption, head, name, link, many = 10) {
-  const rows = Array.from(counts.keys()).filter(at => counts[at]).sort((one, other) => counts[other] - counts[one] || one - other);
+  const rows = Array.from(counts.keys()).filter(at => counts[at]).sort((one, other) => counts[other] - counts[one] ||
+    one - other);
   return rows.length ? table(`${caption}${rows.length > many ? `: the first ${many} of ${whole(rows.length)}` : ""}`, [
     { head, cell: at => linkTo(link(at), name(at)) },
     { head: "errors", number: true, cell: at => whole(counts[at]) },
@@ -119,33 +133,38 @@ function mostOf(counts, caption, head, name, link, many = 10) {
 function cardsOf(items) {
   const page = pageOf(items.length, CARDS), begin = (page - 1) * CARDS;
   return [
-    el("div", { class: "gallery" }, Array.from(items.subarray(begin, begin + CARDS), item => card(modelNumber(), item))),
+    el("div", { class: "gallery" }, Array.from(items.subarray(begin, begin + CARDS),
+      item => card(modelNumber(), item))),
     pager(items.length, CARDS),
   ];
 }
 const leftWords = found => `${plural(found.count, state.type === "true_positive" ? "prediction" : "error")} in ` +
   `${plural(found.byImage.reduce((sum, count) => sum + (count > 0), 0), "image")}${two() ? ` of ${modelName(found.model)}` : ""}`;
-const mostImages = found => mostOf(found.byImage, "Images with most of them", "image", imageName, at => ({ view: "image", image: imageId(at) }));
+const mostImages = found => mostOf(found.byImage, "Images with most of them", "image", imageName,
+  at => ({ view: "image", image: imageId(at) }));
 const gallery = items => [el("h2", { id: "list" }, "Errors"), legend(), items.length ? cardsOf(items) : nothing()];
 
 function errorsView() {
   const { found } = selection();
   return [leftWords(found),
     el("div", { class: "columns" }, typesTable(found),
-      mostOf(found.byClass, "Classes with most of them", "class", className, at => ({ view: "class", class: String(at), by: "" })),
+      mostOf(found.byClass, "Classes with most of them", "class", className,
+        at => ({ view: "class", class: String(at), by: "" })),
       mostImages(found)),
     gallery(itemsInOrder())];
 }
 const nothing = () => filtered() ? el("p", {}, "Nothing is left by these filters. ",
   el("button", { type: "button", onclick: () => go(cleared()) }, "Clear them")) : el("p", {}, "There are none.");
-const legend = () => el("p", { class: "truth" }, "Ground truth is cyan, the prediction red; the subject\u2019s box has a solid " +
+const legend = () => el("p", { class: "truth" },
+  "Ground truth is cyan, the prediction red; the subject\u2019s box has a solid " +
   `line, the object\u2019s a dashed one. AP in a card is what fixing all errors of its type adds to its class${gainWords(query.numbers())}.`);
 
 function classView() {
   const number = Number(state.class), { found } = selection(), of = query.numbers();
-  if (!query.classesOf(filter())[number]) return [leftWords(found), el("h2", { class: "name" }, className(number)), nothing()];
+  if (!query.classesOf(filter())[number]) return [leftWords(found), el("h2", { class: "name" }, className(number)),
+    nothing()];
   const heads = ofModels(at => [
-    [`AP${ofName(at)}`, fixed(of.ap(at, number))],
+    [`AP${ofName(at)}`, fixed(of.ap(at, number)), `protocol ${visible(facts.protocol)}`],
     [`found${ofName(at)}`, whole(of.count(at, number, 0)), `of ${whole(of.positives(number))} annotated`],
   ]).flat();
   const series = ofModels(at => {
@@ -182,19 +201,23 @@ function imagesView() {
     truth[image]++;
     states.forEach((each, at) => { missed[at][image] += each[row] !== 0; });
   }
-  const values = new Map(Object.entries({ name: imageName, errors: image => found.byImage[image], gt: image => truth[image],
+  const values = new Map(Object.entries({ name: imageName, errors: image => found.byImage[image],
+    gt: image => truth[image],
     a: image => missed[0][image], b: image => two() ? missed[1][image] : 0 }));
-  const by = state.by || "-errors", value = values.get(by.replace(/^-/, "")) || values.get("errors"), sign = by.startsWith("-") ? -1 : 1;
+  const by = state.by || "-errors", value = values.get(by.replace(/^-/, "")) || values.get("errors"),
+    sign = by.startsWith("-") ? -1 : 1;
   const rows = by === "-errors" ? images : [...images].sort((one, other) => {
     const [a, b] = [value(one), value(other)];
     return (a < b ? -1 : a > b ? 1 : 0) * sign || one - other;
   });
   const limits = ["type", "from", "to", "iou", "iouto"].some(name => state[name] !== "");
   return [leftWords(found), rows.length ? table(`Images of what the filters leave${limits ? " (ground truth: of all types, scores and IoU)" : ""}`, [
-    { head: "image", sort: "name", cell: image => linkTo({ view: "image", image: imageId(image), by: "" }, imageName(image)) },
+    { head: "image", sort: "name", cell: image => linkTo({ view: "image", image: imageId(image), by: "" },
+      imageName(image)) },
     { head: `errors${ofName(found.model)}`, number: true, sort: "errors", cell: image => whole(found.byImage[image]) },
     { head: "GT", number: true, sort: "gt", cell: image => whole(truth[image]) },
-    ...ofModels(at => ({ head: `not found${ofName(at)}`, number: true, sort: "ab"[at], cell: image => whole(missed[at][image]) })),
+    ...ofModels(at => ({ head: `not found${ofName(at)}`, number: true, sort: "ab"[at],
+      cell: image => whole(missed[at][image]) })),
   ], pageOfLines(rows), { by: "-errors" }) : nothing(), pager(rows.length, LINES)];
 }
 
@@ -205,23 +228,28 @@ const SIDES = {
 };
 
 function compareView() {
-  const { sides, byClass } = query.compared(filter()), rows = sides[state.side], page = pageOf(rows.length, CARDS / 2), of = query.numbers();
-  const buttons = el("div", { class: "sides", role: "group", "aria-label": "Who is right" }, Object.entries(SIDES).map(([side, said]) =>
+  const { sides, byClass } = query.compared(filter()), rows = sides[state.side],
+    page = pageOf(rows.length, CARDS / 2), of = query.numbers();
+  const buttons = el("div", { class: "sides", role: "group", "aria-label": "Who is right" },
+    Object.entries(SIDES).map(([side, said]) =>
     el("button", { type: "button", "data-key": `side-${side}`, "aria-pressed": String(side === state.side),
       onclick: () => go({ side, page: "" }) }, said(), " ", el("b", {}, whole(sides[side].length)))));
   const numbers = byClass.map((_, number) => number).filter(number => byClass[number].a || byClass[number].b)
-    .sort((one, other) => Math.abs(byClass[other].a - byClass[other].b) - Math.abs(byClass[one].a - byClass[one].b) || one - other);
+    .sort((one, other) => Math.abs(byClass[other].a - byClass[other].b) - Math.abs(byClass[one].a - byClass[one].b) ||
+      one - other);
   const scores = state.from === "" ? "" : ", of all scores";
   return [`${plural(rows.length, "ground-truth triplet")}: ${SIDES[state.side]()}`,
     el("p", {}, "A model is right about a ground truth that one of its predictions finds" +
       `${state.from === "" ? "" : ` with a score of at least ${Number(state.from)}`}.`),
-    buttons, el("div", { id: "list", class: "gallery pairs" }, rows.slice((page - 1) * CARDS / 2, page * CARDS / 2).map(pairCard)),
+    buttons, el("div", { id: "list", class: "gallery pairs" },
+      rows.slice((page - 1) * CARDS / 2, page * CARDS / 2).map(pairCard)),
     pager(rows.length, CARDS / 2), rows.length ? null : nothing(),
     numbers.length ? table(`Classes where they differ most${numbers.length > LINES ? `: the first ${LINES} of ${whole(numbers.length)}` : ""}`, [
       { head: "class", cell: number => linkTo({ class: String(number), view: "class", by: "" }, className(number)) },
       { head: SIDES.a(), number: true, cell: number => whole(byClass[number].a) },
       { head: SIDES.b(), number: true, cell: number => whole(byClass[number].b) },
-      ...ofModels(at => ({ head: `AP ${modelName(at)}${scores}`, number: true, cell: number => fixed(of.ap(at, number)) })),
+      ...ofModels(at => ({ head: `AP ${modelName(at)}${scores}`, number: true,
+        cell: number => fixed(of.ap(at, number)) })),
     ], numbers.slice(0, LINES)) : null];
 }
 
@@ -232,9 +260,10 @@ function pairCard(row) {
     const item = itemOf(model, row), said = { ...told(model, item), truth: row, truthName: name };
     const what = item < 0 ? lacking(model, row) : `${typeWords(said.type)}: ${said.name}`;
     return el("div", {},
-      el("a", { href: addressOf({ ...state, view: "image", image: imageId(image), model: "ab"[model], row: String(item), page: "", class: "" }),
+      el("a", { href: addressOf({ ...state, view: "image", image: imageId(image), model: "ab"[model],
+        row: String(item), page: "", class: "" }),
         "aria-label": `${modelName(model)}: ${what}; open its image` }, scene(image, shapesOf(model, item, said))),
-      el("p", {}, el("b", {}, `${modelName(model)} `), mark(said.type), what),
+      el("p", {}, el("b", {}, modelName(model))), el("p", {}, mark(said.type), what),
       item < 0 ? null : el("p", { class: "facts" }, said.facts.join(", ")));
   };
   return el("article", { class: "card" }, el("p", { class: "truth" }, `truth: ${name}; ${imageName(image)}`),
@@ -245,10 +274,12 @@ const listNeeds = () => [...query.needs(modelNumber(), filter()), ...query.numbe
 const VIEWS = {
   summary: { needs: () => ["facts"], draw: summaryView },
   classes: { needs: () => query.numbersNeeds(), draw: classesView },
-  class: { needs: () => [...listNeeds(), ...cardNeeds(modelNumber()), ...ofModels(at => query.needs(at, filter())).flat()], draw: classView },
+  class: { needs: () => [...listNeeds(), ...cardNeeds(modelNumber()),
+    ...ofModels(at => query.needs(at, filter())).flat()], draw: classView },
   errors: { needs: () => [...listNeeds(), ...cardNeeds(modelNumber())], draw: errorsView },
   images: { needs: () => [...listNeeds(), ...ofModels(at => `model${at}.state`)], draw: imagesView },
-  image: { needs: () => [...listNeeds(), ...ofModels(at => [...query.needs(at, filter()), ...cardNeeds(at), `model${at}.state`, `model${at}.by`]).flat()],
+  image: { needs: () => [...listNeeds(), ...ofModels(at => [...query.needs(at, filter()), ...cardNeeds(at),
+    `model${at}.state`, `model${at}.by`]).flat()],
     draw: () => imageView() },
   compare: { needs: () => [...query.comparedNeeds(filter()), ...cardNeeds(0), ...cardNeeds(1)], draw: compareView },
 };
