@@ -47,7 +47,7 @@ def interval(
     estimate: float, rounds: Floats, images: int, *, lowest: float, highest: float
 ) -> tuple[float, float] | None:
     """The 95 % interval of an estimate, cut at the least and the largest value there can be. It excludes 0 where
-    `p_resampled` is below 0.05, and nowhere else.
+    `p_resampled` is below 0.05, and nowhere else, from 20 rounds on: fewer make no such p.
 
     rounds [R]: the estimate on each resample, NaN where it has none there; images: how many have what it is about. None
     when fewer than two rounds have an estimate, or with fewer than FEWEST_IMAGES.
