@@ -12,7 +12,7 @@ from hoicli.commands.command import command
 from hoicli.commands.options import Names, Option, Piped, Streams
 from hoicli.commands.results import Result
 from hoicli.commands.scoring import Sim, similarities
-from hoicli.commands.values import count_of, names_of, tags_of, text_of
+from hoicli.commands.values import chosen_of, count_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
 
@@ -100,7 +100,7 @@ def compare(
     from hoicli.comparison.run import compare as compared
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-    from hoicli.evaluation.rows import Wanted
+    from hoicli.evaluation.rows import RECALL, Wanted
     from hoicli.evaluation.selection import main_protocol
     from hoicli.resampling.draws import Resampling
 
@@ -126,9 +126,7 @@ def compare(
         from hoicli.shoe.run import Evaluation
         from hoicli.shoe.settings import METRICS, ShoeOptions
 
-        metrics = list(dict.fromkeys(names_of(metric)))
-        if unknown := [other for other in metrics if other not in METRICS]:
-            raise UsageError(f"{arg('metric', unknown[0])}: choose from {', '.join(METRICS)}")
+        metrics = chosen_of("metric", metric, METRICS)
         asked = ShoeOptions(ignore_no_interaction=ignore_no_interaction)
         tags = tags_of(tag, "model", "baseline", *asked.tags)
         evaluation = Evaluation(truth, similarities(sim, "compare --metric"), asked, policy, dataset=own or "hico")
@@ -140,7 +138,7 @@ def compare(
         vocabulary = load(own or chosen[0].dataset)
         views = views_of(iou, slice, vocabulary)
         unseen = vocabulary.split(split) if split else None
-        wanted = Wanted(unseen, ignore_no_interaction, per_class, views.of_classes)
+        wanted = Wanted(unseen, ignore_no_interaction, per_class, views.of_classes, [RECALL])
         tags = tags_of(tag, "model", "baseline", *tags_of_views(iou, slice))
         named = explicit(names) if names else None
         rows = list(
@@ -150,9 +148,12 @@ def compare(
             )
         )  # fmt: skip
     policy.report()
+    above = answers(rows)
+    if not per_class:  # the sentences have told it
+        rows = [row for row in rows if row["metric"] != RECALL]
     return Result(
         rows,
-        above=answers(rows),
+        above=above,
         blocks=lambda notation: [rows if notation in ("jsonl", "csv") else readable(rows)],
         failed=failure(rows, margin or 0.0) if fail_if_worse else None,
     )

@@ -72,7 +72,7 @@ def diagnose(
             (hico).
         independent: Apply each oracle on its own, as if there were no others.
         progressive: Add the mAP as oracles are applied one after another: names separated by commas, or all.
-        per_class: Add counts and oracles for every class.
+        per_class: Add counts and oracles for every class, and mean_max_recall.
         emit: Instead of rows, write each prediction with its type and its repair.
         explain: Say what each oracle fixes, and stop.
     """

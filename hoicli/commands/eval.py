@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
 from hoicli.commands.command import command
+from hoicli.commands.options import Names, Option
 from hoicli.commands.results import Result
-from hoicli.commands.values import names_of, tags_of, text_of
+from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @command(
     reads="predictions with --gt, or match records",
-    writes="result rows: mAP and mean_max_recall of every subset",
+    writes="result rows: the mAP of every subset",
     examples=[
         ("hoicli eval --gt gt.jsonl preds.jsonl", "every protocol of HICO-DET, side by side"),
         ("hoicli eval --gt gt.jsonl --protocol hico,hico-ko --split rf-uc preds.jsonl", "a zero-shot split"),
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
             "hoicli eval --gt gt.jsonl --protocol hico --iou 0.5:0.95:0.05 --slice objects preds.jsonl",
             "at COCO's thresholds, and for small, medium and large objects",
         ),
-        ("hoicli eval --gt gt.jsonl --protocol hico --mpd preds.jsonl", "how much a verb's AP depends on the object"),
+        (
+            "hoicli eval --gt gt.jsonl --protocol hico --metric mPD preds.jsonl",
+            "how much a verb's AP depends on the object",
+        ),
         ("hoicli match --gt gt.jsonl preds.jsonl | hoicli eval", "the same numbers from a match stream"),
         ("hoicli eval --explain --protocol upt", "what a protocol does, exactly"),
         ("hoicli eval --explain --protocol upt --format jsonl", "a starting point for a protocol of your own"),
@@ -49,7 +53,7 @@ def evaluate(
     split: options.Split = None,
     per_class: bool = False,
     ignore_no_interaction: options.IgnoreNoInteraction = False,
-    mpd: bool = False,
+    metric: Annotated[Names, Option("NAME", offer="evaluation.rows:METRICS", several=True)] = None,
     bootstrap: Annotated[int | None, options.bootstrap("every mAP")] = None,
     seed: options.Seed = 0,
     explain: bool = False,
@@ -70,14 +74,16 @@ def evaluate(
     another test set of this size: it is the spread over resampled test sets.
 
     Arguments:
-        per_class: Add AP and max_recall of every interaction.
-        mpd: Add mPD (mean performance degradation, OC-Immunity): how far a verb's AP, averaged over its objects, is
-            below that of its best object; 0: no bias towards objects.
+        per_class: Add AP and max_recall of every interaction, and mean_max_recall.
+        metric: Add to mAP: mean_max_recall, or mPD (mean performance degradation, OC-Immunity), how far a verb's AP,
+            averaged over its objects, is below that of its best object (0: no bias towards objects); several with
+            commas.
         explain: Say in a few lines what each protocol does, and stop.
     """
     from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+    from hoicli.evaluation.rows import METRICS
     from hoicli.evaluation.run import tallies
     from hoicli.resampling.draws import Resampling
 
@@ -89,6 +95,7 @@ def evaluate(
     chosen = chosen_protocols(names, own)
     known = load(own or chosen[0].dataset)
     views = views_of(iou, slice, known)
+    metrics = chosen_of("metric", metric, METRICS)
     if split:
         known.split(split)  # an unknown split fails before the work
     filters = Filters.of(top_k, nms, allow_uncounted)
@@ -109,7 +116,7 @@ def evaluate(
     )
 
     maker = partial(rows_of, found, split, ignore_no_interaction, resampling, tags, views.of_classes)
-    made = maker(per_class=per_class, mpd=mpd)
+    made = maker(per_class=per_class, metrics=metrics)
     policy.report()
     return Result(made, classes=lambda: [row for row in maker(per_class=True) if "verb" in row])
 
@@ -123,7 +130,7 @@ def rows_of(
     slices: tuple[Slice, ...],
     *,
     per_class: bool,
-    mpd: bool = False,
+    metrics: Sequence[str] = (),
 ) -> list[Row]:
     """The rows of tallies, each with its vocabulary and settings."""
     from hoicli.evaluation.rows import Wanted, tally_rows
@@ -131,7 +138,7 @@ def rows_of(
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies:
         unseen = vocabulary.split(split) if split else None
-        wanted = Wanted(unseen, ignore_no_interaction, per_class, slices, mpd)
+        wanted = Wanted(unseen, ignore_no_interaction, per_class, slices, metrics)
         rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)
     return rows
 

@@ -15,7 +15,7 @@ from hoicli.commands.eval import rows_of
 from hoicli.commands.inputs import VIEW_TAGS, Inputs, policy_of, views_of
 from hoicli.commands.options import Given, Names, Numbers, Path, Tags
 from hoicli.commands.results import Records, Result
-from hoicli.commands.values import names_of, tags_of, text_of
+from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
 from hoicli.evaluation.coverage import Coverage, Inverted, served, without_class
 from hoicli.evaluation.filters import Filters
@@ -23,6 +23,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.rows import METRICS
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
@@ -163,6 +164,7 @@ class Evaluator:
         split: str | None = None,
         ignore_no_interaction: bool = False,
         per_class: bool = False,
+        metric: Names = None,
         bootstrap: int | None = None,
         seed: int = 0,
         tag: Tags = None,
@@ -175,7 +177,7 @@ class Evaluator:
         """
         if split:
             self._vocabulary.split(split)
-        tags = tags_of(tag, *VIEW_TAGS)
+        tags, metrics = tags_of(tag, *VIEW_TAGS), chosen_of("metric", metric, METRICS)
         resampling = Resampling.asked(bootstrap, seed)
         if not self._images:
             raise DataError("no image was updated", place="compute()", code="empty")
@@ -203,7 +205,7 @@ class Evaluator:
                 warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=3)
             one = (tally, self._vocabulary, self._filters.signature())
             rows = partial(rows_of, [one], split, ignore_no_interaction, resampling, tags, self._views.of_classes)
-            made = rows(per_class=per_class)
+            made = rows(per_class=per_class, metrics=metrics)
         return Result(made, notes, lambda: [row for row in rows(per_class=True) if "verb" in row])
 
     def reset(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import isfinite
 
 from hoicli.commands.options import Names, Numbers, Path, Tags
@@ -13,6 +13,14 @@ from hoicli.errors import UsageError, arg
 def names_of(given: Names) -> list[str]:
     """The names of one text with commas between, or of a list of such texts."""
     return [name.strip() for text in ([given] if isinstance(given, str) else given or ()) for name in text.split(",")]
+
+
+def chosen_of(name: str, given: Names, known: Collection[str]) -> list[str]:
+    """`names_of` the parameter `name`, each once. Raises `UsageError` for one that is not in `known`."""
+    chosen = list(dict.fromkeys(names_of(given)))
+    if unknown := [other for other in chosen if other not in known]:
+        raise UsageError(f"{arg(name, unknown[0])}: choose from {', '.join(known)}")
+    return chosen
 
 
 def texts_of(given: Numbers) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis, OracleResult
 from hoicli.diagnosis.repairs import SIGNATURES
-from hoicli.evaluation.rows import class_subsets
+from hoicli.evaluation.rows import RECALL, class_subsets
 from hoicli.records.kit import Ints
 from hoicli.records.results import Row, percent, signature
 from hoicli.vocabulary.labels import Vocabulary
@@ -24,8 +24,8 @@ def diagnosis_rows(
     settings: Mapping[str, str],
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """Rows of metric count (of predictions, for missed_gt of ground truth), mAP, delta_mAP and mean_max_recall by
-    oracle, each for full and the frequency groups, or the protocol's own subsets; per class count, AP and delta_AP.
+    """Rows of metric count (of predictions, for missed_gt of ground truth), mAP and delta_mAP by oracle, each for full
+    and the frequency groups, or the protocol's own subsets; per class count, AP and delta_AP, with mean_max_recall.
     With an `order` of oracles, progressive_mAP after each step and progressive_delta_mAP, what the step adds to the one
     before.
 
@@ -38,7 +38,7 @@ def diagnosis_rows(
     results = list(diagnosis.results(vocabulary))
     subsets = diagnosis.subsets(vocabulary)
     yield from _counts(counts, diagnosis.positives, subsets, common)
-    yield from _means(results, subsets, common)
+    yield from _means(results, subsets, common, recall=per_class)
     if order:
         steps = [results[0], *diagnosis.progressive(vocabulary, order)]
         yield from _steps(steps, subsets, {**common, "signature": signature({**settings, "order": ",".join(order)})})
@@ -81,14 +81,16 @@ def _counts(counts: Mapping[str, Ints], positives: Ints, subsets: Mapping[str, I
             yield _row("count", {"subset": subset, "error": error}, value, total, _unit(error), common)
 
 
-def _means(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
+def _means(
+    results: list[OracleResult], subsets: Mapping[str, Ints], common: Row, *, recall: bool = False
+) -> Iterator[Row]:
     base = {subset: ap for subset, ap, _, _ in results[0].means(subsets)}
     for result in results:
-        for subset, ap, recall, classes in result.means(subsets):
+        for subset, ap, max_recall, classes in result.means(subsets):
             before = base[subset]
             delta = None if ap is None or before is None else ap - before
-            further = ("mean_max_recall", recall) if result.oracle == "none" else ("delta_mAP", delta)
-            for metric, value in (("mAP", ap), further):
+            further = [("delta_mAP", delta)] if result.oracle != "none" else [(RECALL, max_recall)] * recall
+            for metric, value in (("mAP", ap), *further):
                 named = {"subset": subset, "oracle": result.oracle}
                 yield _row(metric, named, percent(value), classes, "%", common)
 

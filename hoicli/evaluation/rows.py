@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,16 +23,21 @@ if TYPE_CHECKING:
     from hoicli.resampling.rounds import Rounds
 
 
+RECALL = "mean_max_recall"
+METRICS = ("mAP", RECALL, "mPD")
+"""The metrics of means, in the order of rows; mAP is always there."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Which rows to write: also the subsets of a split (a key of `vocabulary.unseen`); means without no_interaction; a
-    row for each class; means once more for the parts of slices of classes; mPD (`Evaluated.degradation_row`)."""
+    row for each class; means once more for the parts of slices of classes; which of METRICS besides mAP."""
 
     split: str | None = None
     ignore_no_interaction: bool = False
     per_class: bool = False
     slices: tuple[Slice, ...] = ()
-    mpd: bool = False
+    metrics: Collection[str] = ()
 
     def settings(self) -> dict[str, str]:
         """The settings that these options add to signatures."""
@@ -127,15 +132,18 @@ class Evaluated:
         return Intervals(resampling.signature(), of_means, of_classes)
 
     def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
-        """mAP (with its interval, if given) and mean maximal recall of each subset, in percent; `n` is the number of
-        classes. The value of an empty subset is null."""
-        for metric, ends in self._metrics("mAP", "mean_max_recall", intervals):
+        """mAP (with its interval, if given) of each subset, in percent; `n` is the number of classes. The value of an
+        empty subset is null. Mean maximal recall beside the classes' or by name, and mPD by name."""
+        recall = self.wanted.per_class or RECALL in self.wanted.metrics
+        for metric, ends in self._metrics("mAP", *[RECALL] * recall, intervals=intervals):
             for mean in self.means:
                 value = mean.ap if metric == "mAP" else mean.max_recall
                 row: Row = {"metric": metric, "subset": mean.subset, "value": percent(value), "n": mean.classes}
                 if metric == "mAP" and intervals is not None:
                     row |= interval_keys(intervals.of_means.get(mean.subset))
                 yield row | ends
+        if "mPD" in self.wanted.metrics:
+            yield self._degradation_row()
 
     def class_rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
         """AP (with its interval, if given) and maximal recall of each class that the protocol averages, in percent; `n`
@@ -144,7 +152,7 @@ class Evaluated:
         `subset` is the class's frequency group, or the smallest of the protocol's own subsets with it."""
         vocabulary, results = self.classes, self.results
         group = class_subsets(vocabulary, self.protocol)
-        for metric, ends in self._metrics("AP", "max_recall", intervals):
+        for metric, ends in self._metrics("AP", "max_recall", intervals=intervals):
             values = (results.ap if metric == "AP" else results.max_recall).tolist()
             for number in np.flatnonzero(results.in_mean).tolist():
                 verb, name = vocabulary.interactions[number]
@@ -155,7 +163,7 @@ class Evaluated:
                     row |= interval_keys(intervals.of_classes.get(number))
                 yield row | ends
 
-    def degradation_row(self) -> Row:
+    def _degradation_row(self) -> Row:
         """mPD, mean performance degradation (Foruck/OC-Immunity HICO_DET_utils.py `get_mpd`), in percent: how far the
         AP of a verb's classes stays below the best, (best - mean) / best, on average; `n` is the number of verbs.
 
@@ -163,7 +171,7 @@ class Evaluated:
         `UsageError` where the classes are not (verb, object)."""
         if self.protocol.roles or self.protocol.by_verb:
             raise UsageError(
-                f"{arg('mpd')}: the classes of {self.protocol.name} are no verbs with objects; leave it out"
+                f"{arg('metric', 'mPD')}: the classes of {self.protocol.name} are no verbs with objects; leave it out"
             )
         vocabulary, ap = self.classes, self.results.ap
         left_out = vocabulary.no_interaction_ids
@@ -177,9 +185,10 @@ class Evaluated:
         row: Row = {"metric": "mPD", "subset": "full", "value": percent(value), "n": len(degradation), "unit": "%"}
         return row | row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
 
-    def _metrics(self, resampled: str, other: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
-        """(metric, last keys of its rows) of `resampled`, which may have intervals, and of `other`, which has none."""
-        for metric, drawn in ((resampled, {} if intervals is None else intervals.settings), (other, {})):
+    def _metrics(self, *metrics: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
+        """(metric, last keys of its rows); the first may have intervals."""
+        for metric in metrics:
+            drawn = {} if intervals is None or metric != metrics[0] else intervals.settings
             ends = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **drawn})
             yield metric, {"unit": "%", **ends}
 
@@ -208,8 +217,6 @@ def tally_rows(
             if lists is not None and resampling is not None:
                 intervals = evaluated.intervals(lists, rounds[0], resampling)
             yield from evaluated.rows(intervals)
-            if wanted.mpd:
-                yield evaluated.degradation_row()
             if wanted.per_class and evaluated.within is None:
                 yield from evaluated.class_rows(intervals)
 

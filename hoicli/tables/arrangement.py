@@ -75,10 +75,9 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
         if row.get("protocol", "") == max(here, key=lambda protocol: lines_with[group, protocol]):
             taken.append((name, number, row))
     others = {id(row) for row, _ in fitting} - {id(row) for _, _, row in taken}
-    filled = sorted({at for _, at, row in taken if row["value"] is not None} or {at for _, at, _ in taken})
-    columns = {number: (places[number].group, places[number].head) for number in filled}
+    columns = {at: (places[at].group, places[at].head) for at in sorted({at for _, at, _ in taken})}
     heads = [*(("Method" if tag == "model" else tag_column(tag)) for tag in tags), *keys] or ["Method"]
-    placed = [(name or ("-",), columns[number], row) for name, number, row in taken if number in columns]
+    placed = [(name or ("-",), columns[number], row) for name, number, row in taken]
     of_one_unit(row for _, _, row in placed)
     views = _VIEWS & set(tags)
     table = _assembled(
@@ -139,7 +138,7 @@ def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
     if strict:
         of_one_unit(rows)
     if "metric" not in rows[0]:
-        keys = list(dict.fromkeys(key for row in rows for key in row))
+        keys = list(dict.fromkeys(key for row in rows for key, value in row.items() if cell_text(value)))
         lines = [[cell_text(row.get(key)) for key in keys] for row in rows]
         return [TextTable([""] * len(keys), keys, lines, len(keys))]
     groups: dict[tuple[tuple[str, ...], str | None], list[Row]] = {}
@@ -182,6 +181,7 @@ def _of_kind(
     """A line per value of the tags and of the index, a column per value of `column`, under the metric where the index
     does not name it."""
     tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
+    index = tuple(key for key in index if any(cell_text(row[key]) for row in rows)) or index[:1]
     dense_tags(rows, tags, index)
     placed = [
         (
@@ -225,7 +225,7 @@ def _assembled(
     mark_at: int = 0,
 ) -> TextTable:
     """The table of rows whose line and column are known. Lines and columns keep the order of first appearance, but that
-    the columns of a group stand together.
+    the columns of a group stand together. A column without a value is left out, unless it would be the only one.
 
     value: what makes one value of a place's rows. columns: their order, where it is another. ranked: whether the best
     values of a column are set apart; compared: whether those that were made otherwise are noted; shown, mark_at: as
@@ -237,11 +237,17 @@ def _assembled(
     if not columns:
         order = {group: at for at, group in reversed([*enumerate(group for group, _ in metrics)])}
         columns = sorted(metrics, key=lambda column: order[column[0]])
+    filled = {column for _, column, row in placed if row["value"] is not None}
+    columns = [column for column in columns if column in filled] or columns[:1]
     column_of = {column: at for at, column in enumerate(columns)}
     names: dict[Line, int] = {}
     rows: dict[Place, list[Row]] = {}
+    of_lines: dict[int, Row] = {}
     for name, column, row in placed:
-        rows.setdefault((names.setdefault(name, len(names)), column_of[column]), []).append(row)
+        line = names.setdefault(name, len(names))
+        of_lines.setdefault(line, row)
+        if column in column_of:
+            rows.setdefault((line, column_of[column]), []).append(row)
     dense(len(names), len(heads) + len(columns), len(rows))
     cells = {place: value(of_place) for place, of_place in rows.items()}
     senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
@@ -254,7 +260,6 @@ def _assembled(
     groups = [group for group, _ in columns]
     above = [group if at == 0 or group != groups[at - 1] else "" for at, group in enumerate(groups)]
     table = TextTable([""] * len(heads) + above, [*heads, *(head for _, head in columns)], lines, len(heads))
-    of_lines = {line: of_place[0] for (line, _), of_place in rows.items()}
     published = ["published" in settings_of(of_lines[line]) for line in range(len(lines))]
     own = sum(published) if published == sorted(published, reverse=True) else 0
     cites = {line: row["cite"] for line, row in of_lines.items() if "cite" in row}

@@ -290,8 +290,7 @@ class AuditRows:
             settings["audit"] = "/".join([name, *dict.fromkeys(self._audit.settings(kind)["audit"] for kind in kinds)])
         tags = {"model": model, **self._tags, "annotations": name}
         for row in tally_rows(tally, self._vocabulary, Wanted(), None, settings=settings, tags=tags):
-            if row["metric"] == "mAP":
-                yield row | ({"note": CIRCULAR} if {CONTRADICTED, MISSING} & set(kinds) else {})
+            yield row | ({"note": CIRCULAR} if {CONTRADICTED, MISSING} & set(kinds) else {})
 
 
 def _number(value: float) -> float | None:

@@ -50,6 +50,8 @@ def printed(hoicli: Hoicli, *arguments: object) -> tuple[list[Record], list[str]
          ("--protocol", "hico", "--top-k", 3, "--nms", 0.5, "--split", "rf-uc", "--tag", "epoch=3")),
         ({"protocol": "diag"}, {"ignore_no_interaction": True, "bootstrap": 20, "seed": 1},
          ("--protocol", "diag", "--ignore-no-interaction", "--bootstrap", 20, "--seed", 1)),
+        ({"protocol": "upt"}, {"metric": ["mPD", "mean_max_recall"]},
+         ("--protocol", "upt", "--metric", "mean_max_recall,mPD")),
     ],
 )  # fmt: skip
 def test_rows_and_notes_are_the_command_s(
@@ -58,6 +60,28 @@ def test_rows_and_notes_are_the_command_s(
     rows, notes = printed(hoicli, "eval", "--gt", GT, *command, PREDICTIONS)
     result = filled(FOUND, **options).compute(**computed)
     assert (result.rows, result.notes) == (rows, notes)
+
+
+@pytest.mark.parametrize(
+    ("words", "metrics"),
+    [
+        ((), ["mAP"]),
+        (("--metric", "mAP"), ["mAP"]),
+        (("--metric", "mPD", "--metric", "mean_max_recall,mAP"), ["mAP", "mean_max_recall", "mPD"]),
+        (("--per-class",), ["mAP", "mean_max_recall", "AP", "max_recall"]),
+    ],
+)
+def test_the_metrics_that_were_asked_for(hoicli: Hoicli, words: tuple[str, ...], metrics: list[str]) -> None:
+    rows, _ = printed(hoicli, "eval", "--gt", GT, "--protocol", "hico", *words, PREDICTIONS)
+    assert list(dict.fromkeys(row["metric"] for row in rows)) == metrics
+
+
+def test_a_metric_that_there_is_not(hoicli: Hoicli) -> None:
+    refused = hoicli("eval", "--gt", GT, "--metric", "mAP,AR", PREDICTIONS)
+    problem = "choose from mAP, mean_max_recall, mPD"
+    assert (refused.code, refused.out, refused.err) == (2, "", f"hoicli: --metric AR: {problem}\n")
+    with pytest.raises(UsageError, match=f"metric='AR': {problem}"):
+        filled(FOUND).compute(metric="AR")
 
 
 def test_vcoco_with_roles(hoicli: Hoicli, tmp_path: Path) -> None:

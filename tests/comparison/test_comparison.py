@@ -266,8 +266,15 @@ GT, PREDS, OTHER = (FIXTURES / name for name in ("gt.jsonl", "predictions.jsonl"
 GATE = ("--fail-if-worse",)
 
 
+@pytest.mark.parametrize("words", [(), ("--per-class",)])
+def test_recall_is_told_and_a_row_beside_the_classes(hoicli: Hoicli, words: tuple[str, ...]) -> None:
+    done = hoicli("compare", "--gt", GT, "--bootstrap", 0, "--no-errors", *words, PREDS, OTHER)
+    assert "is what is found (mean max recall 2.00 to 1.83)" in done.err
+    assert any(row["metric"] == "mean_max_recall" for row in parsed(done.out)) == bool(words)
+
+
 def test_eval_gives_every_map_an_interval(hoicli: Hoicli) -> None:
-    plain = parsed(hoicli("eval", "--gt", GT, PREDS).out)
+    plain = parsed(hoicli("eval", "--gt", GT, "--metric", "mean_max_recall", PREDS).out)
     rows = parsed(hoicli("eval", "--gt", GT, "--bootstrap", 200, "--per-class", PREDS).out)
     means = [row for row in rows if "verb" not in row]
     assert [(row["metric"], row["subset"], row["value"]) for row in means] == [

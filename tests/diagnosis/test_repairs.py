@@ -61,7 +61,7 @@ def diagnosed(golden: tuple[Path, Path], *arguments: str) -> list[Record]:
 @pytest.fixture(scope="session")
 def golden_rows(shared: Path, golden: tuple[Path, Path]) -> tuple[dict[str, Any], list[Record]]:
     expected = json.loads((shared / "golden/hico-500/expected.json").read_text())["diag-hoi"]
-    return expected, diagnosed(golden, "--as-released")
+    return expected, diagnosed(golden, "--as-released", "--per-class")
 
 
 def test_the_counts_of_the_released_code(golden_rows: tuple[dict[str, Any], list[Record]]) -> None:

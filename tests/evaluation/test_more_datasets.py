@@ -210,7 +210,7 @@ def test_the_sizes_that_papers_give(dataset: str, verbs: int, objects: int, inte
 
 def test_mpd_is_that_of_the_released_code(tmp_path: Path) -> None:
     files = ("--gt", golden("hico_gt.jsonl.gz"), golden("hico_preds.jsonl.gz"))
-    rows = rows_of(tmp_path, "eval", "--protocol", "inp-cc", "--mpd", *files)
+    rows = rows_of(tmp_path, "eval", "--protocol", "inp-cc", "--metric", "mPD", *files)
     assert value(rows, "mPD") == pytest.approx(EXPECTED["mPD"]["inp-cc"], abs=TOLERANCE)
     assert [row["n"] for row in rows if row["metric"] == "mPD"] == [77]  # without no_interaction
     assert [row for row in rows if row["metric"] != "mPD"] == rows_of(tmp_path, "eval", "--protocol", "inp-cc", *files)
@@ -219,7 +219,7 @@ def test_mpd_is_that_of_the_released_code(tmp_path: Path) -> None:
 def test_mpd_is_of_the_classes_that_a_protocol_averages(tmp_path: Path) -> None:
     """Under qpic only annotated classes have an AP; the slice `verb` has one verb a part."""
     files = ("--gt", golden("hico_gt.jsonl.gz"), golden("hico_preds.jsonl.gz"))
-    rows = rows_of(tmp_path, "eval", "--protocol", "qpic", "--mpd", "--per-class", "--slice", "verb", *files)
+    rows = rows_of(tmp_path, "eval", "--protocol", "qpic", "--metric", "mPD", "--per-class", "--slice", "verb", *files)
     aps: dict[str, list[float]] = {}
     for row in rows:
         if row["metric"] == "AP":
@@ -239,11 +239,11 @@ def test_mpd_is_of_the_classes_that_a_protocol_averages(tmp_path: Path) -> None:
 
 
 def test_mpd_needs_classes_of_verbs_with_objects(hoicli: Hoicli, hoia: tuple[str, str]) -> None:
-    refused = hoicli("eval", "--protocol", "hoia", "--mpd", "--gt", *hoia)
+    refused = hoicli("eval", "--protocol", "hoia", "--metric", "mPD", "--gt", *hoia)
     assert (refused.code, refused.out) == (2, "")
-    assert "--mpd: the classes of hoia are no verbs with objects; leave it out" in refused.err
+    assert "--metric mPD: the classes of hoia are no verbs with objects; leave it out" in refused.err
     truth, predictions = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
     assert (
-        "--mpd: the classes of vcoco-agent"
-        in hoicli("eval", "--dataset", "vcoco", "--mpd", "--gt", truth, predictions).err
+        "--metric mPD: the classes of vcoco-agent"
+        in hoicli("eval", "--dataset", "vcoco", "--metric", "mPD", "--gt", truth, predictions).err
     )

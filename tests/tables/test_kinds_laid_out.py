@@ -26,6 +26,17 @@ def test_subsets_stand_side_by_side() -> None:
     assert cells.lines == [["hico", "1.23", "5.00", "2"]]  # of two values for one place the later one
 
 
+def test_a_column_of_dashes_is_left_out() -> None:
+    """Of values, and of names; a line of dashes stays, and so does the only column."""
+    rows = [row("full", 1.0), row("rare", None), row("full", None, protocol="upt"), row("rare", None, protocol="upt")]
+    cells = only(rows)
+    assert cells.heads == ["protocol", "full"]
+    assert cells.lines == [["hico", "1.00"], ["upt", "-"]]
+    assert only(rows[1:]).lines == [["hico", "-"], ["upt", "-"]]
+    cells = only([row("full", 1.0, verb=verb, object=None) for verb in ("run", "jump")])
+    assert cells.heads == ["verb", "n", "hico"]
+
+
 def test_tags_name_lines() -> None:
     cells = only([row("full", 1.0, tags={"model": "a", "n": "7"}), row("full", 2.0, tags={"model": "b"})])
     assert cells.heads == ["model", "tags.n", "protocol", "full"]
@@ -67,8 +78,8 @@ def test_marks_stay_with_their_lines_beside_those_of_n() -> None:
 def test_differences_are_listed() -> None:
     ends = {"from": 1.0, "to": 3.0, "ci_low": 1.5, "ci_high": 2.5, "p": 0.01234, "p_bootstrap": None}
     cells = only([row("full", 2.0, **ends)])
-    assert cells.heads == ["protocol", "subset", "from", "to", "difference", "p", "p_bootstrap"]
-    assert cells.lines == [["hico", "full", "1.00", "3.00", "2.00 [1.50, 2.50]", "0.0123", "-"]]
+    assert cells.heads == ["protocol", "subset", "from", "to", "difference", "p"]  # without rounds no p_bootstrap
+    assert cells.lines == [["hico", "full", "1.00", "3.00", "2.00 [1.50, 2.50]", "0.0123"]]
 
 
 def test_rows_that_are_laid_out_alike_share_a_table() -> None:
@@ -85,5 +96,5 @@ def test_numbers_are_as_a_reader_writes_them() -> None:
 
 def test_findings_keep_their_own_keys() -> None:
     cells = only([{"check": "a", "lines": [1, 2]}, {"check": "b", "fix": None}])
-    assert (cells.heads, cells.names) == (["check", "lines", "fix"], 3)
-    assert cells.lines == [["a", "1, 2", ""], ["b", "", ""]]
+    assert (cells.heads, cells.names) == (["check", "lines"], 2)  # no fix is left out
+    assert cells.lines == [["a", "1, 2"], ["b", ""]]
