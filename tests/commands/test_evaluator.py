@@ -154,7 +154,7 @@ def test_what_another_evaluator_was_given_is_shared() -> None:
     rows = filled(FOUND, first).compute().rows
     assert filled(FOUND, hoicli.Evaluator(first)).compute().rows == rows
     assert filled(FOUND, hoicli.Evaluator(first, "hico", top_k=3)).compute().rows != rows
-    assert [row["protocol"] for row in filled(FOUND, hoicli.Evaluator(first, "upt")).compute().rows] == ["upt"] * 6
+    assert [row["protocol"] for row in filled(FOUND, hoicli.Evaluator(first, "upt")).compute().rows] == ["upt"] * 3
 
 
 def test_a_state_is_plain_arrays(tmp_path: Path) -> None:
