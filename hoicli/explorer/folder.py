@@ -25,6 +25,8 @@ def check_page(path: str, option: str) -> None:
     """Raises `UsageError` where writing would: for a folder with anything in it but an earlier page."""
     if path.lower().endswith((".html.gz", ".htm.gz")):
         raise UsageError(f"{option} {path}: no browser opens a compressed page; leave out .gz")
+    if path.lower().endswith((".pdf", ".md", ".png", ".jsonl")):
+        raise UsageError(f"{option} {path}: the page is a folder or FILE.html; print that for a PDF")
     if path == "-":
         raise UsageError(f"give {option} DIR or {option} PAGE.html, what to write, or --serve to look at the page now")
     if is_file(path):

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import numpy as np
 
 from hoicli.comparison.answers import answers
+from hoicli.comparison.findings import SURE
 from hoicli.diagnosis.columns import STATES
 from hoicli.diagnosis.confusions import NOTHING
 from hoicli.errors import visible
@@ -25,23 +26,29 @@ FEW = 10
 """Ground truth of a class below which its AP says little."""
 
 Cell = str | list[str]
-"""A text, or a text and the view that it leads to."""
+"""A text, or a text and the view that it leads to ("go": which is all that it says)."""
 
 
 def address(**words: object) -> str:
     """The address of a view of the page; state.js knows the words."""
-    return f"#{urlencode(words)}"
+    return f"#{urlencode(words, quote_via=quote)}"
 
 
 def findings(measured: Measured) -> list[list[Cell]]:
     """Three sentences, each with the view to look at."""
-    found = [_main(measured), _to_fix(measured), _changed(measured) if measured.several else _confused(measured)]
-    return [sentence for sentence in found if sentence]
+    if measured.several:
+        told = answers(measured.comparison)
+        compared: list[list[Cell]] = [[f"{sentence}. "] for sentence in told]
+        if compared:
+            compared[0].append(["What each finds", address(view="compare", side="b"), "go"])
+        return [*compared, *filter(None, [_to_fix(measured)])]
+    return list(filter(None, [_main(measured), _to_fix(measured), _confused(measured)]))
 
 
 def tables(measured: Measured) -> Iterator[Record]:
     """The tables in their order. Each has a caption, heads with the groups above them, lines whose first `names` cells
     say what they are of, the columns that are drawn as bars, and what to know below."""
+    yield from _difference(measured)
     shown = tables_of(measured.evaluation) if measured.evaluation else []
     for table in shown:
         yield _table(
@@ -86,15 +93,13 @@ def _every(row: Row, measured: Measured) -> bool:
 
 
 def tiles(measured: Measured) -> list[list[str]]:
-    """(label, value, what stands below) of the numbers in large print: the mAP of each subset by the main protocol."""
+    """(label, value, what stands below) of the numbers in large print, of one model: the mAP of each subset by the main
+    protocol."""
     found = []
-    for row in measured.comparison:
+    for row in measured.comparison if not measured.several else ():
         if row["metric"] == "mAP":
-            whose = f", {row['tags']['model']}" if measured.several else ""
-            sure = ""
-            if row.get("ci_low") is not None:
-                sure = f"{_number(row['ci_low'])} to {_number(row['ci_high'])}"
-            found.append([f"{row['subset'].replace('_', '-')}{whose}", _number(row["value"]), sure])
+            sure = "" if row.get("ci_low") is None else f"{_number(row['ci_low'])} to {_number(row['ci_high'])}"
+            found.append([row["subset"].replace("_", "-"), _number(row["value"]), sure])
     return found
 
 
@@ -102,10 +107,7 @@ def tiles(measured: Measured) -> list[list[str]]:
 
 
 def _main(measured: Measured) -> list[Cell]:
-    """Which model is better, or how good the one is, and how sure that is."""
-    if measured.several:
-        told = answers(measured.comparison)
-        return [f"{told[0]}. ", ["What each finds", address(view="compare")]] if told else []
+    """How good the model is, and how sure that is."""
     rows = [row for row in measured.comparison if row["metric"] == "mAP" and row["value"] is not None]
     if not rows:
         return []
@@ -114,7 +116,7 @@ def _main(measured: Measured) -> list[Cell]:
     if row.get("ci_low") is not None:
         sure = f", 95 % interval {_number(row['ci_low'])} to {_number(row['ci_high'])} over resampled images"
     text = f"mAP ({row['protocol']}, {row['subset']}) is {_number(row['value'])}{sure}. "
-    return [text, ["Its classes", address(view="classes")]]
+    return [text, ["Its classes", address(view="classes"), "go"]]
 
 
 def _to_fix(measured: Measured) -> list[Cell]:
@@ -147,27 +149,23 @@ def _confused(measured: Measured) -> list[Cell]:
     return []
 
 
-def _changed(measured: Measured) -> list[Cell]:
-    """The type of error whose repair is worth more to one model than to the other, by most; in printed digits."""
-    gains = [
-        {row["oracle"]: row["value"] for row in model.rows if row["metric"] == "delta_mAP" and _every(row, measured)}
-        for model in measured.models
-    ]
-    printed = {name: [round(one[name], 2) for one in gains] for name in STATES if gains[0].get(name) is not None}
-    moved = {name: second - first for name, (first, second) in printed.items()}
-    if not any(moved.values()):
-        return []
-    name = max(moved, key=lambda name: abs(moved[name]))
-    models = sorted(zip(printed[name], (model.name for model in measured.models), "ab", strict=True), reverse=True)
-    (most, whose, model), (least, other, _) = models
-    return [
-        "They differ most in ", [_words(name), address(view="errors", model=model, type=name)],
-        f": fixing it is worth {_number(most - least)} points more for {whose} ({_number(most)}) than for {other} "
-        f"({_number(least)}).",
-    ]  # fmt: skip
-
-
 # Tables
+
+
+def _difference(measured: Measured) -> Iterator[Record]:
+    """Of two models, subset by subset."""
+    rows = [row for row in measured.comparison if row["metric"] == "mAP_diff"]
+    if rows:
+        tested = any(row["p"] is not None for row in rows)
+        lines: list[list[Cell]] = []
+        for row in rows:
+            sure = "-" if row["ci_low"] is None else f"{_number(row['ci_low'])} to {_number(row['ci_high'])}"
+            line = [row["subset"].replace("_", "-"), *map(_number, (row["from"], row["to"]))]
+            chances = [sure, _number(row["p"], 4), _number(row["p_bootstrap"], 4)] if tested else []
+            lines.append([*line, _number(row["value"], signed=True), *chances])
+        names = [model.name for model in measured.models]
+        heads = ["subset", *names, "difference", *(["95 % interval", "p", "p bootstrap"] if tested else [])]
+        yield _table(f"Difference of mAP ({rows[0]['protocol']})", heads, lines)
 
 
 def _errors(measured: Measured) -> Record:
@@ -185,6 +183,9 @@ def _errors(measured: Measured) -> Record:
         lines.append((max(gain or 0.0 for gain in gains), line))
     lines.sort(key=lambda line: -line[0])
     above = ["", *(name for model in measured.models for name in (model.name, ""))] if measured.several else None
+    truth = len(measured.truth.image)
+    whose = {model.name: f"{np.count_nonzero(model.table.state):,}" for model in measured.models}
+    lacks = " and ".join(f"{count} ({name})" if measured.several else count for name, count in whose.items())
     return _table(
         "Errors of each type, and what fixing the type would add to mAP",
         ["type", *["errors", "gain"] * len(measured.models)],
@@ -192,7 +193,8 @@ def _errors(measured: Measured) -> Record:
         above=above,
         bars=[2 + 2 * at for at in range(len(measured.models))],
         notes=[
-            f"Protocol {measured.asked.protocol.name}. Errors overlap, so the gains do not add up to 100 less the mAP."
+            f"Protocol {measured.asked.protocol.name}. Errors overlap, so the gains do not add up to 100 less the mAP.",
+            f"Of {truth:,} annotated triplets, {lacks} are not found; missed GT is what no repair could find, either.",
         ],
     )
 
@@ -258,7 +260,10 @@ def _classes(measured: Measured) -> Iterator[Record]:
         ]  # fmt: skip
         names = [model.name for model in measured.models]
         heads = ["class", "GT", *names, "difference", *(["p", "q"] if tested else [])]
-        yield _table(f"Classes that changed, the surest first: AP ({rows[0]['protocol']})", heads, lines)
+        sure = any(row["q"] is not None and row["q"] < SURE for row in rows)
+        notes = [] if sure or not tested else [f"None of them is sure: no q is below {SURE}."]
+        caption = f"Classes that changed, the surest first: AP ({rows[0]['protocol']})"
+        yield _table(caption, heads, lines, notes=notes)
 
 
 def _class(measured: Measured, number: int) -> Cell:

@@ -51,7 +51,7 @@ function makeFilters() {
   form.addEventListener("submit", event => event.preventDefault());
   form.addEventListener("input", event => {
     const { name, value } = event.target;
-    if (Object.hasOwn(DEFAULTS, name)) go({ [name]: value, page: "", row: "" }, true);
+    if (Object.hasOwn(DEFAULTS, name)) go({ [name]: value, page: "", row: "" }, event.target.tagName !== "SELECT");
   });
 }
 

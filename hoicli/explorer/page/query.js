@@ -4,11 +4,11 @@ const query = (() => {
   /* [classes] 1 for those that a filter wants. A name that is no verb's or object's own is looked for in all names. */
   function classesOf(filter) {
     const wanted = new Uint8Array(facts.classes.length);
-    const verb = filter.verb.toLowerCase(), name = filter.object.toLowerCase();
-    const exactVerb = facts.verbs.some(each => each.toLowerCase() === verb);
-    const exactName = facts.classes.some(([, each]) => each.toLowerCase() === name);
-    const fits = (text, part, exact) => part === "" ||
-      (exact ? text.toLowerCase() === part : text.toLowerCase().includes(part));
+    const plain = text => text.toLowerCase().replaceAll(" ", "_");  // names are written either way
+    const verb = plain(filter.verb), name = plain(filter.object);
+    const exactVerb = facts.verbs.some(each => plain(each) === verb);
+    const exactName = facts.classes.some(([, each]) => plain(each) === name);
+    const fits = (text, part, exact) => part === "" || (exact ? plain(text) === part : plain(text).includes(part));
     const { kind, part: subset } = sliceOf(filter), members = kind === "subset" ? new Set(membersOf(subset)) : null;
     for (let number = 0; number < wanted.length; number++) {
       wanted[number] = (filter.class === "" || Number(filter.class) === number) &&
@@ -38,10 +38,10 @@ const query = (() => {
     return ["positives", "ap", "counts"].flatMap(name => [`view${view}.${name}`,
       `view${gains}.${name}`]).concat(`view${gains}.gains`);
   }
-  /* {ofPart, positives(class), ap(model, class), count(model, class, type), gain(model, class, type), gainOf(model,
+  /* {ofPart, repaired(class), positives(class), ap(model, class), count(model, class, type), gain(model, class, type), gainOf(model,
      classes, type)}: AP and gain are null for a class without ground truth, a gain also for one that has none left once
      what is missed is taken out; gainOf is the mAP after less the mAP before, as diagnose has it. Where nothing was
-     repaired on the part alone, gains are of all data (`ofPart` false). */
+     repaired on the part alone, gains are of all data (`ofPart` false), and so of the classes that are `repaired`. */
   function numbers() {
     const view = Math.max(views(), 0), gains = facts.views[view][2] ? view : 0, classes = facts.classes.length,
       types = facts.types.length;
@@ -55,6 +55,7 @@ const query = (() => {
     };
     return {
       ofPart: gains === view,
+      repaired: number => of[number] > 0,
       positives: number => positives[number],
       ap: (model, number) => positives[number] ? ap[model * classes + number] : null,
       count: (model, number, type) => counts[place(model, number, type)],

@@ -8,20 +8,28 @@ let state = { ...DEFAULTS };
 let problems = [];
 
 /* Only what differs from the defaults, in their order: one view has one address. */
-function addressOf(wanted) {
-  const words = new URLSearchParams();
-  for (const [name, usual] of Object.entries(DEFAULTS)) {
-    const value = wanted[name];
-    if (value !== usual && value !== undefined) words.append(name, value);
+const addressOf = wanted => `#${Object.entries(DEFAULTS)
+  .filter(([name, usual]) => wanted[name] !== usual && wanted[name] !== undefined)
+  .map(([name]) => `${name}=${encodeURIComponent(wanted[name])}`).join("&")}`;
+
+/* The text that an address holds; what is no code stays as it was typed. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
-  return `#${words}`;
 }
 
-/* The view of an address, and in `problems` what it names that does not exist. An image is looked up when it is drawn. */
+/* The view of an address, and in `problems` what it names that does not exist. An image is looked up when drawn. */
 function stateOf(hash) {
-  const words = new URLSearchParams(hash.replace(/^#/, "")), found = { ...DEFAULTS };
+  const found = { ...DEFAULTS };
   problems = [];
-  for (const name of Object.keys(DEFAULTS)) if (words.has(name)) found[name] = words.get(name);
+  for (const word of hash.replace(/^#/, "").split("&").filter(Boolean)) {
+    const cut = word.indexOf("="), name = decoded(cut < 0 ? word : word.slice(0, cut));
+    if (Object.hasOwn(DEFAULTS, name)) found[name] = decoded(cut < 0 ? "" : word.slice(cut + 1));
+    else problems.push(`There is no filter \u201c${visible(name)}\u201d on this page.`);
+  }
   const drop = (name, what) => {
     problems.push(`There is no ${what} \u201c${visible(found[name])}\u201d on this page.`);
     found[name] = DEFAULTS[name];

@@ -1,6 +1,7 @@
 /* The first view: what the numbers say, and the tables to hand in. All of it is of all data. */
 
-const words = cell => Array.isArray(cell) ? el("a", { href: cell[1] }, visible(cell[0])) : visible(cell);
+const words = cell => Array.isArray(cell) ? el("a", { href: cell[1], class: cell[2] || null }, visible(cell[0]))
+  : visible(cell);
 
 function summaryView() {
   const large = facts.tiles.map(([label, value, note]) => [visible(label), value, note && `${note} (95 %)`]);

@@ -21,7 +21,9 @@ const ofName = model => two() ? `, ${modelName(model)}` : "";
    asked for. */
 const gainWords = of => {
   const limits = ["from", "to", "iou", "iouto"].some(name => filter()[name] !== "");
-  const lacks = [!of.ofPart && "all data", limits && "all scores and IoU"].filter(Boolean);
+  const { kind, slice } = query.sliceOf(filter()), how = kind === "images"
+    ? `; --slice ${visible(facts.slices[slice].name)} computes them` : "";
+  const lacks = [!of.ofPart && `all data${how}`, limits && "all scores and IoU"].filter(Boolean);
   return lacks.length ? ` (gains: of ${lacks.join(", ")})` : "";
 };
 /* The classes that the filter leaves and that have ground truth there. */
@@ -67,7 +69,7 @@ function classesView() {
   const means = ofModels(at => subsets.map(([subset, members]) => [`mAP ${subset.replaceAll("_", "-")}${ofName(at)}`,
     fixed(query.mean(members, number => of.ap(at, number))), plural(members.length, "class")])).flat();
   return [`${plural(numbers.length, "class")} with ground truth, by protocol ${visible(facts.protocol)}`,
-    numbers.length ? [tiles(means), gainsTable(of, numbers)] : nothing(),
+    numbers.length ? [tiles(means), gainsTable(of)] : nothing(),
     numbers.length > 0 && table(`AP of each class${gainWords(of)}`, columns, pageOfLines(lines), { by: "apa" }),
     pager(lines.length, LINES),
   ];
@@ -77,14 +79,21 @@ const pageOfLines = lines => {
   return lines.slice((page - 1) * LINES, page * LINES);
 };
 
+/* The classes that the filter leaves and that gains are averaged over. */
+function repairedClasses(of) {
+  const wanted = query.classesOf(filter()), inMean = new Set(membersOf(facts.every));
+  return facts.classes.map((_, number) => number)
+    .filter(number => wanted[number] && of.repaired(number) && (state.class !== "" || inMean.has(number)));
+}
+
 /* The errors of each type that the filter leaves, those of classes without ground truth, too, and what fixing each type
-   would give the other classes. */
-function gainsTable(of, numbers) {
-  const wanted = query.classesOf(filter()), inMean = new Set(membersOf(facts.every)),
-    averaged = numbers.filter(number => inMean.has(number));
+   would give the other classes; what gives most comes first. */
+function gainsTable(of) {
+  const wanted = query.classesOf(filter()), averaged = repairedClasses(of);
   const rows = facts.types.map((_, type) => ({ type,
     counts: ofModels(at => wanted.reduce((sum, kept, number) => sum + (kept && of.count(at, number, type)), 0)),
-    gains: ofModels(at => of.gainOf(at, averaged, type)) })).slice(1);
+    gains: ofModels(at => of.gainOf(at, averaged, type)) })).slice(1)
+    .sort((one, other) => Math.max(...other.gains) - Math.max(...one.gains));
   const most = Math.max(...rows.flatMap(row => row.gains), 1e-9);
   const columns = [
     { head: "type", cell: row => linkTo({ view: "errors", type: typeName(row.type) }, mark(row.type),
@@ -101,9 +110,8 @@ function gainsTable(of, numbers) {
 
 /* The types of what the filter leaves but for its type, each a switch of the filter; gains of the classes that are left. */
 function typesTable(found) {
-  const of = query.numbers(), inMean = new Set(membersOf(facts.every)),
-    chosen = new Set(state.type === "" ? [] : state.type.split(","));
-  const numbers = classesLeft(of).filter(number => state.class !== "" || inMean.has(number));
+  const of = query.numbers(), numbers = repairedClasses(of);
+  const chosen = new Set(state.type === "" ? [] : state.type.split(","));
   const gains = facts.types.map((_, type) => of.gainOf(found.model, numbers, type));
   const rows = facts.types.map((_, type) => type).filter(type => type > 0 || state.class !== "" ||
     chosen.has("true_positive"))
@@ -117,7 +125,8 @@ function typesTable(found) {
     { head: "here", number: true, cell: type => whole(found.every[type]) },
     { head: numbers.length === 1 ? "gain in AP" : `gain in mAP of ${plural(numbers.length, "class")}`, number: true,
       cell: type => type === 0 ? DASH : [bar((gains[type] || 0) / most), el("span", {}, fixed(gains[type], 2, true))] },
-  ], rows);
+  ], rows, { notes: state.class === "" ? []
+    : ["A gain may come from predictions of other classes, which the repair turns into this one."] });
 }
 
 /* The classes or images with most of a selection. */
@@ -183,15 +192,19 @@ function classView() {
     gallery(itemsInOrder())];
 }
 
-/* Images by how much of the selection they have. */
+/* Images by how much of the selection they have; then those that have ground truth of it alone, where no filter asks for
+   certain errors. */
 function imagesInOrder() {
   const { found } = selection();
   if (!selected.images) {
-    selected.images = Array.from(found.byImage.keys()).filter(at => found.byImage[at])
+    const has = new Uint8Array(facts.images);
+    if (!onErrors()) for (const row of query.truths(filter())) has[column("truth.image")[row]] = 1;
+    selected.images = Array.from(found.byImage.keys()).filter(at => found.byImage[at] || has[at])
       .sort((one, other) => found.byImage[other] - found.byImage[one] || one - other);
   }
   return selected.images;
 }
+const onErrors = () => ["type", "from", "to", "iou", "iouto"].some(name => filter()[name] !== "");
 
 function imagesView() {
   const { found } = selection(), images = imagesInOrder(), states = ofModels(at => ofModel(at, "state"));
@@ -210,8 +223,7 @@ function imagesView() {
     const [a, b] = [value(one), value(other)];
     return (a < b ? -1 : a > b ? 1 : 0) * sign || one - other;
   });
-  const limits = ["type", "from", "to", "iou", "iouto"].some(name => state[name] !== "");
-  return [leftWords(found), rows.length ? table(`Images of what the filters leave${limits ? " (ground truth: of all types, scores and IoU)" : ""}`, [
+  return [leftWords(found), rows.length ? table(`Images of what the filters leave${onErrors() ? " (ground truth: of all types, scores and IoU)" : ""}`, [
     { head: "image", sort: "name", cell: image => linkTo({ view: "image", image: imageId(image), by: "" },
       imageName(image)) },
     { head: `errors${ofName(found.model)}`, number: true, sort: "errors", cell: image => whole(found.byImage[image]) },
@@ -243,7 +255,7 @@ function compareView() {
       `${state.from === "" ? "" : ` with a score of at least ${Number(state.from)}`}.`),
     buttons, el("div", { id: "list", class: "gallery pairs" },
       rows.slice((page - 1) * CARDS / 2, page * CARDS / 2).map(pairCard)),
-    pager(rows.length, CARDS / 2), rows.length ? null : nothing(),
+    pager(rows.length, CARDS / 2), rows.length ? null : el("p", {}, "There are none; the buttons count the others."),
     numbers.length ? table(`Classes where they differ most${numbers.length > LINES ? `: the first ${LINES} of ${whole(numbers.length)}` : ""}`, [
       { head: "class", cell: number => linkTo({ class: String(number), view: "class", by: "" }, className(number)) },
       { head: SIDES.a(), number: true, cell: number => whole(byClass[number].a) },
