@@ -254,8 +254,13 @@ class Evaluator:
         """Write the predictions of all images so far to a file of JSON lines (.gz compresses), whole or not at all, for
         `hoicli eval`, `match` and the other commands: the same bytes whatever the order of images and processes.
 
-        Raises `UsageError` and `DataError` for a file that cannot be written.
+        Raises `UsageError` and `DataError` for a file that cannot be written, or that is the ground truth.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise UsageError(f"save: {path!r} is no path; give the file to write", code="bad-output")
+        truth = self._truth.name
+        if os.path.exists(path) and os.path.exists(truth) and os.path.samefile(path, truth):
+            raise UsageError(f"save: {os.fspath(path)}: is the ground truth; give another name", code="bad-output")
         with called():
             found = sorted(self._images.values(), key=lambda image: image.image_id)
             Records(image.record(self._vocabulary, scored=True) for image in found).write(os.fspath(path))

@@ -39,6 +39,9 @@ class Predictions(Stream):
             problem = f"{len(names)} names for {len(paths)} streams; give one a stream, in their order"
             raise UsageError(f"{arg('name')}: {problem}")
         chosen = list(names) or names_of_files(paths)
+        chosen = [
+            name.encode(errors="backslashreplace").decode() for name in chosen
+        ]  # rows are UTF-8, names may not be
         if len(set(chosen)) != len(chosen) or "" in chosen:
             raise UsageError(f"{arg('name')}: {', '.join(chosen)}: names must differ; give each stream its own")
         tagged = bool(names) or len(paths) > 1

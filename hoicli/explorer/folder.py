@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,8 +24,8 @@ def is_file(path: str) -> bool:
 
 def check_page(path: str, option: str) -> None:
     """Raises `UsageError` where writing would: for a folder with anything in it but an earlier page."""
-    if path.lower().endswith((".html.gz", ".htm.gz")):
-        raise UsageError(f"{option} {path}: no browser opens a compressed page; leave out .gz")
+    if re.search(r"\.html?\.\w+$", path.lower()):
+        raise UsageError(f"{option} {path}: no browser opens a compressed page; let its name end in .html")
     if path.lower().endswith((".pdf", ".md", ".png", ".jsonl")):
         raise UsageError(f"{option} {path}: the page is a folder or FILE.html; print that for a PDF")
     if path == "-":

@@ -216,7 +216,7 @@ def test_the_summary_shows_its_facts(opened: Open, made: Path) -> None:
         assert page.inner_text("h1") == facts["title"] == f"{NAMES[0]} and {NAMES[1]} on HICO-DET"
         assert page.title() == f"{facts['title']} - hoicli"
         assert tiles(page) == {label: value for label, value, _ in facts["tiles"]}
-        assert len(facts["tables"]) == 5
+        assert len(facts["tables"]) == 6
         for table in facts["tables"]:
             wanted = [[cell[0] if isinstance(cell, list) else cell for cell in line] for line in table["lines"]]
             assert lines(page, table["caption"]) == wanted
@@ -541,7 +541,7 @@ def test_the_summary_prints_on_four_pages(opened: Open, tmp_path: Path) -> None:
     gt, one, two = (str(FIXTURES / f"sample/{name}.jsonl.gz") for name in ("gt", "baseline", "ours"))
     assert run(["explore", "--gt", gt, one, two, "-o", str(tmp_path / "page.html")]) == 0
     page = opened("", tmp_path / "page.html")
-    assert [len(table["lines"]) for table in facts_of(tmp_path / "page.html")["tables"]][2:4] == [10, 10]
+    assert [len(table["lines"]) for table in facts_of(tmp_path / "page.html")["tables"]][3:5] == [10, 10]
     pdf = page.pdf(prefer_css_page_size=True, print_background=True)
     pages = re.findall(rb"/Type\s*/Page\b", pdf)
     assert 1 <= len(pages) <= 4
@@ -632,9 +632,9 @@ FORGED = {
     "view=errors&page=-4": ["page \u201c-4"],
     "view=errors&from=abc&model=c&sort=valueOf": ["number \u201cabc", "model \u201cc", "sort \u201cvalueOf"],
     "view=compare&side=constructor": ["side \u201cconstructor"],
-    "%zz": [],
+    "%zz": ["filter \u201c%zz"],
     "view=image&row=-99999&hide=__proto__": [],
-    "__proto__=1&constructor=2": [],
+    "__proto__=1&constructor=2": ["filter \u201c__proto__", "filter \u201cconstructor"],
 }
 
 

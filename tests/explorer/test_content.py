@@ -229,9 +229,13 @@ def expected_summary(
             for rows in zip(*sliced, strict=True) if rows[0]["value"] is not None
         ],
         "tiles": [
-            [row["subset"].replace("_", "-") + (f", {row['tags']['model']}" if several else ""), shown(row["value"]),
-             f"{shown(row['ci_low'])} to {shown(row['ci_high'])}"]
-            for row in whole if row["metric"] == "mAP"
+            [row["subset"].replace("_", "-"), shown(row["value"]), f"{shown(row['ci_low'])} to {shown(row['ci_high'])}"]
+            for row in whole if row["metric"] == "mAP" and not several
+        ],
+        "Difference of mAP": [
+            [row["subset"].replace("_", "-"), shown(row["from"]), shown(row["to"]), signed(row["value"]),
+             f"{shown(row['ci_low'])} to {shown(row['ci_high'])}", shown(row["p"], 4), shown(row["p_bootstrap"], 4)]
+            for row in whole if row["metric"] == "mAP_diff"
         ],
         "signatures": [
             [next(row["signature"] for row in whole if row["tags"].get("model", name) == name), rows[0]["signature"]]
@@ -258,8 +262,8 @@ def test_the_summary_is_made_of_the_commands_rows(hoicli: Hoicli, tmp_path: Path
     facts = facts_of(page)
     wanted = expected_summary(hoicli, words, models, main, protocol, parts)
     captions, words_of = [table["caption"] for table in facts["tables"]], dict(facts["types"])
-    for name in ("mAP by protocol", "Errors of each type", "Verbs taken", "Classes that changed", "The weakest",
-                 "mAP on parts"):  # fmt: skip
+    for name in ("Difference of mAP", "mAP by protocol", "Errors of each type", "Verbs taken", "Classes that changed",
+                 "The weakest", "mAP on parts"):  # fmt: skip
         table = next((table for table in facts["tables"] if table["caption"].startswith(name)), None)
         if not wanted[name]:
             assert table is None
@@ -279,9 +283,7 @@ def test_the_summary_is_made_of_the_commands_rows(hoicli: Hoicli, tmp_path: Path
         elif name == "Verbs taken":
             assert sorted(lines) == sorted(wanted[name][:10])
         else:
-            assert lines == [
-                [cell.replace("_", " ") if name == "mAP on parts" else cell for cell in line] for line in wanted[name]
-            ]
+            assert lines == wanted[name]
     assert facts["tiles"] == wanted["tiles"]
     assert [model["signatures"] for model in facts["models"]] == wanted["signatures"]
     sentences = ["".join(cell[0] if isinstance(cell, list) else cell for cell in line) for line in facts["findings"]]
@@ -291,17 +293,12 @@ def test_the_summary_is_made_of_the_commands_rows(hoicli: Hoicli, tmp_path: Path
         f"{words_of[kind]} {signed(one[kind])} mAP{whose}"
         for kind, one, whose in zip(best, wanted["gains"], of, strict=True)
     ]
-    assert sentences[1] == f"Worth most to fix: {'; '.join(fix)} ({protocol})."
+    assert f"Worth most to fix: {'; '.join(fix)} ({protocol})." in sentences
     if len(models) > 1:
-        said = hoicli("compare", "--protocol", main, *words, "--name", ",".join(models), *models.values()).err
-        assert f"hoicli: {sentences[0].removesuffix('. What each finds')}\n" in said
-        a, b = wanted["gains"]
-        most = max(words_of.keys() & a, key=lambda kind: abs(b[kind] - a[kind]))
-        change, (first, second) = b[most] - a[most], models
-        assert sentences[2] == (
-            f"They differ most in {words_of[most]}: fixing it is worth {shown(abs(change))} points "
-            f"{'less' if change < 0 else 'more'} for {second} ({shown(b[most])}) than for {first} ({shown(a[most])})."
-        )
+        asked = ("--protocol", main, "--no-errors", *words, "--name", ",".join(models))
+        said = hoicli("compare", *asked, *models.values()).err
+        for sentence in sentences[:-1]:
+            assert f"hoicli: {sentence.removesuffix('What each finds').removesuffix('. ')}\n" in said
     else:
         value, sure = next(tile[1:] for tile in wanted["tiles"] if f", {tile[0]}) is " in sentences[0])
         assert f" is {value}, 95 % interval {sure} over resampled images. " in sentences[0]

@@ -30,7 +30,8 @@ function makeFilters() {
   const text = (name, id) => el("input", { name, list: id, type: "search", autocomplete: "off", spellcheck: "false" });
   const number = name => el("input", { name, type: "number", step: "any", inputmode: "decimal" });
   const subsets = facts.subsets.map(([name]) => name).filter(name => name !== facts.every);
-  const slices = [...(subsets.length ? [{ name: "subset", parts: subsets }] : []), ...facts.slices];
+  const hidden = facts.slices.some(slice => slice.name === "subset");  // a file of that name comes first
+  const slices = [...(subsets.length && !hidden ? [{ name: "subset", parts: subsets }] : []), ...facts.slices];
   put(form, {}, [
     two() && field("model", "model", el("select", { name: "model" }, ofModels(at => option("ab"[at], modelName(at))))),
     field("type", "type", el("select", { name: "type" }, option("", "every error"),

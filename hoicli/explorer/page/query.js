@@ -21,13 +21,12 @@ const query = (() => {
   /* The slice of `slice` in the address (people:2): {kind, slice, part} with the places of both in the facts; a subset
      of classes ("subset"), a part of the images or of the triplets, or "" where there is none of that name. */
   function sliceOf(filter) {
-    const subset = facts.subsets.find(([name]) => `subset:${name}` === filter.slice);
-    if (subset) return { kind: "subset", part: subset[0] };
     for (const [slice, { name, parts, members }] of facts.slices.entries()) {
       const part = parts.findIndex(each => `${name}:${each}` === filter.slice);  // a name may have a colon of its own
       if (part >= 0) return { kind: members ? "images" : "triplets", slice, part };
     }
-    return { kind: "" };
+    const subset = facts.subsets.find(([name]) => `subset:${name}` === filter.slice);  // a file may be called so, too
+    return subset ? { kind: "subset", part: subset[0] } : { kind: "" };
   }
 
   /* The numbers of classes on the part of the data that a filter asks for. */
