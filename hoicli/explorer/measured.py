@@ -21,7 +21,7 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.rows import Evaluated, Wanted
+from hoicli.evaluation.rows import RECALL, Evaluated, Wanted
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import main_protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
@@ -195,7 +195,7 @@ class _Rated:
         for model, found in zip(models, self.gathered, strict=True):
             for protocol, results in found.tally.results(self.asked.vocabulary):
                 if protocol.part is None:
-                    yield from self._evaluated(model, found, protocol, results)[0].rows()
+                    yield from self._evaluated(model, found, protocol, results, Wanted())[0].rows()
 
     def comparison(self, models: Sequence[Model], truth: GroundTruth) -> Iterator[Row]:
         """The rows of compare under the main protocol: of each model, and of two the differences; none where the ground
@@ -206,16 +206,18 @@ class _Rated:
         for model, found in zip(models, self.gathered, strict=True):
             for protocol, results, lists in found.tally.ranked(vocabulary, shared.image_ids):
                 if protocol.key == wanted:
-                    parts = self._evaluated(model, found, protocol, results)
+                    parts = self._evaluated(model, found, protocol, results, Wanted(metrics=[RECALL]))
                     compared.append(Compared(model.name, lists, parts))
                     break
         if compared:
             yield from protocol_rows(compared, shared)
 
-    def _evaluated(self, model: Model, found: Gathered, protocol: Protocol, results: ClassResults) -> list[Evaluated]:
+    def _evaluated(
+        self, model: Model, found: Gathered, protocol: Protocol, results: ClassResults, wanted: Wanted
+    ) -> list[Evaluated]:
         vocabulary, tags = self.asked.vocabulary, {"model": model.name} if len(self.gathered) > 1 else {}
         settings = {**self.asked.filters.signature(), "data": vocabulary.signed, **found.tally.settings(protocol)}
-        return Evaluated.of(protocol, vocabulary, Wanted(), results, settings, tags)
+        return Evaluated.of(protocol, vocabulary, wanted, results, settings, tags)
 
     def numbers(
         self, truth: TruthTable, tables: Sequence[ErrorTable], members: Mapping[str, Bools]

@@ -170,7 +170,7 @@ def test_the_limit_of_a_line_is_not_of_a_dump(hoicli: Hoicli, monkeypatch: pytes
         ),
         (b"", ": no predictions in it"),
         (b'[{"filename": "a.jpg", "predictions": [', ": [0]: not readable (the list breaks off)"),
-        (b'{"annotations": [], "classes"', ": not JSON (unexpected end of data"),
+        (b'{"annotations": [], "classes"', ":1: not JSON (unexpected end of data"),
     ],
 )
 def test_a_bad_dump_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, data: bytes, message: str) -> None:
