@@ -48,6 +48,8 @@ class Claim:
                 problem = f"{part!r} is no number as papers print it, in percent"
                 raise UsageError(f"{text}: {problem}; for example 46.06/43.72/46.76, or full=46.06")
             numbers.append((name, Decimal(number)))
+        if all(number <= 1 for _, number in numbers) and any(_digits(number) > 2 for _, number in numbers):
+            raise UsageError(f"{text}: these are fractions; give percent, as papers do: 32.98, not 0.3298")
         names = [name for name, _ in numbers if name]
         if names and len(set(names)) < len(numbers):
             raise UsageError(f"{text}: name the subset of each number, each once, or of none")

@@ -164,6 +164,7 @@ def test_a_table_has_a_line_a_setting(hoicli: Hoicli) -> None:
         ("46,06", "is no number as papers print it"), ("preds.jsonl", "is no number"), ("460.6", "is no number"),
         ("-1", "is no number"), ("1e1", "is no number"), ("46.06//43", "is no number"), ("", "is no number"),
         ("=46", "is no number"), ("full=46/43", "name the subset of each number"), ("full=46/full=46", "each once"),
+        ("0.4606/0.4372", "these are fractions"),
     ],
 )  # fmt: skip
 def test_numbers_that_are_none(text: str, problem: str) -> None:
