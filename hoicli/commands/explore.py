@@ -27,7 +27,7 @@ SLICES = "people,pairs,objects,distance"
             "hoicli explore --gt gt.jsonl --name old,new --pictures copy --images images -o both old.jsonl new.jsonl",
             "with pictures, in a folder to send on",
         ),
-        ("hoicli explore --gt gt.jsonl --slice people,times.tsv -o near preds.jsonl", "other parts of the data"),
+        ("hoicli explore --gt gt.jsonl --slice people,distance:0.5:1 -o near preds.jsonl", "other parts of the data"),
     ],
     see=["diagnose", "compare", "table"],
     exits={0: "done, or --serve was ended by Ctrl-C"},

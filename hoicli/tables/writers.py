@@ -23,7 +23,7 @@ _WIDEST = 200
 _MINUS = re.compile(r"-(?=[0-9])")
 
 
-_MARKDOWN = re.compile(r"[\\`*{}\[\]#|~!$]|\b_|_\b")
+_MARKDOWN = re.compile(r"[\\`*{}\[\]#|~!$]|(?<![^\W_])_|_(?![^\W_])")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _KEY = re.compile(r"[A-Za-z0-9:_.+-]+")
 _LATEX = str.maketrans(

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -124,6 +124,7 @@ def shown_by(page: str) -> list[str]:
 
 
 @given(texts)
+@example("__0__")
 def test_markdown(text: str) -> None:
     heads, cells = ["model", f"k{text}", "protocol", f"n{text} s{text}"], [f"m{text}", text, f"p{text}", "1.50"]
     assert shown_by(printed(rows_of(text), "md")) == [visible(cell).strip() for cell in (*heads, *cells)]
