@@ -145,15 +145,22 @@ def latex_text(source: str) -> str:
     return shown
 
 
+def in_words(name: str) -> str:
+    """A name as LaTeX's heads have it."""
+    return name.replace("_", " ") if re.fullmatch(r"\w+", name, re.ASCII) else visible(name)
+
+
 @given(texts)
+@example("_")
+@example("a_b")
 def test_latex(text: str) -> None:
     lines = printed(rows_of(text), "latex").split("\n")
     assert lines[:2] == [r"\begin{tabular}{lllr}", r"\toprule"]
     assert lines[3] == r"\cmidrule(lr){4-4}"
     assert lines[7:] == [r"\bottomrule", r"\end{tabular}", ""]
     shown = [[latex_text(cell) for cell in lines[at].removesuffix(r" \\").split(" & ")] for at in (2, 4, 6)]
-    assert shown[0] == ["", "", "", visible(f"n{text}")]
-    assert shown[1] == [visible(head) for head in ("model", f"k{text}", "protocol", f"s{text}")]
+    assert shown[0] == ["", "", "", in_words(f"n{text}")]
+    assert shown[1] == [in_words(head) for head in ("model", f"k{text}", "protocol", f"s{text}")]
     assert shown[2] == [visible(cell) for cell in (f"m{text}", text, f"p{text}", "1.50")]
 
 
