@@ -81,6 +81,7 @@ class Diagnosis:
         self._unseen: list[str] = []
         self._columns = Growing(**COLUMNS)
         self._whole: ErrorColumns | None = None
+        self._results: list[OracleResult] = []
 
     def add(self, found: Located, types: ErrorTypes) -> None:
         """Add a batch of images."""
@@ -110,7 +111,7 @@ class Diagnosis:
             name: np.where(columns[name] < 0, columns[name], columns[name] + first) for name, first in before.items()
         }
         self._columns.add(**{**columns, **placed})
-        self._whole = None
+        self._whole, self._results = None, []
 
     def add_unseen(self, truth: GroundTruth) -> None:
         """Add the ground truth of images that were in no batch; call it after all batches."""
@@ -187,10 +188,13 @@ class Diagnosis:
         return edges, {name: [int((cut == code).sum()) for cut in cuts] for code, name in enumerate(ERRORS)}
 
     def results(self, vocabulary: Vocabulary) -> Iterator[OracleResult]:
-        """Without an oracle first ("none"), then under each of ORACLES."""
-        corrections = self.corrections()
-        for oracle in ("none", *ORACLES):
-            yield self._result(oracle, corrections.after([oracle]), vocabulary)
+        """Without an oracle first ("none"), then under each of ORACLES; kept, since every part of a slice of classes
+        asks for them again. vocabulary: that of the classes, the same in every call."""
+        if not self._results:
+            corrections = self.corrections()
+            every = ("none", *ORACLES)
+            self._results = [self._result(oracle, corrections.after([oracle]), vocabulary) for oracle in every]
+        return iter(self._results)
 
     def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
         """Results under the first oracle of `order` (from IN_TURN), the first two, and so on, each named after the

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -190,10 +191,15 @@ class _Rated:
     repaired: Sequence[Protocol]
     gathered: Sequence[Gathered]
 
+    @cached_property
+    def _tallied(self) -> list[list[tuple[Protocol, ClassResults]]]:
+        """The results of each model by every protocol and part."""
+        return [list(found.tally.results(self.asked.vocabulary)) for found in self.gathered]
+
     def evaluation(self, models: Sequence[Model]) -> Iterator[Row]:
         """The rows of eval, model by model."""
-        for model, found in zip(models, self.gathered, strict=True):
-            for protocol, results in found.tally.results(self.asked.vocabulary):
+        for model, found, tallied in zip(models, self.gathered, self._tallied, strict=True):
+            for protocol, results in tallied:
                 if protocol.part is None:
                     yield from self._evaluated(model, found, protocol, results, Wanted())[0].rows()
 
@@ -224,7 +230,7 @@ class _Rated:
     ) -> Iterator[tuple[tuple[str, str], Numbers]]:
         """(slice, part) -> its numbers, all data first: ("", "")."""
         vocabulary = self.asked.vocabulary
-        tallied = [{row.key: found for row, found in one.tally.results(vocabulary)} for one in self.gathered]
+        tallied = [{row.key: found for row, found in one} for one in self._tallied]
         diagnosed = [{one.protocol.key: one for one in found.diagnoses} for found in self.gathered]
         of_triplets = [slice_.name for slice_ in self.asked.slices if slice_.of != IMAGES]
         for (name, part), view in {("", ""): self.asked.protocol, **self.parts}.items():

@@ -83,6 +83,17 @@ def _number(value: float | None, digits: int = 2, *, signed: bool = False) -> st
     return f"+{text}" if signed and value and value > 0 and text.strip("0.") else text
 
 
+def _interval(row: Row) -> str:
+    """A row's 95 % interval, "" where it has none."""
+    return "" if row.get("ci_low") is None else f"{_number(row['ci_low'])} to {_number(row['ci_high'])}"
+
+
+def _names_above(measured: Measured, names: int) -> list[str] | None:
+    """The models' names over two columns each, behind `names` columns; None for one model."""
+    above = [""] * names + [name for model in measured.models for name in (model.name, "")]
+    return above if measured.several else None
+
+
 def _words(error: str) -> str:
     return STYLES[error].words
 
@@ -95,12 +106,8 @@ def _every(row: Row, measured: Measured) -> bool:
 def tiles(measured: Measured) -> list[list[str]]:
     """(label, value, what stands below) of the numbers in large print, of one model: the mAP of each subset by the main
     protocol."""
-    found = []
-    for row in measured.comparison if not measured.several else ():
-        if row["metric"] == "mAP":
-            sure = "" if row.get("ci_low") is None else f"{_number(row['ci_low'])} to {_number(row['ci_high'])}"
-            found.append([row["subset"].replace("_", "-"), _number(row["value"]), sure])
-    return found
+    rows = [] if measured.several else [row for row in measured.comparison if row["metric"] == "mAP"]
+    return [[row["subset"].replace("_", "-"), _number(row["value"]), _interval(row)] for row in rows]
 
 
 # Sentences
@@ -112,9 +119,8 @@ def _main(measured: Measured) -> list[Cell]:
     if not rows:
         return []
     row = max(rows, key=lambda row: int(row["n"]))
-    sure = ""
-    if row.get("ci_low") is not None:
-        sure = f", 95 % interval {_number(row['ci_low'])} to {_number(row['ci_high'])} over resampled images"
+    interval = _interval(row)
+    sure = f", 95 % interval {interval} over resampled images" if interval else ""
     text = f"mAP ({row['protocol']}, {row['subset']}) is {_number(row['value'])}{sure}. "
     return [text, ["Its classes", address(view="classes"), "go"]]
 
@@ -159,9 +165,8 @@ def _difference(measured: Measured) -> Iterator[Record]:
         tested = any(row["p"] is not None for row in rows)
         lines: list[list[Cell]] = []
         for row in rows:
-            sure = "-" if row["ci_low"] is None else f"{_number(row['ci_low'])} to {_number(row['ci_high'])}"
             line = [row["subset"].replace("_", "-"), *map(_number, (row["from"], row["to"]))]
-            chances = [sure, _number(row["p"], 4), _number(row["p_bootstrap"], 4)] if tested else []
+            chances = [_interval(row) or "-", _number(row["p"], 4), _number(row["p_bootstrap"], 4)] if tested else []
             lines.append([*line, _number(row["value"], signed=True), *chances])
         names = [model.name for model in measured.models]
         heads = ["subset", *names, "difference", *(["95 % interval", "p", "p bootstrap"] if tested else [])]
@@ -182,7 +187,6 @@ def _errors(measured: Measured) -> Record:
             line += [_number(values.get("count")), _number(gains[-1], signed=True)]
         lines.append((max(gain or 0.0 for gain in gains), line))
     lines.sort(key=lambda line: -line[0])
-    above = ["", *(name for model in measured.models for name in (model.name, ""))] if measured.several else None
     truth = len(measured.truth.image)
     whose = {model.name: f"{np.count_nonzero(model.table.state):,}" for model in measured.models}
     lacks = " and ".join(f"{count} ({name})" if measured.several else count for name, count in whose.items())
@@ -190,7 +194,7 @@ def _errors(measured: Measured) -> Record:
         "Errors of each type, and what fixing the type would add to mAP",
         ["type", *["errors", "gain"] * len(measured.models)],
         [line for _, line in lines],
-        above=above,
+        above=_names_above(measured, 1),
         bars=[2 + 2 * at for at in range(len(measured.models))],
         notes=[
             f"Protocol {measured.asked.protocol.name}. Errors overlap, so the gains do not add up to 100 less the mAP.",
@@ -225,13 +229,12 @@ def _confusions(measured: Measured) -> Iterator[Record]:
             line += [f"{count:,}", _number(gain, signed=True)]
         lines.append(line)
     if lines:
-        above = ["", "", *(name for model in measured.models for name in (model.name, ""))]
         yield _table(
             "Verbs taken for verbs on the right pair: those whose repair alone would give most",
             ["predicted", "annotated", *["times", "gain"] * len(measured.models)],
             lines,
             names=2,
-            above=above if measured.several else None,
+            above=_names_above(measured, 2),
         )
 
 

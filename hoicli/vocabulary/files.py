@@ -89,8 +89,7 @@ def _made(data: bytes, place: str, path: str, owner: str, taken: frozenset[str])
     try:
         content = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        records = b"\n{" in data.strip() and b'"boxes"' in data
-        if records:
+        if b"\n{" in data.strip() and b'"boxes"' in data:
             raise DataError(f"these are records, not a dataset; {MAKE}", place=place) from None
         raise not_json(error, place, MAKE) from None
     check(content, place)
