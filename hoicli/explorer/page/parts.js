@@ -65,11 +65,22 @@ function groups(above) {
   return el("tr", {}, cells);
 }
 
-/* A bar for a share in [0, 1], in the colour of a model where there are two. */
-function bar(share, model = null) {
+/* A bar for a share in [0, 1], in the colour of a model where there are two, and behind it the number that it draws. */
+function bar(share, number, model = null) {
   const inner = el("i", { class: model === null ? null : `s${model}` });
   inner.style.width = `${100 * Math.min(Math.max(share || 0, 0), 1)}%`;
-  return el("i", { class: "bar", "aria-hidden": "true" }, inner);
+  return [el("i", { class: "bar", "aria-hidden": "true" }, inner), el("span", {}, number)];
+}
+
+/* The rows in the order of the address, `by`: a key of `values` (key -> value of a row), behind a minus downwards; rows
+   that are alike as `ties` says. */
+function sortedBy(rows, by, values, ties) {
+  const value = Object.hasOwn(values, by.replace(/^-/, "")) ? values[by.replace(/^-/, "")] : Object.values(values)[0];
+  const sign = by.startsWith("-") ? -1 : 1;
+  return [...rows].sort((one, other) => {
+    const [a, b] = [value(one), value(other)];
+    return (a < b ? -1 : a > b ? 1 : 0) * sign || ties(one, other);
+  });
 }
 
 function tiles(items) {

@@ -26,7 +26,7 @@ function summaryTable({ caption, heads, lines, names, above, bars, notes }) {
     value = cell => Number(text(cell).replace(/[+,]/g, "")) || 0;
   const most = Math.max(1e-9, ...lines.flatMap(line => (bars || []).map(at => value(line[at]))));
   const columns = heads.map((head, at) => ({ head: visible(head), number: at >= names,
-    cell: line => [(bars || []).includes(at) && bar(value(line[at]) / most, bars.length > 1 ? bars.indexOf(at) : null),
-      el("span", {}, words(line[at]))] }));
+    cell: line => (bars || []).includes(at)
+      ? bar(value(line[at]) / most, words(line[at]), bars.length > 1 ? bars.indexOf(at) : null) : words(line[at]) }));
   return table(caption, columns, lines, { above: above && above.map(visible), notes: notes || [] });
 }

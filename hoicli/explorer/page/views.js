@@ -38,16 +38,9 @@ function classesView() {
     .reduce((one, other) => other[0] > one[0] ? other : one);
   const lines = numbers.map(number => ({ number, name: className(number), truth: of.positives(number),
     ap: ofModels(at => of.ap(at, number)), best: best(number) }));
-  const values = new Map(Object.entries({ name: line => line.name, gt: line => line.truth, apa: line => line.ap[0],
-    apb: line => line.ap[1],
-    diff: line => line.ap[1] - line.ap[0], gain: line => line.best[0] }));
-  const by = state.by || "apa", value = values.get(by.replace(/^-/, "")) || values.get("apa"),
-    sign = by.startsWith("-") ? -1 : 1;
-  lines.sort((one, other) => {
-    const [a, b] = [value(one), value(other)];
-    return (typeof a === "string" ? (a < b ? -1 : a > b ? 1 : 0) : a - b) * sign || other.truth - one.truth ||
-      one.number - other.number;
-  });
+  const sorted = sortedBy(lines, state.by || "apa", { apa: line => line.ap[0], apb: line => line.ap[1],
+    name: line => line.name, gt: line => line.truth, diff: line => line.ap[1] - line.ap[0], gain: line => line.best[0] },
+    (one, other) => other.truth - one.truth || one.number - other.number);
   const never = MISSED(), toFix = line => line.best[0] > 0 ? line.best[1] : of.count(model, line.number, never)
     ? never : null;
   const columns = [
@@ -55,7 +48,7 @@ function classesView() {
       line.name) },
     { head: "GT", number: true, sort: "gt", cell: line => whole(line.truth) },
     ...ofModels(at => ({ head: two() ? `AP ${modelName(at)}` : "AP", number: true, sort: ["apa", "apb"][at],
-      cell: line => [two() ? null : bar(line.ap[at] / 100), el("span", {}, fixed(line.ap[at]))] })),
+      cell: line => two() ? fixed(line.ap[at]) : bar(line.ap[at] / 100, fixed(line.ap[at])) })),
     ...(two() ? [{ head: "difference", number: true, sort: "diff",
       cell: line => fixed(line.ap[1] - line.ap[0], 2, true) }] : []),
     { head: `largest gain${ofName(model)}`, number: true, sort: "gain", cell: line => line.best[0] > 0
@@ -70,7 +63,7 @@ function classesView() {
     fixed(query.mean(members, number => of.ap(at, number))), plural(members.length, "class")])).flat();
   return [`${plural(numbers.length, "class")} with ground truth, by protocol ${visible(facts.protocol)}`,
     numbers.length ? [tiles(means), gainsTable(of)] : nothing(),
-    numbers.length > 0 && table(`AP of each class${gainWords(of)}`, columns, pageOfLines(lines), { by: "apa" }),
+    numbers.length > 0 && table(`AP of each class${gainWords(of)}`, columns, pageOfLines(sorted), { by: "apa" }),
     pager(lines.length, LINES),
   ];
 }
@@ -100,8 +93,8 @@ function gainsTable(of) {
       typeWords(row.type)) },
     ...ofModels(at => [
       { head: "errors", number: true, cell: row => whole(row.counts[at]) },
-      { head: "gain", number: true, cell: row => [bar(row.gains[at] / most, two() ? at : null),
-        el("span", {}, fixed(row.gains[at], 2, true))] },
+      { head: "gain", number: true, cell: row => bar(row.gains[at] / most, fixed(row.gains[at], 2, true),
+        two() ? at : null) },
     ]).flat(),
   ];
   return table(`Errors of each type, and what fixing the type would add to the mAP of ${plural(averaged.length, "class")}${gainWords(of)}`, columns,
@@ -124,7 +117,7 @@ function typesTable(found) {
       mark(type), typeWords(type)) },
     { head: "here", number: true, cell: type => whole(found.every[type]) },
     { head: numbers.length === 1 ? "gain in AP" : `gain in mAP of ${plural(numbers.length, "class")}`, number: true,
-      cell: type => type === 0 ? DASH : [bar((gains[type] || 0) / most), el("span", {}, fixed(gains[type], 2, true))] },
+      cell: type => type === 0 ? DASH : bar((gains[type] || 0) / most, fixed(gains[type], 2, true)) },
   ], rows, { notes: state.class === "" ? []
     : ["A gain may come from predictions of other classes, which the repair turns into this one."] });
 }
@@ -214,15 +207,9 @@ function imagesView() {
     truth[image]++;
     states.forEach((each, at) => { missed[at][image] += each[row] !== 0; });
   }
-  const values = new Map(Object.entries({ name: imageName, errors: image => found.byImage[image],
-    gt: image => truth[image],
-    a: image => missed[0][image], b: image => two() ? missed[1][image] : 0 }));
-  const by = state.by || "-errors", value = values.get(by.replace(/^-/, "")) || values.get("errors"),
-    sign = by.startsWith("-") ? -1 : 1;
-  const rows = by === "-errors" ? images : [...images].sort((one, other) => {
-    const [a, b] = [value(one), value(other)];
-    return (a < b ? -1 : a > b ? 1 : 0) * sign || one - other;
-  });
+  const rows = sortedBy(images, state.by || "-errors", { errors: image => found.byImage[image], name: imageName,
+    gt: image => truth[image], a: image => missed[0][image], b: image => two() ? missed[1][image] : 0 },
+    (one, other) => one - other);
   return [leftWords(found), rows.length ? table(`Images of what the filters leave${onErrors() ? " (ground truth: of all types, scores and IoU)" : ""}`, [
     { head: "image", sort: "name", cell: image => linkTo({ view: "image", image: imageId(image), by: "" },
       imageName(image)) },
