@@ -81,7 +81,8 @@ def explore(
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols
     from hoicli.evaluation.selection import protocol_of
-    from hoicli.evaluation.slices import CLASSES, TRIPLETS, parse_slices
+    from hoicli.evaluation.slices import CLASSES, parse_slices
+    from hoicli.evaluation.views import has
     from hoicli.explorer.folder import is_file
     from hoicli.explorer.measured import Asked, measure
     from hoicli.explorer.run import page_server, write_page
@@ -110,11 +111,10 @@ def explore(
     if of_classes := [made.name for made in slices if made.of == CLASSES]:
         problem = f"the page filters by verb, {vocabulary.qualifier} and frequency anyway; leave it out"
         raise UsageError(f"{arg('slice', ','.join(of_classes))}: {problem}")
-    if row.person_first:
-        if slice and (without := [made.name for made in slices if made.of == TRIPLETS]):
-            problem = f"{row.name} goes by the person first, and may need no object; use people, pairs or a file"
-            raise UsageError(f"{arg('slice', ','.join(without))}: {problem}")
-        slices = [made for made in slices if made.of != TRIPLETS]
+    if slice and (without := [made.name for made in slices if not has(row, made)]):
+        problem = f"{row.name} goes by the person first, and may need no object; use people, pairs or a file"
+        raise UsageError(f"{arg('slice', ','.join(without))}: {problem}")
+    slices = [made for made in slices if has(row, made)]
     policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
     resampling = Resampling.checked(bootstrap, seed, or_none=True)
     inputs = Inputs(own, policy, own or "hico", from_, image_list)

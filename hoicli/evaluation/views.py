@@ -108,7 +108,7 @@ class Views:
         """
         rows = list(rows)
         for slice_ in self.of_data:
-            if without := [row.name for row in rows if not _has(row, slice_)]:
+            if without := [row.name for row in rows if not has(row, slice_)]:
                 problem = (
                     f"{arg('slice', slice_.name)}: {', '.join(without)} go by the person first, and may need no object"
                 )
@@ -127,11 +127,11 @@ class Views:
     def _of(self, row: Protocol) -> Iterator[Protocol]:
         yield from _at(row, row.threshold, self.thresholds)
         for slice_ in self.of_data:
-            for number in range(len(slice_.parts)) if _has(row, slice_) else ():
+            for number in range(len(slice_.parts)) if has(row, slice_) else ():
                 yield from _at(within(row, Part(slice_, number)), row.threshold, self.thresholds)
 
 
-def _has(row: Protocol, slice_: Slice) -> bool:
+def has(row: Protocol, slice_: Slice) -> bool:
     """Whether a protocol's predictions all have what the slice goes by."""
     return slice_.of != TRIPLETS or not row.person_first
 
