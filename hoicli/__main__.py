@@ -1,8 +1,20 @@
-"""`python -m hoicli` is the `hoicli` command."""
+"""The `hoicli` command, which `python -m hoicli` is, too."""
 
 from __future__ import annotations
 
-from hoicli.cli import main
+import _signal  # type: ignore[import-not-found, unused-ignore]  # `signal` itself takes a while to load
+
+
+def main() -> None:
+    """Run the command line. While its modules load there is nothing to clean up: Ctrl-C ends the process at once."""
+    interrupt = _signal.getsignal(_signal.SIGINT)
+    if interrupt is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    from hoicli.cli import main as command
+
+    _signal.signal(_signal.SIGINT, interrupt)
+    command()
+
 
 if __name__ == "__main__":
     main()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -232,8 +233,8 @@ def main() -> None:
         hold_standard_streams()
         code = run()
         process.let_go()  # nothing is left to clean up
-    except process.EndedError as ended:  # the signal came outside `run`
-        code = EXIT_SIGNAL + ended.number
+    except KeyboardInterrupt as ended:  # it came outside `run`
+        code = EXIT_SIGNAL + getattr(ended, "number", signal.SIGINT)
     if code - EXIT_SIGNAL in process.ENDING:
         process.die(code - EXIT_SIGNAL)
     gc.freeze()  # the system takes the memory back without a last look at every object

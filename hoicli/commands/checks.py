@@ -11,13 +11,12 @@ tests/commands/test_checks.py fails for one without.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hoicli.commands import choices
 from hoicli.errors import UsageError
-from hoicli.io import outputs
 
 Values = Mapping[str, Any]
 """The values of a call, by parameter name."""
@@ -55,16 +54,15 @@ def _paths_in(value: object) -> list[str]:
 
 @dataclass(frozen=True)
 class Written:
-    """Marks an option that names a file or a folder to write. check: raises `UsageError` if the path cannot be written.
-    whole: it is a folder that is replaced as a whole, so nothing in it may be another's."""
+    """Marks an option that names a file or a folder to write. check: where in hoicli the function is that checks it
+    (`choices.table`). whole: it is a folder that is replaced as a whole, so nothing in it may be another's."""
 
-    check: Callable[[str, str], None]
+    check: str
     whole: bool = False
 
-    def refuse(self, path: str, option: str, values: Values) -> None:
-        """Raises `UsageError` if `path` cannot be written. values: of all options, since another may set the file's
-        kind."""
-        self.check(path, option)
+    def refuse(self, path: str, option: str) -> None:
+        """Raises `UsageError` if `path` cannot be written."""
+        choices.table(self.check)(path, option)
 
 
 @dataclass(frozen=True)
@@ -96,27 +94,15 @@ class OneOf:
             raise UsageError(f"{said}: choose {choice}")
 
 
-def _check_page(path: str, option: str) -> None:
-    from hoicli.explorer.folder import check_page
-
-    check_page(path, option)
-
-
-def _check_shown(path: str, option: str) -> None:
-    from hoicli.figures.showing import check_shown
-
-    check_shown(path, option)
-
-
 Mark = Read | Written | Count | OneOf
 
 READ = Read()
 READ_DATASET = Read(names="vocabulary.datasets:DATASETS")
 READ_JSON = Read(ending=".json")
 READ_FOLDER = Read(folder=True)
-OUTPUT = Written(outputs.check_output)
-FIGURE = Written(outputs.check_figure)
-PAGE = Written(_check_page, whole=True)
-SHOWN = Written(_check_shown, whole=True)
-FOLDER = Written(outputs.check_folder)
-APPENDED = Written(outputs.check_appended)
+OUTPUT = Written("io.outputs:check_output")
+FIGURE = Written("io.outputs:check_figure")
+PAGE = Written("explorer.folder:check_page", whole=True)
+SHOWN = Written("figures.showing:check_shown", whole=True)
+FOLDER = Written("io.outputs:check_folder")
+APPENDED = Written("io.outputs:check_appended")

@@ -1,8 +1,8 @@
 """The values that options can take, from the tables that the commands use.
 
     offer="tables.notations:FORMATS"           the names of a table of the package, imported when needed
-    offer=("stop", "skip")                     these names
-    offer=protocols                            the names that a function returns
+    offer=("stop", "skip")                     these names; an address of a table among them stands for its names
+    offer=splits                               the names that a function returns
 
 An option that must have one of them is checked before the work (`checks.OneOf`); every option offers them at the Tab
 key. So this module imports nothing slow.
@@ -10,12 +10,29 @@ key. So this module imports nothing slow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 Offer = str | Iterable[Any] | Callable[[], Iterable[Any]]
-"""`module:NAME` inside hoicli, the values, or a function that returns them; a value is a name or (name, meaning)."""
+"""`module:NAME` inside hoicli, the values, or a function that returns them; a value is a name, (name, meaning), or such
+an address."""
+
+_ADDRESS = re.compile(r"[a-z_.]+:[A-Z_]+")
+
+PROTOCOLS = (("all", "all of the dataset"), "evaluation.protocols:PROTOCOLS")
+SLICES = "evaluation.slices:MEASURES"
+"""What `--slice` takes besides files."""
+NAMED_TRUTH = "converters.named:NAMED"
+VOCABULARIES = (("open", "any words"), "vocabulary.datasets:DATASETS")
+COORDS = ("converters.vlm.frames:PLAIN", "resized:")
+"""What `prompts --coords` takes; a size follows `resized:`."""
+ANSWER_COORDS = (*COORDS, "qwen2.5")
+"""What `convert --coords` takes: these and qwen2.5, where the size of the resized image is computed."""
+RECIPES = "corruption.catalogue:RECIPES"
+SEVERITIES = ("all", "corruption.catalogue:SEVERITIES")
 
 
 def table(address: str) -> Any:
@@ -25,12 +42,25 @@ def table(address: str) -> Any:
 
 
 def entries(offer: Offer) -> list[tuple[str, str]]:
-    """(name, meaning) of every value on offer; the meaning is a row's title, and "" where the table gives none."""
+    """(name, meaning) of every value on offer; the meaning is what its row in the table says, "" for nothing."""
+    return [(str(name), _meaning(row)) for name, row in _rows(offer)]
+
+
+def _rows(offer: Offer) -> Iterator[tuple[Any, Any]]:
     values = table(offer) if isinstance(offer, str) else offer() if callable(offer) else offer
-    pairs = values.items() if isinstance(values, Mapping) else (
-        value if isinstance(value, tuple) else (value, "") for value in values
-    )  # fmt: skip
-    return [(str(name), str(getattr(row, "title", row if isinstance(row, str | float) else ""))) for name, row in pairs]
+    if isinstance(values, Mapping):
+        yield from values.items()
+        return
+    for value in values:
+        if isinstance(value, str) and _ADDRESS.fullmatch(value):
+            yield from _rows(value)
+        else:
+            yield value if isinstance(value, tuple) else (value, "")
+
+
+def _meaning(row: Any) -> str:
+    said = (getattr(row, name) for name in ("title", "description", "words") if hasattr(row, name))
+    return row if isinstance(row, str) else next(said, "")
 
 
 def completer(offer: Offer, *, several: bool = False) -> Callable[[str], list[tuple[str, str]]]:
@@ -43,16 +73,6 @@ def completer(offer: Offer, *, several: bool = False) -> Callable[[str], list[tu
         return [(before + comma + name, meaning) for name, meaning in entries(offer) if name not in used]
 
     return complete
-
-
-def protocols() -> list[tuple[str, str]]:
-    """The protocols, and `all`."""
-    return [("all", "all of the dataset"), *entries("evaluation.protocols:PROTOCOLS")]
-
-
-def slices() -> list[tuple[str, str]]:
-    """What `--slice` takes besides files."""
-    return [(name, row.description) for name, row in table("evaluation.slices:MEASURES").items()]
 
 
 def oracles() -> list[Any]:
@@ -74,65 +94,25 @@ def splits() -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def named_truth() -> list[tuple[str, str]]:
-    """The ground truth that has a name."""
-    return [(row.name, row.title) for row in table("converters.named:NAMED").values()]
-
-
-def vocabularies() -> list[Any]:
-    """The datasets, or `open`."""
-    return [("open", "any words"), *entries("vocabulary.datasets:DATASETS")]
-
-
-def readable_formats() -> list[tuple[str, str]]:
-    """What `convert --from` takes."""
+def _formats(*, written: bool) -> list[tuple[str, str]]:
     from hoicli.converters.formats import offered
 
-    return offered(written=False)
+    return offered(written=written)
 
 
-def writable_formats() -> list[tuple[str, str]]:
-    """What `convert --to` takes."""
-    from hoicli.converters.formats import offered
-
-    return offered(written=True)
+readable_formats, writable_formats = partial(_formats, written=False), partial(_formats, written=True)
+"""What `convert` takes as --from and as --to."""
 
 
-def coords() -> list[str]:
-    """What `prompts --coords` takes; a size follows `resized:`."""
-    return [*table("converters.vlm.frames:PLAIN"), "resized:"]
-
-
-def answer_coords() -> list[str]:
-    """What `convert --coords` takes: these and qwen2.5, where the size of the resized image is computed."""
-    return [*coords(), "qwen2.5"]
-
-
-def corruptions() -> list[tuple[str, str]]:
-    """RoHOI's corruptions with their families, and `all`."""
-    return [("all", "all twenty"), *_corruptions()]
-
-
-def grid_corruptions() -> list[tuple[str, str]]:
-    """What `robust --corruption` takes."""
-    return [("rohoi", "all twenty"), *_corruptions()]
-
-
-def _corruptions() -> list[tuple[str, str]]:
+def _corruptions(every: str) -> list[Any]:
     from hoicli.io.plugins import names
 
-    own = [(name, row.family) for name, row in table("corruption.catalogue:CORRUPTIONS").items()]
-    return [*own, *((name, "another package's") for name in names("corruptions"))]
+    added = ((name, "another package's") for name in names("corruptions"))
+    return [(every, "all twenty"), "corruption.catalogue:CORRUPTIONS", *added]
 
 
-def recipes() -> list[tuple[str, str]]:
-    """The recipes that have a name, and what they are."""
-    return [(name, recipe.words) for name, recipe in table("corruption.catalogue:RECIPES").items()]
-
-
-def severities() -> list[Any]:
-    """The severities of a corruption, and `all`."""
-    return ["all", *table("corruption.catalogue:SEVERITIES")]
+corruptions, grid_corruptions = partial(_corruptions, "all"), partial(_corruptions, "rohoi")
+"""What `corrupt` and `robust` take as --corruption."""
 
 
 def offline_backends() -> list[str]:

@@ -229,7 +229,7 @@ def check(parameters: Sequence[Parameter], values: Values) -> None:
         elif isinstance(mark, Written) and value is not None:
             if value == "":
                 raise UsageError(f"{one.said()}: the name is empty; give one (an unset variable?)")
-            mark.refuse(os.fspath(value), one.said(), values)
+            mark.refuse(os.fspath(value), one.said())
             claims.writes(os.fspath(value), one.said(), whole=mark.whole)
     inputs = [(one, path) for one, mark, value in marked if isinstance(mark, Read)
               for path in _inputs(one, mark, value, values)]  # fmt: skip

@@ -11,7 +11,6 @@ from hoicli.commands.checks import READ
 from hoicli.commands.command import command
 from hoicli.commands.options import Names, Option, Piped, Streams
 from hoicli.commands.results import Result
-from hoicli.commands.scoring import Sim, similarities
 from hoicli.commands.values import chosen_of, count_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
@@ -50,7 +49,7 @@ def compare(
         Piped("PREDS...", "Streams of predictions, one for each model: the baseline first.", mark=READ),
     ] = None,
     *,
-    protocol: Annotated[Names, Option("NAME", offer=choices.protocols, several=True)] = None,
+    protocol: Annotated[Names, Option("NAME", offer=choices.PROTOCOLS, several=True)] = None,
     dataset: options.Dataset = None,
     name: Annotated[Names, Option("NAME", several=True)] = None,
     split: options.Split = None,
@@ -61,7 +60,7 @@ def compare(
     per_class: bool = False,
     top: Annotated[int | str, Option("N")] = 10,
     metric: Annotated[Names, Option("NAME", offer="shoe.settings:METRICS", several=True)] = None,
-    sim: Sim = None,
+    sim: options.Sim = None,
     fail_if_worse: bool = False,
     margin: Annotated[float | None, Option("POINTS")] = None,
     iou: options.Iou = None,
@@ -95,9 +94,8 @@ def compare(
         margin: How many points of that difference are let pass (default: 0).
     """
     from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
-    from hoicli.comparison.answers import answers, failure
-    from hoicli.comparison.findings import readable
-    from hoicli.comparison.run import compare as compared
+    from hoicli.comparison.answers import answers, failure, readable
+    from hoicli.comparison.rows import compare as compared
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.rows import RECALL, Wanted
@@ -122,6 +120,7 @@ def compare(
         if names or split or per_class or iou or slice or filters != Filters():
             problem = f"SHOE has no protocols, splits, {arg('iou')}, {arg('slice')} or filters of compare's"
             raise UsageError(f"{arg('metric')}: {problem}; leave them out")
+        from hoicli.commands.inputs import similarities
         from hoicli.comparison.shoe import compare_shoe
         from hoicli.shoe.run import Evaluation
         from hoicli.shoe.settings import METRICS, ShoeOptions

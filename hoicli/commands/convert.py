@@ -61,7 +61,7 @@ def convert(
     ] = None,
     verb_base: Annotated[int | None, Option("0|1", offer=(0, 1), mark=Count(0, 1))] = None,
     object_order: Annotated[str | None, Option("NAME", one_of="converters.numbers:OBJECT_ORDERS")] = None,
-    coords: Annotated[str | None, Option("NAME", offer=choices.answer_coords, panel=ANSWERS)] = None,
+    coords: Annotated[str | None, Option("NAME", offer=choices.ANSWER_COORDS, panel=ANSWERS)] = None,
     boxes: Annotated[options.Path | None, Option("FILE", mark=READ, panel=ANSWERS)] = None,
     to_vocabulary: Annotated[bool, Option(panel=ANSWERS)] = False,
     scores: Annotated[str | None, Option("NAME", one_of="converters.vlm.rows:SCORES", panel=ANSWERS)] = None,

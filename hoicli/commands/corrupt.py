@@ -71,9 +71,9 @@ def corrupt_records(
     records_only: bool = False,
     corruption: Annotated[Names, Option("NAME", offer=choices.corruptions, several=True)] = None,
     severity: Annotated[
-        str | int | Sequence[str | int] | None, Option("1-5", offer=choices.severities, several=True)
+        str | int | Sequence[str | int] | None, Option("1-5", offer=choices.SEVERITIES, several=True)
     ] = None,
-    recipe: Annotated[options.Path, Option("NAME|FILE.json", offer=choices.recipes, mark=READ_JSON)] = RECIPE,
+    recipe: Annotated[options.Path, Option("NAME|FILE.json", offer=choices.RECIPES, mark=READ_JSON)] = RECIPE,
     boxes: Annotated[str, Option("moved|kept", one_of=("moved", "kept"))] = "moved",
     seed: Annotated[int, Option("N")] = 0,
     jobs: Annotated[int | None, Option("N", mark=options.JOBS)] = None,

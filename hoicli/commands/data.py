@@ -35,7 +35,7 @@ ACTIONS = (
 )
 def data(
     action: Annotated[str, Argument("ACTION", "list, add, fetch or path.", one_of=ACTIONS)] = "list",
-    name: Annotated[str | None, Argument("NAME", "DATASET:PART, such as hico:test.", offer=choices.named_truth)] = None,
+    name: Annotated[str | None, Argument("NAME", "DATASET:PART, such as hico:test.", offer=choices.NAMED_TRUTH)] = None,
     files: Annotated[
         options.Path | list[str] | None, Argument("FILE...", "The files that add takes.", mark=Read())
     ] = None,

@@ -10,13 +10,12 @@ from contextlib import redirect_stderr
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from hoicli.commands.command import command
 from hoicli.commands.options import Option
 from hoicli.commands.results import Result, instead
-from hoicli.errors import DataError, HoicliError, Place
-from hoicli.io.outputs import temporary_folder
+from hoicli.errors import HoicliError, Place
 from hoicli.records.schemas import kinds, schema_text
 from hoicli.version import __version__
 
@@ -36,15 +35,6 @@ EXTRAS = {
 DATA = Path(__file__).parent.parent
 CHECKSUMS = "data.sha256"
 """In DATA, as sha256sum writes it: every embedded data file."""
-
-
-class Examined(NamedTuple):
-    """A check: its name, its status, what was found, and what to do about it ("" for nothing)."""
-
-    check: str
-    status: str
-    value: str
-    advice: str = ""
 
 
 @command(
@@ -71,31 +61,30 @@ def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=lambda: list(k
     """
     if schema is not None:
         return instead(schema_text(schema))
-    checks = list(examine())
-    broken = [f"{check.check} ({check.value})" for check in checks if check.status == PROBLEM]
+    rows = [dict(zip(("check", "status", "value", "advice"), row, strict=True)) for row in examine()]
+    broken = [f"{row['check']} ({row['value']})" for row in rows if row["status"] == PROBLEM]
     failed = HoicliError(f"broken: {', '.join(broken)}", place=Place("hoicli doctor")) if broken else None
-    return Result([check._asdict() for check in checks], failed=failed)
+    return Result(rows, failed=failed)
 
 
-def examine() -> Iterator[Examined]:
-    """Every check in turn. None uses the network or prints a secret. Every dependency is imported, since an installed
-    one may fail to load."""
-    yield Examined("hoicli", OK, __version__)
-    yield Examined("python", OK, f"{platform.python_implementation()} {platform.python_version()}")
+def examine() -> Iterator[tuple[str, str, str, str]]:
+    """(check, status, what was found, what to do about it) of each in turn. None uses the network or prints a secret.
+    Every dependency is imported, since an installed one may fail to load."""
+    yield "hoicli", OK, __version__, ""
+    yield "python", OK, f"{platform.python_implementation()} {platform.python_version()}", ""
     parts = (platform.system(), platform.release(), platform.machine(), " ".join(platform.libc_ver()).strip())
-    yield Examined("platform", OK, " ".join(part for part in parts if part))
+    yield "platform", OK, " ".join(part for part in parts if part), ""
     for module in DEPENDENCIES:
         value, sound = _version(module)
-        advice = "" if sound else f"pip install --force-reinstall {module}"
-        yield Examined(module, OK if sound else PROBLEM, value, advice)
+        yield module, OK if sound else PROBLEM, value, "" if sound else f"pip install --force-reinstall {module}"
     for extra, (modules, use) in EXTRAS.items():
         versions = {module.partition(".")[0]: _version(module) for module in modules}
         sound = all(sound for _, sound in versions.values())
         value = ", ".join(f"{module} {value}" for module, (value, _) in versions.items())
         advice = "" if sound else f"for {use}: pip install 'hoicli[{extra}]'"
-        yield Examined(f"extra {extra}", OK if sound else MISSING, value, advice)
-    yield _temporary()
-    yield _checksums()
+        yield f"extra {extra}", OK if sound else MISSING, value, advice
+    value, sound = checksums()
+    yield "data files", OK if sound else PROBLEM, value, "" if sound else "install hoicli again"
 
 
 def _version(module: str) -> tuple[str, bool]:
@@ -109,17 +98,8 @@ def _version(module: str) -> tuple[str, bool]:
     return str(getattr(whole, "__version__", None) or getattr(loaded, "__version__", "?")), True
 
 
-def _temporary() -> Examined:
-    """Whether there is a folder for temporary files, which figures and what is piped in twice need."""
-    try:
-        temporary_folder()
-    except DataError:
-        return Examined("temporary files", MISSING, "no folder", "name one that can be written: TMPDIR=FOLDER")
-    return Examined("temporary files", OK, "a folder takes them")
-
-
-def _checksums() -> Examined:
-    """Whether the embedded data is what was published."""
+def checksums() -> tuple[str, bool]:
+    """(what is wrong with the embedded data, or how much there is; whether it is what was published)."""
     expected = [line.split(maxsplit=1) for line in (DATA / CHECKSUMS).read_text(encoding="utf-8").splitlines()]
     wrong = []
     for digest, name in expected:
@@ -127,9 +107,7 @@ def _checksums() -> Examined:
             content = (DATA / name).read_bytes()
         except OSError:
             wrong.append(f"{name} cannot be read")
-            continue
-        if hashlib.sha256(content).hexdigest() != digest:
-            wrong.append(f"{name} is not what was published")
-    if wrong:
-        return Examined("data files", PROBLEM, "; ".join(wrong), "install hoicli again")
-    return Examined("data files", OK, f"{len(expected)} files, checksums right")
+        else:
+            if hashlib.sha256(content).hexdigest() != digest:
+                wrong.append(f"{name} is not what was published")
+    return "; ".join(wrong) or f"{len(expected)} files, checksums right", not wrong

@@ -41,7 +41,7 @@ def explore(
     name: options.ModelNames = None,
     images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
     pictures: Annotated[str, Option(one_of=("link", "copy"))] = "link",
-    slice: Annotated[Names, Option("NAME", offer=choices.slices, several=True)] = None,
+    slice: Annotated[Names, Option("NAME", offer=choices.SLICES, several=True)] = None,
     bootstrap: Annotated[int, Option("N", mark=options.ROUNDS_OR_NONE)] = 1000,
     seed: options.Seed = 0,
     serve: bool = False,

@@ -157,6 +157,28 @@ def lines(given: Given | None, name: str, label: str, what: str) -> Stream:
     return HeldStream(held(given, name, None), name, label)
 
 
+def similarities(sim: Given | None, command: str) -> Stream | str:
+    """What --sim names: tables, or an offline backend. Raises `UsageError` for neither, for both, and for a backend
+    that is none or has to ask."""
+    from difflib import get_close_matches
+
+    from hoicli.shoe.pairs import OFFLINE
+
+    if sim is None:
+        problem = f"give similarities with {arg('sim', like='FILE')}; hoicli shoe-sim makes them"
+        raise UsageError(f"{command}: {problem}")
+    paths = paths_of(sim, "sim") or []
+    named = [name for name in paths if name in OFFLINE]
+    if named and len(paths) > 1:
+        raise UsageError(f"{arg('sim', named[0])}: rates every pair itself; give it alone, or tables")
+    for name in paths:
+        a_name = name == "llm" or name.startswith("wordnet:") or get_close_matches(name, OFFLINE, 1)
+        if name not in OFFLINE and a_name and not os.path.exists(name):
+            choice = f"give tables, or one of {', '.join(OFFLINE)}; hoicli shoe-sim asks models"
+            raise UsageError(f"{arg('sim', name)}: {choice}")
+    return named[0] if named else lines(sim, "sim", "similarities", "tables")
+
+
 def streams_of(given: Streams | None, what: str, name: str) -> list[Any]:
     """The streams of several models: of a list of paths, of lists of records or of arrays by image, each; anything else
     is one stream."""

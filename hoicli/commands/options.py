@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 from hoicli.commands import choices
-from hoicli.commands.checks import OUTPUT, READ, READ_DATASET, Count, Mark, OneOf
+from hoicli.commands.checks import OUTPUT, READ, READ_DATASET, Count, Mark, OneOf, Read
 from hoicli.errors import IN_PYTHON, arg
 
 
@@ -119,7 +119,7 @@ Truth = Annotated[
         "FILE",
         "The ground truth, in any format that hoicli convert reads (a.mat,b.mat where it is two files), or its name "
         "(hico:test; see hoicli data).",
-        offer=choices.named_truth,
+        offer=choices.NAMED_TRUTH,
         mark=READ,
     ),
 ]
@@ -145,7 +145,7 @@ Protocols = Annotated[
         "hico, hico-ko, qpic, upt, diag, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; hoia; "
         "ambiguous-hoi; hico-image, hico-image-ko; several with commas, or all (default); or a file of your own "
         "(.json).",
-        offer=choices.protocols,
+        offer=choices.PROTOCOLS,
         several=True,
     ),
 ]
@@ -188,7 +188,7 @@ Slice = Annotated[
         "NAME",
         "Add rows for parts of the data: objects, distance, people, pairs, verb, object, frequency, or a file of "
         "image_id<TAB>slice lines; with cuts of your own as distance:0.5:1; several with commas.",
-        offer=choices.slices,
+        offer=choices.SLICES,
         several=True,
     ),
 ]
@@ -230,6 +230,17 @@ WordNet = Annotated[
         "Use another WordNet than the embedded 3.0: one that nltk reads, from its data folders (wordnet31) or DIR; "
         "with :LANG, words of another language for the senses of 3.0 (omw-1.4:fra).",
         mark=READ,
+    ),
+]
+Sim = Annotated[
+    Given | None,
+    Option(
+        "FILE|NAME",
+        "Similarities of senses: tables that hoicli shoe-sim writes, repeatable; or one of its backends that ask no "
+        "model (lexical, wordnet:wup, ...), which rates what these files need.",
+        offer="shoe.pairs:OFFLINE",
+        repeated=True,
+        mark=Read(names="shoe.pairs:OFFLINE"),
     ),
 ]
 OnError = Annotated[

@@ -145,7 +145,10 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
                 print(*("\t".join(map(str, row.values())) for row in result.rows), sep="\n", flush=True)
                 raise result.failed or HoicliError("")
             notation = _notation(door.get("format", "auto"), output, result.piped or command.piped)
-            _write_rows(result, notation, output)
+            if notation != "table" or output != "-" or not sys.stdout.isatty():
+                for sentence in result.above:
+                    note(sentence)
+            _write(result.written(notation), output)
             if result.hint and notation == "table" and drawn is None:
                 note(result.hint)
         if isinstance(result, Records | Result) and result.failed is not None:
@@ -178,13 +181,6 @@ def _notation(name: str, output: str, piped: str) -> str:
     from hoicli.tables.notations import chosen_format
 
     return chosen_format(name, output, piped=piped)
-
-
-def _write_rows(result: Result, notation: str, output: str) -> None:
-    read = notation == "table" and output == "-" and sys.stdout.isatty()
-    for sentence in () if read else result.above:
-        note(sentence)
-    _write(result.written(notation), output)
 
 
 def _write(data: bytes, output: str) -> None:
@@ -235,7 +231,8 @@ class ManualCommand(TyperCommand):
         panels: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             if param.param_type_name == "argument":
-                panels.setdefault("Arguments", []).append((str(param.metavar), _argument_help(param)))
+                shown = f"  [default: {param.default}]" if isinstance(param.default, str) else ""
+                panels.setdefault("Arguments", []).append((str(param.metavar), f"{param.help}{shown}"))
             elif record := param.get_help_record(ctx):
                 panels.setdefault(getattr(param, "rich_help_panel", None) or "Options", []).append(record)
         for title, records in panels.items():
@@ -254,12 +251,6 @@ class ManualCommand(TyperCommand):
             formatter.write_dl([(str(code), text) for code, text in {**EXIT_CODES, **self.page.exits}.items()])
         with formatter.section("See also"):
             formatter.write_text(", ".join(f"hoicli {name}" for name in self.page.see))
-
-
-def _argument_help(param: Any) -> str:
-    """An argument's help with its default, as options show theirs."""
-    default = param.default
-    return str(param.help) + (f"  [default: {default}]" if isinstance(default, str) else "")
 
 
 def wrapped(command: str, width: int) -> list[str]:

@@ -10,7 +10,6 @@ from hoicli.commands.checks import OUTPUT
 from hoicli.commands.command import command
 from hoicli.commands.options import Numbers, Option
 from hoicli.commands.results import Records, Result
-from hoicli.commands.scoring import Sim, similarities
 from hoicli.commands.values import tags_of, text_of, texts_of
 from hoicli.errors import UsageError, arg
 
@@ -50,7 +49,7 @@ def _over_deltas(values: Mapping[str, Any]) -> None:
 def shoe_eval(
     gt: options.Truth = None,
     predictions: options.Predictions = None,
-    sim: Sim = None,
+    sim: options.Sim = None,
     *,
     dataset: Annotated[
         options.Path | None,
@@ -113,7 +112,7 @@ def shoe_eval(
         single_hoi: Only images with one human-object pair, where boxes of one label with IoU > 0.8 count as one (the
             supplement's Table 2).
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required
+    from hoicli.commands.inputs import Inputs, policy_of, required, similarities
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.explanation import explain
     from hoicli.shoe.resampled import evaluation_rows

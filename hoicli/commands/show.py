@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,11 +19,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from hoicli.figures.showing import Shown
-    from hoicli.io.streams import Stream
-    from hoicli.records.intake import ErrorPolicy
 
-TILE = 480
-"""Pixels of the longer side of a picture in a sheet."""
+TILE, PICTURE = 480, 1280
+"""Pixels of the longer side of a picture, if nothing else is asked for: in a sheet, and of one in a folder at most."""
 
 
 @command(
@@ -33,14 +30,7 @@ TILE = 480
     examples=[
         ("hoicli show --images images -o drawn preds.jsonl", "what a model predicts, without ground truth"),
         ("hoicli show --gt gt.jsonl --images images --first 12 -o sheet.png preds.jsonl", "both on one sheet"),
-        (
-            "hoicli show --gt gt.jsonl --images images --top 3 -o look preds.jsonl other.jsonl",
-            "two models",
-        ),
-        (
-            "hoicli show --gt gt.jsonl --images images --single-hoi --first 8 -o single.png preds.jsonl",
-            "images of one pair, as in the SHOE supplement's Figure 6",
-        ),
+        ("hoicli show --gt gt.jsonl --images images --top 3 -o look preds.jsonl other.jsonl", "two models"),
         ("hoicli show --gt gt.jsonl --images images --image-id HICO_test2015_00000002 -o one.png", "one image"),
     ],
     see=["explore", "diagnose", "audit"],
@@ -55,7 +45,6 @@ def show(
     image_id: Annotated[Names, Option("NAME", several=True)] = None,
     first: Annotated[int | str, Option("N")] = 24,
     top: Annotated[int | str, Option("N")] = 5,
-    single_hoi: bool = False,
     size: Annotated[int | None, Option("PX", mark=Count(64, 8192))] = None,
     dataset: Annotated[
         options.Path | None, options.dataset(f"For dumps that are not JSONL: {options.A_DATASET}.")
@@ -77,7 +66,6 @@ def show(
         image_id: Draw this image; repeatable, or several with commas.
         first: Without --image-id: the first N images by their ids; or all.
         top: The N best triplets of each model in an image, or all.
-        single_hoi: Only images with one human-object pair in --gt, as shoe-eval has them (its supplement's Figure 6).
         size: The most pixels of a picture's longer side (default: 1280 in a folder, 480 on a sheet).
         output: FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).
     """
@@ -91,9 +79,6 @@ def show(
         raise UsageError(f"show: say where to write with {arg('output')}: FILE.png for one sheet, or a folder")
     if predictions is None and gt is None:
         raise UsageError(f"show: give predictions, or ground truth with {arg('gt')}")
-    if single_hoi and gt in (None, "-"):
-        how = f"as a file with {arg('gt')}"
-        raise UsageError(f"{arg('single_hoi')}: give the ground truth, whose pairs are counted, {how}")
     choice = Choice(names_of(image_id), count_of("first", first), count_of("top", top))
     if choice.count == 0:
         raise UsageError(f"{arg('first', 0)}: draws nothing; give a number from 1, or all")
@@ -103,8 +88,6 @@ def show(
     policy = policy_of(on_error)
     inputs = Inputs(text_of(dataset), policy, None, from_, image_list)
     models = inputs.models(predictions, name) if predictions is not None else []
-    if single_hoi and gt is not None:
-        choice = replace(choice, among=_single(inputs.truth(gt), policy_of(on_error)))
     sources = [] if gt is None else [Source("ground truth", inputs.truth(gt), scored=False)]
     sources += [Source(model.model, model.unmatched("show"), scored=True) for model in models]
     for source in sources:
@@ -112,7 +95,7 @@ def show(
     policy.report()
     folder = None if images is None else Path(images)
     found = list(chosen(sources, choice, folder))
-    drawing = _drawn(found, folder, size or (TILE if one_sheet else 1280))
+    drawing = _drawn(found, folder, size or (TILE if one_sheet else PICTURE))
     if one_sheet:
         data = encoded(sheet(list(drawing)))
         with open_output(target) as write:
@@ -120,17 +103,6 @@ def show(
     else:
         write_pictures(target, [item.overlay for item in found], map(encoded, drawing))
     return Notes()
-
-
-def _single(truth: Stream, policy: ErrorPolicy) -> frozenset[str]:
-    """The images of one human-object pair, and a note of how many there are."""
-    from hoicli.records.triplets import read_triplets
-    from hoicli.shoe.selection import single_pair_images
-
-    triplets = read_triplets(truth, policy=policy, truth=True)
-    keep = single_pair_images(triplets)
-    note(f"{arg('single_hoi')}: {int(keep.sum()):,} of {len(keep):,} images have one human-object pair")
-    return frozenset(image_id for image_id, single in zip(triplets.image_ids, keep.tolist(), strict=True) if single)
 
 
 def _drawn(found: list[Shown], folder: Path | None, size: int) -> Iterator[Image]:

@@ -1,10 +1,11 @@
-"""A comparison as result rows: each model's mAP, then what changed from the baseline to it; classes by p, images by
-size. A row's `value` is `to` less `from`; `p` is from swaps, `p_bootstrap` from resamples.
+"""Several prediction dumps compared on one ground truth, as result rows: each model's mAP, then what changed from the
+baseline to it; classes by p, images by size. A row's `value` is `to` less `from`; `p` is from swaps, `p_bootstrap` from
+resamples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -12,12 +13,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.comparison.findings import CLASSES_BETTER, CLASSES_WORSE, SURE
+from hoicli.comparison.answers import CLASSES_BETTER, CLASSES_WORSE, SURE
 from hoicli.comparison.oracles import OracleRounds
 from hoicli.diagnosis.errors import ERRORS, MISSED
+from hoicli.diagnosis.gather import Gathered, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.evaluation.rows import Evaluated, class_subsets
+from hoicli.evaluation.coverage import served
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.predictions import Predictions
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.rows import Evaluated, Wanted, class_subsets
+from hoicli.evaluation.run import read_truth
+from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
+from hoicli.io.streams import Stream
+from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import (
@@ -77,6 +88,63 @@ class Comparison:
         """What the row of a difference ends in; `settings` are those of the two models, `view` what it is of."""
         tags = {"model": model, "baseline": baseline, **self.tags, **view}
         return row_ends(protocol, tags, {**settings, **self.resampling.signature()})
+
+
+def compare(
+    models: Sequence[Predictions],
+    gt: Stream,
+    vocabulary: Vocabulary,
+    protocols: Sequence[Protocol],
+    filters: Filters,
+    policy: ErrorPolicy,
+    wanted: Wanted,
+    resampling: Resampling,
+    *,
+    named: Container[str] | None = None,
+    errors: bool,
+    top: int,
+    tags: Mapping[str, str],
+    views: Views = ALONE,
+) -> Iterator[Row]:
+    """The rows, the first model being the baseline of the others; `errors` adds the types of
+    errors. `views`: the protocols at other thresholds and on parts of the data, where errors have them, too (but for
+    triplets and classes). `named` as `served` has it.
+
+    Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
+    """
+    truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
+    protocols = views.of(served(truth, protocols, named), named)
+    diagnosed = protocol_of(vocabulary) if errors else None
+    if diagnosed is not None and not truth.serves(diagnosed):
+        note(f"left out: types of errors, which {diagnosed.name} defines: {truth.name} cannot serve it")
+        diagnosed = None
+    errors_of = [] if diagnosed is None else views.diagnosed(diagnosed)
+    sides: list[Gathered] = []
+    for model in models:
+        predictions = model.unmatched(f"{model.name}: compare")
+        sides.append(match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy))
+    for model, side in zip(models, sides, strict=True):
+        side.coverage.report(truth, protocols, model.name, model=model.model)
+    shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
+    settings = {**filters.signature(), "data": vocabulary.signed, **wanted.settings()}
+
+    def of_protocols() -> Iterator[Row]:
+        """Apart, so that the ranked lists are gone before those of the errors come."""
+        ranked = [side.tally.ranked(vocabulary, shared.image_ids) for side in sides]
+        for found in zip(*ranked, strict=True):
+            compared = []
+            for model, side, (protocol, results, lists) in zip(models, sides, found, strict=True):
+                signed, tagged = {**settings, **side.tally.settings(protocol)}, {"model": model.model, **tags}
+                parts = Evaluated.of(protocol, vocabulary, wanted, results, signed, tagged)
+                compared.append(Compared(model.model, lists, parts))
+            yield from protocol_rows(compared, shared)
+
+    yield from of_protocols()
+    settings = {**filters.signature(), "data": vocabulary.signed}
+    leave = {key: value for side in sides for key, value in side.tally.leave.items()}
+    for number, view in enumerate(errors_of):
+        same = [Diagnosed(model.model, side.diagnoses[number]) for model, side in zip(models, sides, strict=True)]
+        yield from error_rows(same, settings | leave | truth.settings(view) | view.settings(), shared)
 
 
 def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Row]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from hoicli.explorer.content import page_file, page_files
-from hoicli.explorer.folder import is_file, write_file, write_folder
+from hoicli.explorer.folder import is_file
 from hoicli.explorer.measured import Measured
 from hoicli.explorer.pictures import image_facts, images_of
 from hoicli.explorer.server import Explorer
 from hoicli.io.messages import note
+from hoicli.io.outputs import atomic_folder, open_output
 from hoicli.io.streams import Stream
 from hoicli.records.parsing import Record
 
@@ -22,12 +24,24 @@ def _images(measured: Measured, gt: Stream, folder: str | None) -> tuple[Record,
 
 
 def write_page(measured: Measured, gt: Stream, path: str, folder: str | None, how: str) -> None:
-    """Write the page: as one file if `path` ends in .html, else as a folder. folder: of the images; how: as in HOW."""
+    """Write the page, whole or not at all: as one file if `path` ends in .html, else as a folder. folder: of the
+    images; how: "link" or "copy" them. Raises as `check_page`, and `DataError` if writing fails."""
     images, behind, missing = _images(measured, gt, folder)
     if is_file(path):
-        write_file(path, page_file(measured, images, "no picture: this page is one file"))
-    else:
-        write_folder(path, page_files(measured, images, missing), behind, how)
+        with open_output(path) as write:
+            for piece in page_file(measured, images, "no picture: this page is one file"):
+                write(piece)
+        return
+    with atomic_folder(path, replace=True) as target:
+        for name in ("data", *(["pictures"] if behind else [])):
+            (target / name).mkdir()
+        for name, content in page_files(measured, images, missing):
+            (target / name).write_bytes(content)
+        for name, source in behind.items():
+            if how == "copy":
+                shutil.copyfile(source, target / name)
+            else:
+                (target / name).symlink_to(source.resolve())
 
 
 def page_server(measured: Measured, gt: Stream, port: int, folder: str | None) -> Explorer:

@@ -9,8 +9,7 @@ from urllib.parse import quote, urlencode
 
 import numpy as np
 
-from hoicli.comparison.answers import answers
-from hoicli.comparison.findings import SURE
+from hoicli.comparison.answers import SURE, answers
 from hoicli.diagnosis.columns import STATES
 from hoicli.diagnosis.confusions import NOTHING
 from hoicli.errors import visible

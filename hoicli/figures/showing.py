@@ -5,7 +5,7 @@ Records of any labels, with or without ground truth."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import cycle
@@ -29,17 +29,16 @@ ENDINGS = (".jpg", ".jpeg", ".png")
 
 @dataclass(frozen=True)
 class Choice:
-    """What is drawn. image_ids: these images; else the first `count` by id, None for all. among: of these images only,
-    None for any. top: so many best triplets of an image and stream, None for all."""
+    """What is drawn. image_ids: these images; else the first `count` by id, None for all. top: so many best triplets of
+    an image and stream, None for all."""
 
     image_ids: Sequence[str] = ()
     count: int | None = None
     top: int | None = None
-    among: Collection[str] | None = None
 
     def takes(self, image_id: str) -> bool:
         """Whether an image may be drawn."""
-        return (self.among is None or image_id in self.among) and (not self.image_ids or image_id in self.image_ids)
+        return not self.image_ids or image_id in self.image_ids
 
 
 @dataclass
@@ -105,9 +104,9 @@ def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> It
     there = sorted({image_id for source in sources for image_id in source.kept})
     if choice.image_ids:
         missing = [image_id for image_id in choice.image_ids if image_id not in there]
-        if missing and choice.among is None:
+        if missing:
             raise DataError(f"no stream has image {missing[0]!r}; name images as the records do (image_id)")
-        there = [image_id for image_id in dict.fromkeys(choice.image_ids) if image_id in there]
+        there = list(dict.fromkeys(choice.image_ids))
     if not there:
         raise DataError("nothing to draw")
     files = Files(folder)

@@ -22,11 +22,17 @@ class Progress:
     """
 
     def __init__(self, label: str, *, total: int | None = None, unit: str = "it") -> None:
-        self.shown = _shown()
+        self.shown = sys.stderr is not None and (Log.as_json or sys.stderr.isatty()) and not (Log.quiet or kept())
         self._bar: Any = None
         self._last = 0
-        if self.shown:
-            self._bar = _bar(total=total, unit=unit, unit_scale=unit == "B", desc=visible(label))
+        if self.shown and Log.as_json:
+            self._bar = _Lines(visible(label), total, unit)
+        elif self.shown:
+            from tqdm import tqdm
+
+            tqdm.monitor_interval = 0  # no monitor thread: hoicli forks
+            scaled = unit == "B"
+            self._bar = tqdm(total=total, unit=unit, unit_scale=scaled, desc=visible(label), leave=False, delay=0.5)
 
     def to(self, position: int) -> None:
         """Move to an absolute position within the current file."""
@@ -68,16 +74,3 @@ class _Lines:
 
     def close(self) -> None:
         """Nothing is left to do."""
-
-
-def _shown() -> bool:
-    return sys.stderr is not None and (Log.as_json or sys.stderr.isatty()) and not (Log.quiet or kept())
-
-
-def _bar(**options: Any) -> Any:
-    if Log.as_json:
-        return _Lines(options["desc"], options["total"], options["unit"])
-    from tqdm import tqdm
-
-    tqdm.monitor_interval = 0  # no monitor thread: hoicli forks
-    return tqdm(leave=False, delay=0.5, **options)

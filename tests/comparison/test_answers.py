@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from hoicli.comparison.answers import answers, failure
-from hoicli.comparison.findings import readable
+from hoicli.comparison.answers import answers, failure, readable
 
 Row = dict[str, Any]
 

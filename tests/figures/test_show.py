@@ -111,10 +111,6 @@ def test_only_images_with_what_is_asked_for(hoicli: Hoicli, tmp_path: Path) -> N
 
     assert list(shown("--first", "3")) == ["1", "2", "3"]
     assert list(shown("--image-id", "HICO_test2015_00000005,HICO_test2015_00000002")) == ["5", "2"]
-    assert list(shown("--single-hoi", "--first", "3")) == ["2", "3", "6"]
-    assert list(shown("--single-hoi", "--image-id", "HICO_test2015_00000006,HICO_test2015_00000001")) == ["6"]
-    alone = hoicli("show", "--single-hoi", "-o", tmp_path / "x", PREDICTIONS)
-    assert (alone.code, alone.err[:40]) == (2, "hoicli: --single-hoi: give the ground tr")
     missing = hoicli("show", "--gt", GT, "--image-id", "nobody", "-o", tmp_path / "x", PREDICTIONS)
     assert (missing.code, missing.err) == (
         1,

@@ -32,8 +32,8 @@ def test_a_bar_moves_on_through_the_files(monkeypatch: pytest.MonkeyPatch) -> No
         bars.append(Bar(**options))
         return bars[-1]
 
-    monkeypatch.setattr(progress, "_shown", lambda: True)
-    monkeypatch.setattr(progress, "_bar", bar)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("tqdm.tqdm", bar)
     with Progress("reading\x1b", total=200, unit="B") as reading:
         reading.to(50)
         reading.file_done()
@@ -60,7 +60,7 @@ def test_lines_of_json_come_without_a_terminal(
 def test_nothing_shows_where_no_terminal_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_bar", lambda **_: pytest.fail("a bar"))
+    monkeypatch.setattr("tqdm.tqdm", lambda **_: pytest.fail("a bar"))
 
     def work() -> None:
         with Progress("reading", total=1) as reading:
