@@ -48,7 +48,7 @@ class Command:
     reads, writes: which records (or files) come in and go out. examples: (command line, what it does), the most common
     first; each runs in the folder of the one before, so they may be a session. see: related commands. exits: exit codes
     with a meaning of their own. piped: the notation of rows where --format does not choose and no terminal reads.
-    plot: the help of --plot, "" for a command without. drawable: raises `UsageError` for values that make no figure.
+    plot: the help of --plot, "" for a command without.
     listed: of the values given, whether they ask for rows, whose notation --format chooses; None: no values do.
     """
 
@@ -60,7 +60,6 @@ class Command:
     exits: Mapping[int, str]
     piped: str
     plot: str
-    drawable: Callable[[Mapping[str, Any]], None]
     listed: Callable[[Mapping[str, Any]], bool] | None
 
     @property
@@ -83,7 +82,6 @@ def command(
     exits: Mapping[int, str] | None = None,
     piped: str = "jsonl",
     plot: str = "",
-    drawable: Callable[[Mapping[str, Any]], None] = lambda _: None,
     listed: Callable[[Mapping[str, Any]], bool] | None = None,
 ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
     """Declares the function as the command of its module, and returns it as Python calls it; see `Command`.
@@ -91,7 +89,7 @@ def command(
 
     def declare(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
         rows = listed or (_always if function.__annotations__["return"] == "Result" else None)
-        declared = Command(function, reads, writes, examples, see, exits or {}, piped, plot, drawable, rows)
+        declared = Command(function, reads, writes, examples, see, exits or {}, piped, plot, rows)
         DECLARED[function.__module__] = declared
         return from_python(function)
 

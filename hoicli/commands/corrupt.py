@@ -144,13 +144,13 @@ def corrupt_records(
     return Records(made())
 
 
-def require_libraries() -> None:
-    """Raises `UsageError` without OpenCV or Pillow."""
+def require_libraries(who: str = "corrupt") -> None:
+    """Raises `UsageError` without OpenCV or Pillow, which `who` needs."""
     try:
         import cv2  # noqa: F401
         import PIL.Image  # noqa: F401
     except ImportError:
-        problem = "corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'"
+        problem = f"{who} needs OpenCV and Pillow: pip install 'hoicli[images]'"
         raise UsageError(problem, code="missing-package") from None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
 from hoicli.commands.checks import FOLDER, READ, READ_FOLDER
 from hoicli.commands.command import command
+from hoicli.commands.corrupt import require_libraries
 from hoicli.commands.options import Given, Option, Piped
 from hoicli.commands.results import Records
 from hoicli.commands.values import text_of
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 @command(
     reads="image records, and with --images their images",
-    writes="the records with masks and visibility; with --save-images masked images",
+    writes="the records with masks; with --save-images masked images",
     examples=[
         ("hoicli mask --ratio low --rectangles gt.jsonl > masks.jsonl", "rectangles for a data loader to paint"),
         (
@@ -45,7 +47,6 @@ def mask(
     images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
     save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDER)] = None,
     rectangles: bool = False,
-    all_boxes: bool = False,
     pixelate: Annotated[float | None, Option("F")] = None,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -54,9 +55,9 @@ def mask(
     """A black rectangle over each instance that interacts, for training on partial cues (SAMPL).
 
     The dilated bounding rectangle of each instance (of its COCO mask in `segmentations`, else its box) is shrunk to the
-    cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last black pixel) and
-    with the `visibility` of every box. No image is needed unless --images and --save-images ask for masked ones. With
-    --pixelate whole images are pixelated instead, and `pixelated` is the side of their blocks, 8, or 0.
+    cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last black pixel). No
+    image is needed unless --images and --save-images ask for masked ones. With --pixelate whole images are pixelated
+    instead, and `pixelated` is the side of their blocks, 8, or 0.
 
     Arguments:
         ratio: Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an
@@ -65,19 +66,11 @@ def mask(
         images: The folder of the images; needs --save-images.
         save_images: Write the masked images to this folder, under their names.
         rectangles: Write only image_id and masks (or pixelated), for a data loader that paints the rectangles itself.
-        all_boxes: Mask every box, not only the subjects and objects of interactions.
         pixelate: Instead of masks: pixelate whole images, each with probability F (SAMPL's baseline RPP: 0.5).
     """
     from hoicli.commands.inputs import Inputs, policy_of
     from hoicli.records.intake import ImageRegister
-    from hoicli.robustness.masking import (
-        Perturbation,
-        check_folders,
-        check_names,
-        painted_files,
-        read_image,
-        write_changed,
-    )
+    from hoicli.robustness.masking import image_path, write_changed
     from hoicli.robustness.masks import Masking, read_record
     from hoicli.robustness.pixelation import Pixelation
 
@@ -85,40 +78,44 @@ def mask(
     if (source is None) != (target is None):
         both = f"{arg('images')} and {arg('save_images')}"
         raise UsageError(f"{both} go together: the folder of the images, and that of the masked ones")
-    change: Perturbation = Masking.checked(ratio=str(ratio), seed=seed, all_boxes=all_boxes)
+    change: Masking | Pixelation = Masking.checked(ratio=str(ratio), seed=seed)
     if pixelate is not None:
-        if ratio != "middle" or all_boxes:
-            raise UsageError(
-                f"{arg('pixelate')} takes the place of masks: leave out {arg('ratio')}, {arg('all_boxes')}"
-            )
+        if ratio != "middle":
+            raise UsageError(f"{arg('pixelate')} takes the place of masks: leave out {arg('ratio')}")
         change = Pixelation.checked(probability=pixelate, seed=seed)
     if source is not None and target is not None:
-        check_folders(source, target)
+        require_libraries(arg("images"))
+        if Path(source).resolve() == Path(target).resolve():
+            problem = "is the folder of the images; give another, or they would be overwritten"
+            raise UsageError(f"{arg('save_images', target)}: {problem}")
     policy = policy_of(on_error)
     inputs = Inputs(None, policy, None, from_, image_list)
-    lines: Iterable[Line] = inputs.records(records, "records", "RECORDS", name="records")
+    lines = inputs.records(records, "records", "RECORDS", name="records")
 
-    def made() -> Iterator[Record]:
-        register, painted, read = ImageRegister(), painted_files(), lines
-        if target is not None and not policy.skip:  # report bad names before painting
-            read = list(lines)
-            check_names(read)
-        for line in read:
+    def sound() -> Iterator[tuple[Line, Record]]:
+        register, files = ImageRegister(), ImageRegister(unit="a file", field="file_name")
+        for line in lines:
             try:
                 record = read_record(line)
                 register.add(str(record["image_id"]), line)
-                if source is None or target is None:
-                    record = change.record(record)
-                else:
-                    image = read_image(record, source, line.place)
-                    painted.add(str(image.name), line)
-                    high, wide = image.picture.pixels.shape[:2]
-                    record = change.record({**record, "width": wide, "height": high})
-                    write_changed(image, record, change, source, target, line.place)
+                if target is not None:  # a second record of a file would be painted over the first
+                    files.add(str(image_path(record, line.place)), line)
             except DataError as error:
                 policy.handle(error.at(line.place))
                 continue
-            yield {"image_id": record["image_id"], change.key: record[change.key]} if rectangles else record
+            yield line, record
+
+    def made() -> Iterator[Record]:
+        for line, record in sound() if target is None else list(sound()):  # all is checked before a file is written
+            try:
+                if source is None or target is None:
+                    changed = change.record(record)
+                else:
+                    changed = write_changed(record, change, source, target, line.place)
+            except DataError as error:
+                policy.handle(error.at(line.place))
+                continue
+            yield {"image_id": record["image_id"], change.key: changed[change.key]} if rectangles else changed
         policy.report()
 
     return Records(made())

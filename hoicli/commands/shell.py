@@ -168,7 +168,6 @@ def _look(command: Command, own: dict[str, Any], door: dict[str, Any]) -> Look |
     """The look of the figure, None without one. Raises `UsageError` for options without a figure."""
     look = look_of(door["plot"], door["width"], door["font_size"], door["style"])
     if door["plot"] is not None:
-        command.drawable(own)
         return look
     kinds = [one for one in command.parameters if one.name == "plot_kind" and own["plot_kind"] != one.default]
     if kinds:

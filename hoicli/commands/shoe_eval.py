@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from hoicli.commands import options
 from hoicli.commands.checks import OUTPUT
@@ -13,28 +12,18 @@ from hoicli.commands.results import Records, Result
 from hoicli.commands.values import tags_of, text_of, texts_of
 from hoicli.errors import UsageError, arg
 
-if TYPE_CHECKING:
-    from hoicli.figures.styles import Look
-
 PANEL = "Options of SHOE's metrics"
-
-
-def _over_deltas(values: Mapping[str, Any]) -> None:
-    """Raises `UsageError` where there is but one delta to draw."""
-    if not any(mark in ",".join(texts_of(values["delta"])) for mark in ",:"):
-        how = f"give several, for example {arg('delta', '0.3:0.7:0.1')}"
-        raise UsageError(f"{arg('plot')}: draws the numbers over {arg('delta')}; {how}")
 
 
 @command(
     reads="predictions, ground truth with --gt, similarities with --sim",
-    writes="result rows; with --reasons a line for every match and miss; with --plot a figure",
+    writes="result rows; with --reasons a line for every match and miss",
     examples=[
         ("hoicli shoe-sim --backend wordnet:wup --gt gt.jsonl preds.jsonl > sim.jsonl", "how alike the labels are"),
         ("hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl preds.jsonl", "soft mAP and mF1"),
         ("hoicli shoe-eval --gt gt.jsonl --sim lexical preds.jsonl", "in one command, without asking a model"),
         (
-            "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --delta 0.3:0.7:0.1 --plot deltas.svg preds.jsonl",
+            "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --delta 0.3:0.7:0.1 preds.jsonl",
             "a sweep over what the paper leaves open",
         ),
         (
@@ -43,8 +32,6 @@ def _over_deltas(values: Mapping[str, Any]) -> None:
         ),
     ],
     see=["shoe-sim", "vocab", "agree"],
-    plot="Draw soft_map and mf1 over the values of --delta: .png, .svg or .pdf.",
-    drawable=_over_deltas,
 )
 def shoe_eval(
     gt: options.Truth = None,
@@ -149,11 +136,4 @@ def shoe_eval(
     policy.report()
     if reasons is not None:
         Records(explain(done.shoe, done.matching)).write(text_of(reasons) or "")
-
-    def drawn(path: str, look: Look) -> None:
-        from hoicli.figures.sweeps import plot_deltas
-
-        _over_deltas({"delta": delta})
-        plot_deltas(rows, path, look)
-
-    return Result(rows, drawn=drawn)
+    return Result(rows)

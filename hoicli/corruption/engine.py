@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import DRAWING, HOICLI_1, JPEG_QUALITY, Recipe
 from hoicli.corruption.effects import apply, draw, effect_of
-from hoicli.corruption.images import Picture, check_size, decode, encode, file_bytes, finished, shown, stamp_of
+from hoicli.corruption.images import Picture, check_size, encode, finished, read_picture, shown, stamp_of
 from hoicli.corruption.pixels import Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
@@ -174,19 +174,7 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
         except DataError as error:
             raise DataError(f"{name!r} {error.problem}", place=job.place, field="width") from None
         return _records(job, plan, shape)
-    try:
-        data = file_bytes(job.source)
-    except FileNotFoundError:
-        problem = f"no such file: {str(job.source)!r}; is {arg('images')} right?"
-        raise DataError(problem, place=job.place, field="file_name", code="missing-picture") from None
-    except OSError as error:
-        problem = f"{str(job.source)!r}: {error.strerror}"
-        raise DataError(problem, place=job.place, field="file_name", code="missing-picture") from None
-    try:
-        picture = decode(data)
-    except DataError as error:
-        raise DataError(f"{name!r} {error.problem}", place=job.place, field="file_name", code=error.code) from None
-    _check_size(job, picture)
+    data, picture = read_picture(job.record, job.source, job.place)
     if plan.alone:
         return _records(job, plan, picture.pixels.shape)
     _check_place(job, plan)
@@ -224,16 +212,6 @@ def _check_place(job: Job, plan: Plan) -> None:
         if parts[:2] in {(name, str(severity)) for name, severity in plan.cells}:
             problem = f"{str(job.source)!r} lies where {arg('save_images', plan.out)} is written; give another folder"
             raise DataError(problem, place=job.place, field="file_name")
-
-
-def _check_size(job: Job, picture: Picture) -> None:
-    """Boxes are in the pixels of the record's size: another picture's boxes would be moved without sense."""
-    height, width = picture.pixels.shape[:2]
-    given = job.record.get("width", width), job.record.get("height", height)
-    if given != (width, height):
-        turned = " (is it that of the turned image? hoicli reads it unturned)" if given == (height, width) else ""
-        sizes = f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}"
-        raise DataError(f"{sizes}; give the right image or correct the record", place=job.place, field="width")
 
 
 def _cell_file(

@@ -8,27 +8,25 @@ its PSNR and SSIM, by which a later run knows it as finished.
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import os
 import struct
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import PIL.Image
 
 from hoicli.corruption.catalogue import JPEG_QUALITY
 from hoicli.corruption.pixels import Image
 from hoicli.corruption.sensor import decode_jpeg, encode_jpeg
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 
 LARGEST_SIDE = 30_000
 """Pixels; OpenCV's warps count them in 16 bits."""
@@ -43,31 +41,24 @@ STAMP = b"hoicli corrupt "
 STAMP_WITHIN = 4096
 """Bytes from a file's start that hold its stamp: it is written before anything long."""
 
-_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_HEAD = 8 + 12 + 13
+"""Bytes of the signature and IHDR, which is the first chunk."""
 _PNG_END, _JPEG_END = b"IEND\xaeB`\x82", b"\xff\xd9"
-_KEPT_CHUNKS = (b"iCCP", b"sRGB", b"gAMA", b"cHRM", b"pHYs", b"eXIf")
-_KEPT_SEGMENTS = {0xE1: b"Exif\0\0", 0xE2: b"ICC_PROFILE\0"}
+_LONGEST_EXIF = 65_533
+"""Bytes; more does not fit into a JPEG's segment."""
 
 
 @dataclass(frozen=True)
 class Picture:
     """A decoded file. pixels: uint8 [height, width, 1 or 3 (RGB)]; alpha: uint8 [height, width, 1], where it has any.
 
-    kind: "JPEG" or "PNG"; metadata: the JPEG segments or PNG chunks that go into every file made of it.
+    kind: "JPEG" or "PNG"; kept: what Pillow is to write into every file made of it.
     """
 
     pixels: Image
     alpha: Image | None
     kind: str
-    metadata: bytes
-
-
-def file_bytes(path: Path) -> bytes:
-    """The bytes of an image file. Raises `OSError`, also for what is no file: a pipe would block, a device never
-    end."""
-    if path.exists() and not path.is_file():
-        raise FileNotFoundError(errno.ENOENT, "is no file")
-    return path.read_bytes()
+    kept: Mapping[str, Any]
 
 
 def check_size(width: int, height: int) -> None:
@@ -101,11 +92,39 @@ def decode(data: bytes) -> Picture:
     except Exception as error:  # noqa: BLE001 (Pillow's decoders raise whatever a damaged file leads them to)
         problem = f"is damaged ({' '.join(str(error).split()) or type(error).__name__}); fetch it again"
         raise DataError(problem, code="damaged") from None
-    if kind == "PNG":
-        metadata = b"".join(chunk for name, chunk in _chunks(data) if name in _KEPT_CHUNKS)
-    else:  # a colour profile of CMYK is none of RGB
-        metadata = b"" if image.mode == "CMYK" else b"".join(_segments(data))
-    return Picture(pixels, alpha, kind, metadata)
+    kept: dict[str, Any] = {key: image.info[key] for key in ("exif", "icc_profile", "dpi") if key in image.info}
+    if image.mode == "CMYK":  # whose colour profile is none of RGB
+        kept = {}
+    if len(kept.get("exif", b"")) > _LONGEST_EXIF:
+        del kept["exif"]
+    return Picture(pixels, alpha, kind, kept)
+
+
+def read_picture(record: Mapping[str, Any], path: Path, place: str) -> tuple[bytes, Picture]:
+    """The bytes and the picture of a record's image file. Raises `DataError`, in the name of `place`, for one that is
+    not there, cannot be read, or is of another size than the record says: its boxes would be another picture's."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe would block, a device never end
+            raise FileNotFoundError
+        data = path.read_bytes()
+    except FileNotFoundError:
+        problem = f"no such file: {str(path)!r}; is {arg('images')} right?"
+        raise DataError(problem, place=place, field="file_name", code="missing-picture") from None
+    except OSError as error:
+        problem = f"{str(path)!r}: {error.strerror}"
+        raise DataError(problem, place=place, field="file_name", code="missing-picture") from None
+    try:
+        picture = decode(data)
+    except DataError as error:
+        problem = f"{record['file_name']!r} {error.problem}"
+        raise DataError(problem, place=place, field="file_name", code=error.code) from None
+    height, width = picture.pixels.shape[:2]
+    given = record.get("width", width), record.get("height", height)
+    if given != (width, height):
+        turned = " (is it that of the turned image? hoicli reads it unturned)" if given == (height, width) else ""
+        sizes = f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}"
+        raise DataError(f"{sizes}; give the right image or correct the record", place=place, field="width")
+    return data, picture
 
 
 def _channels(image: PIL.Image.Image) -> tuple[Image, Image | None]:
@@ -121,17 +140,18 @@ def _channels(image: PIL.Image.Image) -> tuple[Image, Image | None]:
 
 
 def encode(picture: Picture, pixels: Image, alpha: Image | None, *, quality: int = JPEG_QUALITY) -> bytes:
-    """A file of the picture's kind that holds these pixels, without its stamp and metadata (`finished` adds them).
+    """A file of the picture's kind that holds these pixels, with what is kept, and without its stamp (`finished`).
 
     JPEG: at `quality`, with colours at full resolution if that is JPEG_QUALITY (otherwise JPEG is the corruption).
     """
     if picture.kind == "JPEG":
-        return encode_jpeg(pixels, quality, full_colour=quality == JPEG_QUALITY)
-    if alpha is not None:
-        coded = cv2.cvtColor(np.concatenate([pixels, alpha], axis=2), cv2.COLOR_RGBA2BGRA)
-    else:
-        coded = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR) if pixels.shape[2] == 3 else pixels
-    return bytes(cv2.imencode(".png", coded)[1])
+        return encode_jpeg(pixels, quality, full_colour=quality == JPEG_QUALITY, **picture.kept)
+    whole = pixels if alpha is None else np.concatenate([pixels, alpha], axis=2)
+    file = io.BytesIO()
+    PIL.Image.fromarray(whole if whole.shape[2] > 1 else whole[:, :, 0]).save(
+        file, "PNG", compress_level=1, **picture.kept
+    )
+    return file.getvalue()
 
 
 def shown(picture: Picture, pixels: Image, data: bytes) -> Image:
@@ -140,14 +160,15 @@ def shown(picture: Picture, pixels: Image, data: bytes) -> Image:
 
 
 def finished(picture: Picture, data: bytes, stamp: dict[str, Any]) -> bytes:
-    """The encoded file with its stamp and the source's metadata."""
+    """The encoded file with its stamp."""
     text = STAMP + json.dumps(stamp, separators=(",", ":")).encode()
     if picture.kind == "JPEG":
         # behind the JFIF header, which is to be the first segment
         at = 4 + int.from_bytes(data[4:6], "big") if data[2:4] == b"\xff\xe0" else 2
-        return data[:at] + _segment(0xFE, text) + picture.metadata + data[at:]
-    at = len(_PNG) + 12 + 13  # behind IHDR
-    return data[:at] + _chunk(b"tEXt", b"Comment\0" + text) + picture.metadata + data[at:]
+        return data[:at] + b"\xff\xfe" + struct.pack(">H", len(text) + 2) + text + data[at:]
+    chunk = b"tEXtComment\0" + text
+    length, checksum = struct.pack(">I", len(chunk) - 4), struct.pack(">I", zlib.crc32(chunk))
+    return data[:_PNG_HEAD] + length + chunk + checksum + data[_PNG_HEAD:]
 
 
 def stamp_of(path: Path) -> dict[str, Any] | None:
@@ -167,33 +188,3 @@ def stamp_of(path: Path) -> dict[str, Any] | None:
         if type(stamp) is dict:
             return stamp
     return None
-
-
-def _segment(marker: int, content: bytes) -> bytes:
-    return bytes((0xFF, marker)) + struct.pack(">H", len(content) + 2) + content
-
-
-def _segments(data: bytes) -> Iterator[bytes]:
-    """The JPEG segments to keep, up to the picture itself."""
-    at = 2
-    while at + 4 <= len(data) and data[at] == 0xFF and data[at + 1] != 0xDA:
-        marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
-        if marker == 0xFF:  # padding
-            at += 1
-            continue
-        if marker in _KEPT_SEGMENTS and data[at + 4 : at + 2 + length].startswith(_KEPT_SEGMENTS[marker]):
-            yield data[at : at + 2 + length]
-        at += 2 + max(length, 2)
-
-
-def _chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
-
-
-def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """(name, whole chunk) of a PNG file."""
-    at = len(_PNG)
-    while at + 12 <= len(data):
-        length = int.from_bytes(data[at : at + 4], "big")
-        yield data[at + 4 : at + 8], data[at : at + 12 + length]
-        at += 12 + length

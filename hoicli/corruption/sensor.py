@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import cv2
 import numpy as np
+import PIL.Image
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -94,22 +97,17 @@ def jpeg(image: Image, _: None, quality: int) -> Image:
     return decode_jpeg(encode_jpeg(image, quality)).reshape(image.shape)
 
 
-def encode_jpeg(image: Image, quality: int, *, full_colour: bool = False) -> bytes:
-    """A baseline JPEG file of a grey or an RGB picture."""
-    options = [cv2.IMWRITE_JPEG_QUALITY, quality]
-    if full_colour:
-        options += [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
-    swapped = cv2.cvtColor(image, cv2.COLOR_RGB2BGR) if image.shape[2] == 3 else image
-    return bytes(cv2.imencode(".jpg", swapped, options)[1])
+def encode_jpeg(image: Image, quality: int, *, full_colour: bool = False, **kept: Any) -> bytes:
+    """A baseline JPEG file of a grey or an RGB picture. kept: what Pillow is to write beside the pixels."""
+    file = io.BytesIO()
+    picture = PIL.Image.fromarray(image if image.shape[2] == 3 else image[:, :, 0])
+    picture.save(file, "JPEG", quality=quality, subsampling="4:4:4" if full_colour else "4:2:0", **kept)
+    return file.getvalue()
 
 
 def decode_jpeg(data: bytes) -> Image:
-    """The pixels of a JPEG file that `encode_jpeg` made: [height, width, 1 or 3], RGB."""
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
-    if pixels is None:
-        raise ValueError("not a JPEG file")
-    swapped = cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB) if pixels.ndim == 3 else pixels[:, :, None]
-    return np.asarray(swapped, dtype=np.uint8)
+    """The pixels of a JPEG file that `encode_jpeg` made: [height, width] grey, or [height, width, 3] RGB."""
+    return np.asarray(PIL.Image.open(io.BytesIO(data)), dtype=np.uint8)
 
 
 @dataclass(frozen=True)

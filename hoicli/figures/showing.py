@@ -8,18 +8,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import cycle
+from itertools import chain, cycle
 from pathlib import Path
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair
 from hoicli.io.outputs import atomic_folder, check_file, check_made_folder
 from hoicli.io.streams import Line, Stream
-from hoicli.records.image import problems, truth_problems
+from hoicli.records.image import open_problems, score_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.names import image_id_of, image_number
 from hoicli.records.parsing import Record, dump, is_number, parse
-from hoicli.vocabulary.datasets import load
 
 LIST = "shown.jsonl"
 """The file of a folder that says which picture is of which image, with what is drawn on it."""
@@ -77,14 +76,10 @@ class Source:
         self.kept = {image_id: self.kept[image_id] for image_id in sorted(self.kept)[:count]}
 
     def _checked(self, line: Line) -> Record:
-        """The record of a line. Any label will do, and V-COCO's nulls, too."""
+        """The record of a line, of any dataset."""
         record = parse(line)
-        wrong, of_vcoco = (
-            next(iter(problems(record, of, scored=True) if self.scored else truth_problems(record, of)), None)
-            for of in (None, load("vcoco"))
-        )
-        if wrong is not None and of_vcoco is not None:
-            raise wrong.error(line.place)
+        for problem in chain(open_problems(record, scored=self.scored), () if self.scored else score_problems(record)):
+            raise problem.error(line.place)
         return record
 
 

@@ -1,5 +1,4 @@
-"""Sweeps as lines: pair recall against pair precision over thresholds, and SHOE's numbers over delta, which the paper
-does not print."""
+"""A sweep as lines: pair recall against pair precision over thresholds."""
 
 from __future__ import annotations
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
 
-DELTA_METRICS = {"soft_map": "soft mAP", "mf1": "mF1"}
-"""The metrics that depend on delta."""
 SWEPT = {"nms": "pair NMS", "det_threshold": "detection"}
 """What a sweep may vary, in words."""
 _PLACES = ((1, 1), (-1, 1), (1, -1), (-1, -1))
@@ -102,23 +99,3 @@ def _words(point: SweepPoint, swept: Sequence[int]) -> str:
     """The point's place in the sweep: a number when one threshold is swept, both apart when two are."""
     values = (point.thresholds[at] for at in swept)
     return " / ".join("none" if value is None else f"{value:g}" for value in values)
-
-
-def plot_deltas(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
-    """soft_map and mf1 (y) over delta (x), a line each, from rows that have the tag `delta`; a column wide. Raises
-    `UsageError` as `plot_diagnosis` does."""
-    rows = list(rows)
-    lines: dict[str, list[tuple[float, float]]] = {}
-    for metric, words in DELTA_METRICS.items():
-        points = [row for row in rows if row["metric"] == metric and row["value"] is not None]
-        if points:
-            lines[words] = sorted((float(row["tags"]["delta"]), row["value"]) for row in points)
-    with saved(path, look, caveats=caveats_of(rows)) as figure:
-        width = look.room(COLUMN_WIDTH)
-        figure.set_size_inches(width, min(2.4, 0.7 * width))
-        ax = figure.add_subplot()
-        draw_lines(ax, lines.items())
-        ax.set_ylim(bottom=0)
-        ax.set_xlabel("delta")
-        ax.set_ylabel("%")
-        add_legend(figure, ax.get_legend_handles_labels()[0])

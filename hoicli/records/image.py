@@ -7,6 +7,7 @@ what to do about it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, TypeGuard
 
@@ -53,6 +54,21 @@ def problems(
         yield from _size_problems(record)
     if "scores" in besides:
         yield from _score_problems(record)
+
+
+def open_problems(
+    record: Mapping[str, Any], *, scored: bool, besides: Container[str] = EVERYTHING
+) -> Iterator[Problem]:
+    """As `problems`, of a record of any dataset: any string is a label, and a label or an object may be null, as V-COCO
+    has them."""
+    for problem in problems(record, None, scored=scored, besides=besides):
+        found = re.fullmatch(r"labels\[(\d+)\]|hois\[(\d+)\]\.object", problem.field)
+        if found is not None:
+            index = int(found[1] or found[2])
+            value = record["labels"][index] if found[1] else record["hois"][index].get("object", problem)
+            if value is None:
+                continue
+        yield problem
 
 
 SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "unstated", "left_out"})

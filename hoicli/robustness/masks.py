@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -29,8 +28,8 @@ from numpy.typing import NDArray
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Line
 from hoicli.records.boxes import iou
-from hoicli.records.image import problems
-from hoicli.records.parsing import Record, is_number, parse
+from hoicli.records.image import open_problems
+from hoicli.records.parsing import Record, parse
 from hoicli.robustness.curriculum import RATIOS
 from hoicli.robustness.segments import Edges, segment_edges
 
@@ -62,12 +61,11 @@ class Masking:
     seed: int = 0
     dilate: float = DILATE
     expand: float = EXPAND
-    all_boxes: bool = False
 
     key: ClassVar[str] = "masks"
 
     @classmethod
-    def checked(cls, *, ratio: str, seed: int, all_boxes: bool) -> Masking:
+    def checked(cls, *, ratio: str, seed: int) -> Masking:
         """From options: `ratio` is a level's name or a number; raises `UsageError` for what is out of range."""
         try:
             number = RATIOS[ratio] if ratio in RATIOS else float(ratio)
@@ -75,42 +73,34 @@ class Masking:
             number = math.nan
         if not 0 <= number <= 1:
             raise UsageError(f"{arg('ratio', ratio)}: choose {', '.join(RATIOS)}, or a number from 0 to 1")
-        return cls(number, seed, all_boxes=all_boxes)
+        return cls(number, seed)
 
     def record(self, record: Record) -> Record:
-        """`masked_record`."""
-        return masked_record(record, self)
+        """The image record with its `masks`. The record has been checked (`read_record`)."""
+        segments = record.get("segmentations") or [None] * len(record["boxes"])
+        size = (record["width"], record["height"]) if "width" in record and "height" in record else None
+        rectangles = []
+        for number in chosen_boxes(record) if self.ratio else ():
+            segment = segments[number]
+            edges = box_edges(record["boxes"][number]) if segment is None else segment_edges(segment)
+            if edges is None:
+                continue
+            outwards = [draw * self.expand for draw in chances(self.seed, str(record["image_id"]), number)]
+            found = mask_rectangle(edges, ratio=self.ratio, dilate=self.dilate, outwards=outwards, size=size)
+            if found is not None:
+                rectangles.append(list(found))
+        return {**record, self.key: rectangles}
 
     def painted(self, pixels: NDArray[np.uint8], record: Record) -> NDArray[np.uint8]:
         """A copy of an image [height, width, channels] with the rectangles of its record black."""
-        return black_out(pixels, record[self.key])
+        copy = pixels.copy()
+        for x1, y1, x2, y2 in record[self.key]:
+            copy[y1 : y2 + 1, x1 : x2 + 1] = 0
+        return copy
 
 
-def masked_record(record: Record, masking: Masking) -> Record:
-    """The image record with its `masks`, and with the `visibility` of each box that they leave.
-
-    The record has been checked (`read_record`). A box that had a visibility already keeps that share of what is left.
-    """
-    boxes = [box_edges(box) for box in record["boxes"]]
-    segments = record.get("segmentations") or [None] * len(boxes)
-    size = (record["width"], record["height"]) if "width" in record and "height" in record else None
-    rectangles = []
-    for number in chosen_boxes(record, masking):
-        edges = boxes[number] if segments[number] is None else segment_edges(segments[number])
-        if edges is None or masking.ratio == 0:
-            continue
-        draws = chances(masking.seed, str(record["image_id"]), number)
-        outwards = tuple(draw * masking.expand for draw in draws)
-        found = mask_rectangle(edges, ratio=masking.ratio, dilate=masking.dilate, outwards=outwards, size=size)
-        if found is not None:
-            rectangles.append(found)
-    before = record.get("visibility") or [1.0] * len(boxes)
-    seen = [old * share for old, share in zip(before, visible_shares(boxes, rectangles, size), strict=True)]
-    return {**record, "visibility": seen, "masks": [list(rectangle) for rectangle in rectangles]}
-
-
-def chosen_boxes(record: Mapping[str, Any], masking: Masking) -> list[int]:
-    """The numbers of the boxes to mask, rising: subjects and objects of interactions, or all, but one an instance.
+def chosen_boxes(record: Mapping[str, Any]) -> list[int]:
+    """The numbers of the boxes to mask, rising: subjects and objects of interactions, but one an instance.
 
     HICO-DET draws an instance anew for every pair it is in: of boxes of one label that overlap by SAME_INSTANCE, the
     first stands for all. Raises `DataError` for more than MOST_MASKS.
@@ -118,7 +108,7 @@ def chosen_boxes(record: Mapping[str, Any], masking: Masking) -> list[int]:
     hois = [hoi for hoi in record["hois"] if hoi["verb"] != NO_INTERACTION]
     numbers = {hoi[key] for hoi in hois for key in ("subject", "object") if hoi.get(key) is not None}
     by_label: dict[str | None, list[int]] = {}
-    for number in range(len(record["boxes"])) if masking.all_boxes else sorted(numbers):
+    for number in sorted(numbers):
         by_label.setdefault(record["labels"][number], []).append(number)
     chosen: list[int] = []
     for same in by_label.values():
@@ -176,75 +166,16 @@ def _nearest(value: float) -> int:
     return math.floor(value + 0.5)
 
 
-def visible_shares(
-    boxes: Sequence[Edges], rectangles: Sequence[Rectangle], size: tuple[float, float] | None
-) -> list[float]:
-    """The share of each box's pixels inside the image that no rectangle covers; 0 for a box outside the image.
-
-    The rectangles' edges cut the plane into cells; the area hidden left of and above each corner of a cell is summed
-    once, for all boxes.
-    """
-    far = 1 << 31  # beyond every box (FARTHEST)
-    corners = [(max(x1, 0), max(y1, 0), min(x2 + 1, far), min(y2 + 1, far)) for x1, y1, x2, y2 in rectangles]
-    left, top, right, bottom = np.array(corners, dtype=np.int64).reshape(-1, 4).clip(0).T
-    xs, ys = (np.unique(np.concatenate([*ends, [0, far]])) for ends in ((left, right), (top, bottom)))
-    steps = np.zeros((len(xs), len(ys)), dtype=np.int32)
-    for across, down, step in ((left, top, 1), (right, top, -1), (left, bottom, -1), (right, bottom, 1)):
-        np.add.at(steps, (np.searchsorted(xs, across), np.searchsorted(ys, down)), step)
-    covered = steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] > 0
-    wide, high = np.diff(xs), np.diff(ys)
-    area = np.zeros(steps.shape, dtype=np.int64)
-    area[1:, 1:] = (covered * wide[:, np.newaxis] * high).cumsum(axis=0).cumsum(axis=1)
-
-    def hidden(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The covered area left of x and above y, in whole pixels."""
-        i, j = (np.searchsorted(ends, at, "right") - 1 for ends, at in ((xs, x), (ys, y)))
-        along, down = x - xs[i], y - ys[j]
-        at = area[i, j]
-        beside, below = (area[i + 1, j] - at) // wide[i] * along, (area[i, j + 1] - at) // high[j] * down
-        return np.asarray(at + beside + below + covered[i, j] * along * down)
-
-    x1, y1, x2, y2 = np.array([_inside(edges, size) for edges in boxes], dtype=np.int64).reshape(-1, 4).T
-    lost = hidden(x2, y2) - hidden(x1, y2) - hidden(x2, y1) + hidden(x1, y1)
-    pixels = (x2 - x1) * (y2 - y1)
-    return [1 - dark / count if count else 0.0 for dark, count in zip(lost.tolist(), pixels.tolist(), strict=True)]
-
-
-def _inside(edges: Edges, size: tuple[float, float] | None) -> Rectangle:
-    """The edges of a box's part in the image, in whole pixels; of no area where there is none."""
-    left, top = max(_nearest(edges[0]), 0), max(_nearest(edges[1]), 0)
-    right, bottom = _nearest(edges[2]), _nearest(edges[3])
-    if size is not None:
-        right, bottom = min(right, math.ceil(size[0])), min(bottom, math.ceil(size[1]))
-    return (left, top, right, bottom) if right > left and bottom > top else (0, 0, 0, 0)
-
-
-def black_out(pixels: NDArray[np.uint8], rectangles: Iterable[Sequence[int]]) -> NDArray[np.uint8]:
-    """A copy of an image [height, width, channels] with the rectangles 0."""
-    copy = pixels.copy()
-    for x1, y1, x2, y2 in rectangles:
-        copy[y1 : y2 + 1, x1 : x2 + 1] = 0
-    return copy
-
-
 def read_record(line: Line) -> Record:
     """An image record with what masking reads of it; raises `DataError` for its first problem."""
     record = parse(line)
-    for problem in problems(record, None, scored=False, besides=("size",)):
-        if _is_unstated(problem.field, record):
-            continue
+    for problem in open_problems(record, scored=False, besides=("size",)):
         raise problem.error(line.place)
-    count = len(record["boxes"])
     for number, box in enumerate(record["boxes"]):
         if max(map(abs, box)) > FARTHEST:
             raise DataError("is no place in an image", place=line.place, field=f"boxes[{number}]")
-    shares = record.get("visibility")
-    if shares is not None and not (
-        type(shares) is list and len(shares) == count and all(is_number(share) and 0 <= share <= 1 for share in shares)
-    ):
-        raise DataError("must be an array of numbers from 0 to 1, one a box", place=line.place, field="visibility")
     segments = record.get("segmentations")
-    if segments is not None and not (type(segments) is list and len(segments) == count):
+    if segments is not None and not (type(segments) is list and len(segments) == len(record["boxes"])):
         raise DataError("must be an array, a mask or null for each box", place=line.place, field="segmentations")
     for number, segment in enumerate(segments or ()):
         try:
@@ -253,12 +184,3 @@ def read_record(line: Line) -> Record:
         except ValueError as error:
             raise DataError(str(error), place=line.place, field=f"segmentations[{number}]") from None
     return record
-
-
-def _is_unstated(field: str, record: Record) -> bool:
-    """Whether a field is a null that some dataset allows: V-COCO's actions without object, its boxes without label."""
-    found = re.fullmatch(r"(hois|labels)\[(\d+)\](\.object)?", field)
-    if found is None:
-        return False
-    item = record[found[1]][int(found[2])]
-    return item is None if found[1] == "labels" else type(item) is dict and item.get("object", 0) is None

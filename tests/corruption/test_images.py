@@ -111,7 +111,7 @@ def test_jpeg_is_written_as_jpeg_near_the_pixels() -> None:
 def test_alpha_moves_with_what_moves_and_stays_with_the_rest(name: str) -> None:
     alpha = np.zeros((*SCENE.shape[:2], 1), dtype=np.uint8)
     alpha[10:30, 10:40] = 255
-    picture = Picture(SCENE, alpha, "PNG", b"")
+    picture = Picture(SCENE, alpha, "PNG", {})
     drawn = draw(name, SCENE.shape, image_id="", seed=0)
     pixels, after = apply(picture.pixels, picture.alpha, name, drawn, HOICLI_1.level(name, 5))
     assert (pixels == corrupt(SCENE, name, 5)).all()

@@ -20,7 +20,7 @@ from hoicli.figures.diagnosis import plot_diagnosis
 from hoicli.figures.ratings import Counts, plot_counts, plot_kappa
 from hoicli.figures.robustness import HeatMap, plot_heat_maps, plot_robustness
 from hoicli.figures.styles import NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
-from hoicli.figures.sweeps import plot_deltas, plot_pairs
+from hoicli.figures.sweeps import plot_pairs
 from hoicli.vocabulary.datasets import load
 from tests.support.figures import deltas, sweep
 
@@ -110,10 +110,6 @@ def heat(model: str) -> HeatMap:
     return HeatMap(model, 40.0, 25.0, {name: dict.fromkeys(SEVERITIES, 12.3) for name in ROHOI})
 
 
-def of_delta(at: int, metric: str) -> dict[str, Any]:
-    return {"metric": metric, "value": 80.0 - 9 * at, "tags": {"delta": f"0.{at}"}, "protocol": "shoe"}
-
-
 def votes(title: str, raters: int) -> Counts:
     return Counts(title, 2000, [[120, 3400, 0, 7, 88]] * raters)
 
@@ -146,9 +142,6 @@ FIGURES: dict[str, Draw] = {
     ),
     "confusion": lambda path, look: plot_confusion(
         [panel("Verbs", HICO.verbs), panel("Objects", HICO.objects)], path, look
-    ),
-    "shoe-eval over delta": lambda path, look: plot_deltas(
-        [of_delta(at, metric) for at in range(3, 8) for metric in ("soft_map", "mf1")], path, look
     ),
     "ratings by majority": lambda path, look: plot_counts(
         MODELS, [votes(f"majority {at}", len(MODELS)) for at in range(5)], path, look

@@ -111,7 +111,7 @@ shoe-sim --merge mean $SHOE/sim.jsonl
 shoe-sim --backend llm --model m --dry-run --cache DIR/cache --pairs $CORPUS/pairs.jsonl
 shoe-eval --sim $SHOE/sim.jsonl $SHOE_PAIR
 shoe-eval --sim $SHOE/sim.jsonl --reasons OUT $SHOE_PAIR
-slow | shoe-eval --sim $SHOE/sim.jsonl --delta 0.3:0.7:0.2 --plot OUT.svg $SHOE_PAIR
+slow | shoe-eval --sim $SHOE/sim.jsonl --delta 0.3:0.7:0.2 $SHOE_PAIR
 data list
 vocab hico
 vocab --senses ride

@@ -405,12 +405,11 @@ corrupt:JPEG | $CORPUS/b.jpg | jpeg | file=picture.jpg
     corrupt --images DIR --save-images DIR/made --corruption jpeg,rainbow --severity 5 --jobs 1 IN
 mask:records | $CORPUS/pictures.jsonl | records | law=lines
     mask IN
-    mask --all-boxes IN
     mask --images DIR/images --save-images DIR/made IN
 mask:PNG | $CORPUS/a.png | png | file=images/a.png | beside=records
     mask --images DIR/images --save-images DIR/made DIR/pictures.jsonl
 mask:JPEG | $CORPUS/b.jpg | jpeg | file=images/b.jpg | beside=records
-    mask --all-boxes --images DIR/images --save-images DIR/made DIR/pictures.jsonl
+    mask --images DIR/images --save-images DIR/made DIR/pictures.jsonl
 
 # meaning
 shoe-sim:predictions | $SHOE/predictions.jsonl | jsonl

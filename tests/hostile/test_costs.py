@@ -112,7 +112,8 @@ def test_an_answer_without_end_is_refused(hoicli: Hoicli, tmp_path: Path) -> Non
 def crowd(count: int, **more: Any) -> dict[str, Any]:
     """A record of nested boxes, each with a label of its own."""
     boxes = [[300 - at % 300, 220 - at % 220, 310 + at, 230 + at] for at in range(count)]
-    return {"image_id": "a", "boxes": boxes, "labels": [f"l{at}" for at in range(count)], "hois": [], **more}
+    hois = [{"subject": at, "object": at, "verb": "hold"} for at in range(count)]
+    return {"image_id": "a", "boxes": boxes, "labels": [f"l{at}" for at in range(count)], "hois": hois, **more}
 
 
 def test_masks_in_a_crowd(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -120,11 +121,11 @@ def test_masks_in_a_crowd(hoicli: Hoicli, tmp_path: Path) -> None:
 
     def work(count: int) -> None:
         path.write_text(json.dumps(crowd(count)) + "\n")
-        assert len(json.loads(hoicli("mask", "--all-boxes", path).out)["masks"]) == count
+        assert len(json.loads(hoicli("mask", path).out)["masks"]) == count
 
     require_linear(work, 400 // LARGER, 400)
     path.write_text(json.dumps(crowd(1001)) + "\n")
-    said = refusal(hoicli("mask", "--all-boxes", path))
+    said = refusal(hoicli("mask", path))
     assert said == f"{path}:1: boxes: more than 1,000 instances to mask in an image"
 
 
@@ -136,7 +137,7 @@ def test_the_masks_of_a_crowd_fit_into_a_comment(hoicli: Hoicli, tmp_path: Path)
     (images / "b.jpg").write_bytes((CORPUS / "b.jpg").read_bytes())
     record = crowd(1000, file_name="b.jpg")
     path.write_text(json.dumps({**record, "boxes": [[0, 0, 9, 9]] * 1000}) + "\n")
-    result = hoicli("mask", "--all-boxes", "--images", images, "--save-images", out, path)
+    result = hoicli("mask", "--images", images, "--save-images", out, path)
     assert result.code == 0, result.err
     assert len(json.loads(result.out)["masks"]) == 1000
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,12 @@ from hoicli.io.streams import Line
 from hoicli.robustness.curriculum import EPSILON, LEVELS, Epoch, decisions, read_epochs
 from hoicli.robustness.masks import (
     Masking,
-    black_out,
-    box_edges,
     chances,
     chosen_boxes,
     mask_rectangle,
-    masked_record,
-    visible_shares,
 )
 from hoicli.robustness.pixelation import Pixelation, pixelate
-from hoicli.robustness.segments import segment_edges, unpacked
+from hoicli.robustness.segments import segment_edges
 from tests.support.project import FIXTURES, Hoicli
 
 Record = dict[str, Any]
@@ -118,30 +113,13 @@ def run_lengths(mask: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
     return [*counts, run]
 
 
-def packed(counts: Sequence[int]) -> str:
-    """COCO's text, from the description in maskApi.c."""
-    text = ""
-    for number, count in enumerate(counts):
-        value = count - counts[number - 2] if number > 2 else count
-        while True:
-            low = value & 31
-            value >>= 5
-            done = value == (-1 if low & 16 else 0)
-            text += chr(48 + (low if done else low | 32))
-            if done:
-                break
-    return text
-
-
 @given(shapes)
 def test_run_lengths_give_the_rectangle_around_the_pixels(rng: np.random.Generator) -> None:
     mask = some_mask(rng)
     counts = run_lengths(mask)
-    assert unpacked(packed(counts)) == counts
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     expected = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1) if mask.any() else None
-    for given_counts in (counts, packed(counts)):
-        assert segment_edges({"size": [60, 90], "counts": given_counts}) == expected
+    assert segment_edges({"size": [60, 90], "counts": counts}) == expected
 
 
 @given(shapes, st.integers(0, 6))
@@ -166,43 +144,20 @@ def test_polygons() -> None:
     assert segment_edges({"size": [2, 2], "counts": [4]}) is None
 
 
-boxes = st.lists(st.tuples(*[st.integers(-5, 40)] * 4), max_size=5)
-
-
-@given(st.tuples(*[st.integers(-5, 40)] * 4), boxes)
-def test_visibility_is_that_of_painted_pixels(
-    box: tuple[int, int, int, int], covers: list[tuple[int, int, int, int]]
-) -> None:
-    around = box_edges(box)
-    rectangles = [(min(a, c), min(b, d), max(a, c), max(b, d)) for a, b, c, d in covers]
-    seen = np.zeros((30, 36), dtype=int)
-    left, top, right, bottom = (max(0, int(edge)) for edge in around)
-    seen[top:bottom, left:right] = 1
-    total = int(seen.sum())
-    for x1, y1, x2, y2 in rectangles:
-        seen[max(y1, 0) : max(y2 + 1, 0), max(x1, 0) : max(x2 + 1, 0)] = 0
-    expected = seen.sum() / total if total else 0.0
-    assert visible_shares([around], rectangles, (36, 30)) == pytest.approx([expected])
-
-
 # Records
 
 
 def test_a_masked_record_by_hand() -> None:
-    record = masked_record(RECORD, masking())
+    record = masking().record(RECORD)
     assert record["masks"] == [[15, 30, 24, 49], [55, 25, 64, 34]]
-    assert record["visibility"] == [0.75, 0.75, 1.0]
     assert {key: record[key] for key in RECORD} == RECORD
     assert RECORD.keys() == {"image_id", "width", "height", "boxes", "labels", "hois"}  # the input is left alone
-    twice = masked_record({**RECORD, "visibility": [0.5, 1.0, 0.0]}, masking())
-    assert twice["visibility"] == [0.375, 0.75, 0.0]
 
 
 def test_which_boxes() -> None:
-    assert chosen_boxes(RECORD, masking()) == [0, 1]  # no_interaction is none
-    assert chosen_boxes(RECORD, masking(all_boxes=True)) == [0, 1, 2]
+    assert chosen_boxes(RECORD) == [0, 1]  # no_interaction is none
     alone = {**RECORD, "hois": [{"subject": 2, "object": None, "verb": "walk"}]}
-    assert chosen_boxes(alone, masking()) == [2]
+    assert chosen_boxes(alone) == [2]
 
 
 def test_an_instance_is_masked_once() -> None:
@@ -214,15 +169,15 @@ def test_an_instance_is_masked_once() -> None:
         "labels": ["person", "person", "person", "horse"],
         "hois": [{"subject": number, "object": 3, "verb": "ride"} for number in range(3)],
     }
-    assert chosen_boxes(record, masking()) == [0, 2, 3]
-    assert len(masked_record(record, masking())["masks"]) == 3
+    assert chosen_boxes(record) == [0, 2, 3]
+    assert len(masking().record(record)["masks"]) == 3
 
 
 def test_a_mask_is_used_where_there_is_one() -> None:
     segments = [{"size": [80, 100], "counts": [80 * 10 + 20, 10, 80 * 90 - 30]}, None, None]
-    record = masked_record({**RECORD, "segmentations": segments}, masking(1.0))
+    record = masking(1.0).record({**RECORD, "segmentations": segments})
     assert record["masks"] == [[10, 20, 10, 29], [50, 20, 69, 39]]  # a column of 10 pixels; the box
-    empty = masked_record({**RECORD, "segmentations": [[], None, None]}, masking(1.0))
+    empty = masking(1.0).record({**RECORD, "segmentations": [[], None, None]})
     assert empty["masks"] == [[50, 20, 69, 39]]
 
 
@@ -240,9 +195,9 @@ def test_chance_is_of_the_box_alone() -> None:
 def test_what_is_around_an_image_changes_nothing(shuffle: random.Random) -> None:
     lines = SCENES.read_bytes().splitlines()
     strong = Masking(0.5, seed=3)
-    expected = {line: masked_record(orjson.loads(line), strong)["masks"] for line in lines}
+    expected = {line: strong.record(orjson.loads(line))["masks"] for line in lines}
     shuffle.shuffle(lines)
-    assert {line: masked_record(orjson.loads(line), strong)["masks"] for line in lines} == expected
+    assert {line: strong.record(orjson.loads(line))["masks"] for line in lines} == expected
 
 
 # The command
@@ -262,15 +217,9 @@ def test_masked_images(hoicli: Hoicli, tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in IMAGES.iterdir())
     for record in records:
         before, after = (cv2.imread(str(folder / record["file_name"])) for folder in (IMAGES, out))
-        expected = black_out(before, record["masks"])
+        expected = masking().painted(before, record)
         assert np.array_equal(after, expected)
         assert not np.array_equal(after, before)
-        for box, share in zip(record["boxes"], record["visibility"], strict=True):
-            x1, y1, x2, y2 = box
-            untouched = np.ones(before.shape[:2], bool)
-            for a, b, c, d in record["masks"]:
-                untouched[b : d + 1, a : c + 1] = False
-            assert share == pytest.approx(untouched[y1 : y2 + 1, x1 : x2 + 1].mean())
     first = {path.name: path.read_bytes() for path in out.iterdir()}
     run(hoicli, "--ratio", "high", "--images", IMAGES, "--save-images", out, SCENES)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == first
@@ -288,7 +237,6 @@ def test_rectangles_need_no_image(hoicli: Hoicli) -> None:
     assert small == [{"image_id": record["image_id"], "masks": record["masks"]} for record in records]
     named, number = (run(hoicli, "--ratio", ratio, SCENES) for ratio in ("middle", "0.5"))
     assert named == number
-    assert all(sum(record["visibility"]) > 0 for record in named)
 
 
 def test_an_image_tells_the_size_that_a_record_lacks(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -308,17 +256,16 @@ def test_an_image_tells_the_size_that_a_record_lacks(hoicli: Hoicli, tmp_path: P
     [
         ({"file_name": "../scene_01.png"}, "file_name: '../scene_01.png' leads out of the folder;"),
         ({"file_name": "..\\x.png"}, "file_name: '..\\\\x.png' leads out of the folder;"),
-        ({"file_name": "none.png"}, "file_name: none.png: No such file or directory; is --images its folder?"),
-        ({"file_name": "text.png"}, "file_name: text.png is no image that can be read"),
-        ({"width": 321}, "width: 321, but scene_01.png is 320 x 240; the boxes are of another image"),
+        ({"file_name": "none.png"}, "file_name: no such file: 'IMAGES/none.png'; is --images right?"),
+        ({"file_name": "text.png"}, "file_name: 'text.png' is no image that can be read"),
+        ({"width": 321}, "width: the record says 321 x 240, the file has 320 x 240 pixels; give the right image or"),
         ({"boxes": [[0, 0, 1e300, 1]] * 3}, "boxes[0]: is no place in an image"),
         ({"boxes": [[0, 0, 1]] * 3}, "boxes[0]: [0, 0, 1] is no box;"),
-        ({"visibility": [2, 1, 1]}, "visibility: must be an array of numbers from 0 to 1, one a box"),
         ({"segmentations": ["x", None, None]}, "segmentations[0]: neither polygons nor run lengths;"),
         ({"segmentations": [[[1, 2, 3, 4, 5, 1e300]], None, None]}, "segmentations[0]: a polygon is [x1, y1,"),
         ({"segmentations": [{"size": [2, 2], "counts": [3]}, None, None]}, "segmentations[0]: the run lengths cover 3"),
         ({"segmentations": [{"size": [2, 2], "counts": [-1, 5]}, None, None]}, "segmentations[0]: counts must be run"),
-        ({"segmentations": [{"size": [2, 2], "counts": "\u00e9"}, None, None]}, "segmentations[0]: '\u00e9' is no"),
+        ({"segmentations": [{"size": [2, 2], "counts": "04"}, None, None]}, "segmentations[0]: counts must be run"),
     ],
 )  # fmt: skip
 def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, change: Record, message: str) -> None:
@@ -336,7 +283,7 @@ def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, change: 
     result = hoicli("mask", "--images", images, "--save-images", out, path)
     assert (result.code, result.out) == (1, "")
     assert result.err.count("\n") == 1
-    assert result.err.startswith(f"{path}:1: {message}")
+    assert result.err.startswith(f"{path}:1: {message.replace('IMAGES', str(images))}")
     assert list(out.iterdir()) == []
     skipped = hoicli("mask", "--images", images, "--save-images", out, "--on-error", "skip", path)
     assert (skipped.code, skipped.out.count("\n")) == (0, 1)
@@ -375,9 +322,6 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
     path.write_text(json.dumps(record) + "\n")
     assert hoicli("mask", "--images", IMAGES, "--save-images", out, path).out == skipped.out
     assert (out / "scene_01.png").read_bytes() == painted
-    # one that cannot be painted does not stand in the way of the other
-    path.write_text(json.dumps({**again, "width": 1}) + "\n" + json.dumps(record) + "\n")
-    assert hoicli("mask", "--images", IMAGES, "--save-images", out, "--on-error", "skip", path).out == skipped.out
 
 
 @pytest.mark.parametrize(
@@ -389,7 +333,7 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
         (("--images", "/nowhere", "--save-images", "."), "--images /nowhere: there is no such folder\n"),
         (("--images", ".", "--save-images", "./."), "--save-images ./.: is the folder of the images; give another"),
         (("--pixelate", "1.5"), "--pixelate 1.5: give a probability from 0 to 1; SAMPL's baseline has 0.5\n"),
-        (("--pixelate", "1", "--ratio", "low"), "--pixelate takes the place of masks: leave out --ratio, "),
+        (("--pixelate", "1", "--ratio", "low"), "--pixelate takes the place of masks: leave out --ratio\n"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
