@@ -71,7 +71,7 @@ def confusion(
     from hoicli.evaluation.selection import protocol_of
 
     most = count_of("top", top)
-    row = diagnosing(names_of(protocol), text_of(dataset), "shared")
+    row = diagnosing(names_of(protocol), text_of(dataset))
     own = text_of(dataset) or (row.dataset if row is not None else None)
     policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
     inputs = Inputs(own, policy, own or "hico", from_, image_list)

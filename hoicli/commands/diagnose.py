@@ -11,7 +11,6 @@ from hoicli.commands.options import Names, Option
 from hoicli.commands.results import Records, Result, instead
 from hoicli.commands.values import names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
-from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.figures.styles import Look
@@ -49,6 +48,7 @@ def diagnose(
     independent: bool = False,
     progressive: Annotated[Names, Option("ORDER", offer=choices.oracles, several=True)] = None,
     per_class: bool = False,
+    with_no_interaction: bool = False,
     emit: Annotated[str | None, Option("predictions", one_of=("predictions",))] = None,
     explain: bool = False,
     iou: options.Iou = None,
@@ -73,13 +73,15 @@ def diagnose(
         independent: Apply each oracle on its own, as if there were no others.
         progressive: Add the mAP as oracles are applied one after another: names separated by commas, or all.
         per_class: Add counts and oracles for every class, and mean_max_recall.
+        with_no_interaction: Count the no_interaction classes, too (the paper's Fig. 12).
         emit: Instead of rows, write each prediction with its type and its repair.
         explain: Say what each oracle fixes, and stop.
     """
     from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
     from hoicli.diagnosis.applied import explanation, progressive_order
+    from hoicli.diagnosis.emitted import emitted_predictions
     from hoicli.diagnosis.repairs import Reading
-    from hoicli.diagnosis.run import check_reading, diagnose_models, diagnosing, emitted_predictions
+    from hoicli.diagnosis.run import diagnose_models, diagnosing
     from hoicli.evaluation.filters import Filters
 
     if explain:
@@ -105,21 +107,20 @@ def diagnose(
         problem = f"shows the one repair of a ground truth; leave out {arg('independent')}"
         raise UsageError(f"{arg('emit', emit)}: {problem}")
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
-    row = diagnosing(names_of(protocol), text_of(dataset), reading)
+    counted = with_no_interaction
+    row = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=counted)
     own = text_of(dataset) or (row.dataset if row is not None else None)
     policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
     inputs = Inputs(own, policy, own or "hico", from_, image_list)
     models = inputs.models(predictions, name)
-    if emit and (gt is None or len(models) != 1):
-        raise UsageError(f"{arg('emit')} needs {arg('gt')} and one stream of predictions")
+    if emit and len(models) != 1:
+        raise UsageError(f"{arg('emit', emit)}: of one stream, not {len(models)}; leave the others out")
     tags = tags_of(tag, *(["model"] if models[0].tagged else []), *tags_of_views(iou, slice))
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
-    vocabulary = load(own or "hico")
-    check_reading(vocabulary, reading)
     asked = partial(views_of, iou, slice)
     truth = None if gt is None else inputs.truth(gt)
-    if emit and truth is not None:
-        emitted = emitted_predictions(truth, models[0], vocabulary, filters, policy, reading, asked, row)
+    if emit:
+        emitted = emitted_predictions(models[0], truth, own, filters, policy, reading, asked, row)
         return instead(Records(emitted, policy.report))
     diagnosed = diagnose_models(models, truth, own, filters, policy, reading=reading, asked=asked, protocol=row)
     rows = [made for model in diagnosed for made in model.rows(per_class=per_class, order=order, tags=tags)]

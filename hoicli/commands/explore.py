@@ -63,8 +63,8 @@ def explore(
     nothing from the network. Same input, same bytes.
 
     Arguments:
-        protocol: The protocol that decides what is an error, as in diagnose: diag (default; for V-COCO vcoco-s1 or
-            vcoco-s2), or a file.
+        protocol: The protocol that decides what is an error, as in diagnose: diag (default) or diag-paper; for
+            V-COCO vcoco-s1 (default) or vcoco-s2; or a file.
         images: The folder of the images; without it boxes are drawn on blank sheets.
         pictures: How images get into the folder: symbolic links (default; nothing is copied), or copies, to send it on.
         slice: The parts of the data that the page shows: people, pairs, objects, distance (default), other cuts
@@ -103,7 +103,7 @@ def explore(
     if path is not None and images is not None and is_file(path):
         problem = f"one file holds no pictures; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('images', text_of(images))}: {problem}")
-    row = diagnosing(names_of(protocol), own, "shared")
+    row = diagnosing(names_of(protocol), own)
     own = own or (row.dataset if row else None)
     vocabulary = load(own or "hico")
     row = row or protocol_of(vocabulary)

@@ -142,7 +142,7 @@ Protocols = Annotated[
     Names,
     Option(
         "NAME",
-        "hico, hico-ko, qpic, upt, diag, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; hoia; "
+        "hico, hico-ko, qpic, upt, diag, diag-paper, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; hoia; "
         "ambiguous-hoi; hico-image, hico-image-ko; several with commas, or all (default); or a file of your own "
         "(.json).",
         offer=choices.PROTOCOLS,
@@ -153,8 +153,8 @@ DiagnosedProtocol = Annotated[
     str | None,
     Option(
         "NAME",
-        "The protocol that decides what is correct: diag (default; for V-COCO vcoco-s1 or vcoco-s2), or a file of your "
-        "own like it.",
+        "The protocol that decides what is correct: diag (default), diag-paper (the paper's text); for V-COCO vcoco-s1 "
+        "(default) or vcoco-s2; or a file of your own like them.",
         offer="evaluation.protocols:PROTOCOLS",
     ),
 ]

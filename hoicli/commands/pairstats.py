@@ -9,7 +9,7 @@ from hoicli.commands import options
 from hoicli.commands.command import command
 from hoicli.commands.options import Numbers, Option
 from hoicli.commands.results import Result
-from hoicli.commands.values import numbers_of, tags_of, text_of
+from hoicli.commands.values import names_of, numbers_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
@@ -48,6 +48,7 @@ def pairstats(
     predictions: options.Models = None,
     *,
     dataset: options.Dataset = None,
+    protocol: options.DiagnosedProtocol = None,
     name: options.ModelNames = None,
     verb_score: Annotated[str, Option(one_of=("verb", "triplet"))] = "verb",
     one_to_one: bool = False,
@@ -66,7 +67,7 @@ def pairstats(
     Pairs per image, pair recall and pair precision count the pairs that a record lists (`pairs`), else the distinct
     pairs of its triplets. Negative AP says whether pairs that do nothing score low, beside the share of such pairs;
     interaction mAP ranks verbs on correctly localised pairs; both need scores that leave the boxes out (--verb-score).
-    mAP is protocol diag's (V-COCO: vcoco-s1's). There are rows for full, rare and non_rare, except negative AP (full
+    mAP is the protocol's. There are rows for full, rare and non_rare, except negative AP (full
     only) and V-COCO (full only; interaction mAP over action-roles). Values are in percent (pairs_per_image: a count).
     Each value of --nms-sweep and of --det-threshold adds rows to those of all pairs.
 
@@ -85,6 +86,7 @@ def pairstats(
             records.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required
+    from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.coverage import check_counted, served
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import protocol_of
@@ -92,22 +94,25 @@ def pairstats(
     from hoicli.pairs.settings import sweeps
     from hoicli.pairs.statistics import pair_statistics
 
-    gt, own = required(gt, "pairstats"), text_of(dataset)
+    gt = required(gt, "pairstats")
+    chosen = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released)
+    own = text_of(dataset) or (chosen.dataset if chosen is not None else None)
     policy, vocabulary = policy_of(on_error), load(own or "hico")
     inputs = Inputs(own, policy, own or "hico", from_, image_list)
     models = inputs.models(predictions, name)
     tags = tags_of(tag, *(["model"] if models[0].tagged else []))
     thresholds = numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold)
     settings = sweeps(*thresholds)
-    protocol = protocol_of(vocabulary)
-    if as_released and protocol.person_first:
+    row = chosen or protocol_of(vocabulary)
+    if as_released and row.person_first:
         # neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes
         problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
         raise UsageError(f"{arg('as_released')}: {problem}")
     truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
-    served(truth, [protocol])
+    served(truth, [row])
     measure = partial(
         pair_statistics,
+        protocol=row,
         one_to_one=one_to_one,
         as_released=as_released,
         triplet_scores=verb_score == "triplet",

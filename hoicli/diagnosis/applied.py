@@ -48,7 +48,7 @@ box; an association error one with one of its boxes. Each ground truth, in annot
 prediction above its own true positive that can be corrected to it and is not taken yet. But an association error waits
 while it could still become a later ground truth with its own verb; errors that waited without success go, at the end,
 to ground truth that has taken nothing. Ground truth with neither a true positive nor a correction is missed. A
-duplicate is dropped, never corrected.
+duplicate is dropped, never corrected. The paper fixes each ground-truth pair once; here each triplet of a pair is.
 --independent: each oracle on its own, so each may correct another prediction to the same ground truth.
 --progressive ORDER: each oracle after the ones before it (Diag-HOI Eq. 4 and 5); all together give mAP 100. ORDER
 is a comma-separated list of names, or all: {",".join(IN_TURN)}.
@@ -56,9 +56,16 @@ is a comma-separated list of names, or all: {",".join(IN_TURN)}.
 its human box or, if that box is wrong, with its object box, even to a pair that was never predicted. Classes whose
 predictions are all wrong leave the mean. Its oracles together need not give 100.
 In V-COCO a statement has the human box of the person it belongs to, and its verb is its action in its role.
-mAP is that of the protocol. The paper defines AP as the area under the precision-recall curve; its code for HICO-DET
-reads the curve at 11 recalls, and so does protocol diag. For V-COCO, vcoco-s1 takes the area.
+What is right, and mAP, are as the protocol has them: diag is the released code, which made the paper's tables;
+diag-paper is the paper's text (section 2.3). They differ twice:
+- IoU: an overlap of exactly 0.5 is right by diag, wrong by diag-paper, which wants more than 0.5.
+- AP: diag reads the precision-recall curve at 11 recalls, diag-paper takes the area under it.
+For example, a class has two ground truths, and its one prediction overlaps one of them: with IoU 0.6, AP is 6/11 =
+54.55 by diag (6 of the recalls are reached) and 50.00 by diag-paper; with IoU 0.5, 54.55 and 0.00.
+For V-COCO, vcoco-s1 takes the area, and 0.5 is right.
+--with-no-interaction: the no_interaction classes count, too, on both sides; otherwise they are dropped first.
 A class without ground truth left by missed_gt or false_negative leaves the mean: n is how many classes a mean is over.
+So these deltas are between means over different classes.
 Errors overlap: the deltas do not add up to what is missing to 100."""
 
 

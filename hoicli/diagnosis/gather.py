@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
@@ -11,7 +11,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from hoicli.diagnosis.errors import ERRORS, MISNAMED, NOT_COUNTED, Located, actions, located
+from hoicli.diagnosis.errors import MISNAMED, Located, actions, located
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import ErrorTypes, Reading, types_of
 from hoicli.errors import DataError, UsageError, arg
@@ -187,6 +187,9 @@ def each_match(
     `MatchedView.check_whole`; `UsageError` for what acts before matching, and for matches on parts of a slice of
     triplets.
     """
+    if "noint" in protocol.settings():
+        problem = f"match records leave them out; give the predictions, with {arg('gt')}"
+        raise UsageError(f"{arg('with_no_interaction')}: {problem}")
     for given, when, names in (
         (filters.removes, "before matching", ("top_k", "nms")),
         (asked.thresholds.values or asked.of_data, "while matching", ("iou", "slice")),
@@ -306,55 +309,3 @@ def _class(item: Record, vocabulary: Vocabulary) -> int:
     """The class of a prediction or ground truth of a match record, -1 for none."""
     name = (item.get("role") or "") if vocabulary.roles else item["label"]
     return vocabulary.interaction_ids.get((item["verb"], name), -1)
-
-
-def diagnosis_records(
-    batch: Batch,
-    found: Located,
-    types: ErrorTypes,
-    settings: Mapping[str, str] | None = None,
-    protocol: Protocol | None = None,
-) -> Iterator[Record]:
-    """One record for each image: every counted prediction with its type and what it repairs, every ground truth with
-    its true positive and its repair, and `settings` as in match records. Indices of predictions are those of the
-    prediction record's `hois`, followed by the statements that its `unstated` adds."""
-    vocabulary = batch.truth.vocabulary
-    name = (protocol or protocol_of(vocabulary)).name
-    first = batch.predictions.hoi_start.tolist()
-    truth_first = np.searchsorted(found.truth_image, np.arange(len(found.image_ids) + 1)).tolist()
-    repair, missed = types.repair, types.missed
-
-    def named(interaction: int) -> dict[str, str]:
-        verb, name = vocabulary.interactions[interaction]
-        return {"verb": verb, "role" if vocabulary.roles else "label": name}
-
-    def local(row: int, start: int) -> int | None:
-        return int(row) - start if row >= 0 else None
-
-    for image, image_id in enumerate(found.image_ids):
-        start, truth_start = first[image], truth_first[image]
-        predictions = [
-            {
-                "index": row - start,
-                **named(found.interaction[row]),
-                "score": float(found.score[row]),
-                "error": ERRORS[types.error[row]],
-                "gt": local(found.truth[row], truth_start),
-                "repairs": local(types.repairs[row], truth_start),
-            }
-            for row in range(start, first[image + 1])
-            if types.error[row] != NOT_COUNTED
-        ]
-        gt = [
-            {
-                **named(found.truth_interaction[row]),
-                "prediction": local(types.found[row], start),
-                "repair": local(repair[row], start),
-                "missed": bool(missed[row]),
-            }
-            for row in range(truth_start, truth_first[image + 1])
-        ]
-        yield {
-            "image_id": image_id, "protocol": name, "settings": dict(settings or {}), "predictions": predictions,
-            "gt": gt,
-        }  # fmt: skip

@@ -255,7 +255,8 @@ class Diagnosis:
         positives = np.bincount(left.truth_class, minlength=self._classes)
         ap, recall = per_class(code, bounds, positives, self.protocol)
         in_mean = positives > 0
-        in_mean[sorted(vocabulary.no_interaction_ids)] = False
+        if self.protocol.drop_no_interaction:
+            in_mean[sorted(vocabulary.no_interaction_ids)] = False
         if self.reading != "released":
             return OracleResult(oracle, ap, recall, in_mean, in_mean)
         found, silent = ap > 0, np.diff(bounds) == 0

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from hoicli.diagnosis.gather import (
-    diagnose_matches,
-    diagnosis_records,
-    match_and_diagnose,
-    typed_batches,
-)
+from hoicli.diagnosis.gather import diagnose_matches, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.repairs import SIGNATURES, Reading
+from hoicli.diagnosis.repairs import Reading
 from hoicli.diagnosis.rows import diagnosis_rows, part_rows
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.coverage import Coverage, check_counted, served
+from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.slices import Part, Slice
-from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views, check_diagnosed, within
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import dump
 from hoicli.records.results import Row
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
@@ -98,18 +92,30 @@ def check_reading(vocabulary: Vocabulary, reading: Reading) -> None:
         )
 
 
-def diagnosing(names: Sequence[str], dataset: str | None, reading: Reading) -> Protocol | None:
-    """The protocol that `--protocol` names for the types of errors; None without one. Raises `UsageError` for several,
-    for one whose right and wrong the types cannot follow, and for one beside the released reading."""
-    if not names:
-        return None
+def diagnosing(
+    names: Sequence[str], dataset: str | None, *, as_released: bool = False, no_interaction: bool = False
+) -> Protocol | None:
+    """The protocol that `--protocol` names for types of errors and pair statistics; None without one. no_interaction:
+    count these classes, too. Raises `UsageError` for several, for one whose right and wrong the types cannot follow,
+    for one beside the released reading, and for a dataset without no_interaction."""
+    row = _diagnosing(names, dataset, as_released=as_released) if names else None
+    if not no_interaction:
+        return row
+    row = row or protocol_of(load(dataset or "hico"))
+    if as_released or not row.drop_no_interaction:
+        problem = "the released code never does" if as_released else f"{row.dataset} has no such classes"
+        raise UsageError(f"{arg('with_no_interaction')}: {problem}; leave it out")
+    return replace(row, drop_no_interaction=False, changed=(*row.changed, ("noint", "counted")))
+
+
+def _diagnosing(names: Sequence[str], dataset: str | None, *, as_released: bool) -> Protocol:
     rows = chosen_protocols(names, dataset)
     text = ",".join(names)
     if len(rows) != 1:
-        raise UsageError(f"{arg('protocol', text)}: errors are typed by one protocol; name one")
+        raise UsageError(f"{arg('protocol', text)}: one protocol says what is right; name one")
     (row,) = rows
     usual = protocol_of(load(dataset or row.dataset))
-    if reading == "released" and row != usual:
+    if as_released and row != usual:
         raise UsageError(f"{arg('as_released')}: the released code has no other protocol than {usual.name}")
     averaged = row.only_annotated_classes, row.drop_no_interaction, row.classes if usual.person_first else ""
     if (
@@ -119,7 +125,7 @@ def diagnosing(names: Sequence[str], dataset: str | None, reading: Reading) -> P
         or row.by_verb
         or row.every_overlap
     ):
-        problem = f"{arg('protocol', text)}: error types need the classes and the matching of"
+        problem = f"{arg('protocol', text)}: error types and pairs need the classes and the matching of"
         raise UsageError(f'{problem} {usual.name}; give a file that is "like": "{usual.name}", with your changes')
     return row
 
@@ -143,16 +149,8 @@ def diagnose_models(
     options that need predictions and for the released reading on other datasets than HICO-DET, `DataError` for a bad
     stream.
     """
-    vocabulary = load(dataset or (protocol.dataset if protocol else None) or models[0].dataset or "hico")
-    protocol = protocol or protocol_of(vocabulary)
-    check_reading(vocabulary, reading)
-    uncounted, views = filters.allow_uncounted, asked(vocabulary)
-    for slice_ in views.of_data:
-        check_diagnosed(within(protocol, Part(slice_, 0)))
+    vocabulary, protocol, views, truth = settled(models, gt, dataset, filters, policy, reading, asked, protocol)
     wanted = views.diagnosed(protocol)
-    truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
-    if truth is not None:
-        served(truth, [protocol])
     diagnosed = []
     for model in models:
         made = partial(DiagnosedModel, model.model, model.tagged, vocabulary, slices=views.of_classes)
@@ -170,33 +168,25 @@ def diagnose_models(
     return diagnosed
 
 
-def emitted_predictions(
-    gt: Stream,
-    predictions: Predictions,
-    vocabulary: Vocabulary,
+def settled(
+    models: Sequence[Predictions],
+    gt: Stream | None,
+    dataset: str | None,
     filters: Filters,
     policy: ErrorPolicy,
-    reading: Reading = "shared",
-    asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
-    protocol: Protocol | None = None,
-) -> Iterator[bytes]:
-    """A line for each image: every prediction with its type and repair (`gather.diagnosis_records`)."""
-    truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
+    reading: Reading,
+    asked: Callable[[Vocabulary], Views],
+    protocol: Protocol | None,
+) -> tuple[Vocabulary, Protocol, Views, GroundTruth | None]:
+    """What the parameters of `diagnose_models` come to; raises what it raises before predictions are read."""
+    vocabulary = load(dataset or (protocol.dataset if protocol else None) or models[0].dataset or "hico")
     protocol = protocol or protocol_of(vocabulary)
-    served(truth, [protocol])
+    check_reading(vocabulary, reading)
     views = asked(vocabulary)
-    if views.slices or len(views.thresholds.values) > 1:
-        raise UsageError(
-            f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further "
-            f"{arg('iou')}"
-        )
-    (protocol,) = views.diagnosed(protocol)
-    coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
-    settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(protocol), **protocol.settings()}
-    for batch, found, types in typed_batches(predictions, truth, filters, policy, reading, protocol):
-        coverage.add(batch)
-        tally.add_batch(batch, {})
-        for record in diagnosis_records(batch, found, types, settings, protocol):
-            yield dump(record)
-    check_counted(tally, vocabulary, predictions.name, allowed=filters.allow_uncounted)
-    coverage.report(truth, [protocol], predictions.name)
+    for slice_ in views.of_data:
+        check_diagnosed(within(protocol, Part(slice_, 0)))
+    if gt is None:
+        return vocabulary, protocol, views, None
+    truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
+    served(truth, [protocol])
+    return vocabulary, protocol, views, truth

@@ -70,7 +70,7 @@ class Pairing:
         enough = [
             (row[fits], truth[fits])
             for row, truth, subject, object_ in self._blocks(protocol, every)
-            for fits in [np.minimum(subject, object_) >= protocol.threshold]
+            for fits in [reaches(protocol, np.minimum(subject, object_))]
         ]
         row, truth = (joined([part[side] for part in enough], np.int64) for side in (0, 1))
         labels, annotated = self.predictions.labels, self.truth.scenes
@@ -158,7 +158,7 @@ class Pairing:
     def found_people(self, protocol: Protocol) -> Ints:
         """[T] the ground-truth person each subject belongs to, -1 where it overlaps none of them enough."""
         person, overlap = self.best_people(protocol)
-        return np.where(overlap >= protocol.threshold, person, -1)
+        return np.where(reaches(protocol, overlap), person, -1)
 
     def iou_of(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
         """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""

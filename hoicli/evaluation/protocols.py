@@ -189,6 +189,17 @@ _hico_images = partial(
     remark="an image without a triplet of a class is not ranked for it; the released code ranks every image",
 )
 """What the two rows of HICO's image-level benchmark share."""
+_diag = partial(
+    Protocol,
+    inclusive=True,
+    touching_overlap=False,
+    truth_shift=ALL_BY_ONE,
+    person_subject=True,
+    drop_no_interaction=True,
+    images="interactions",  # the code's dumps hold the 8,528 test images that have some
+    only_annotated_classes=True,
+)
+"""What Diag-HOI's code and its paper share."""
 _MATLAB_GRID = "were MATLAB's 0:0.1:1 read as a vector, the grid would be linspace"
 _SUBJECTS = "ground truth whose subject is no person is never found here; the released code finds it"
 
@@ -233,20 +244,21 @@ PROTOCOLS: dict[str, Protocol] = {
             remark="its loader skips images without pairs, so false positives there never count; a file of a "
             'protocol does the same with "like": "upt", "images": "interactions"',
         ),
-        Protocol(
+        _diag(
             name="diag",
-            title="Diag-HOI",
+            title="Diag-HOI, as its code has it",
             source="neu-vi/Diag-HOI standard_eval.py",
             grid=GRID_ARANGE,
-            inclusive=True,
-            touching_overlap=False,
-            truth_shift=ALL_BY_ONE,
-            person_subject=True,
-            drop_no_interaction=True,
-            images="interactions",  # its dumps hold the 8,528 test images that have some
-            only_annotated_classes=True,
-            remark="the paper's AP is the area under the curve; its code, and this, reads the curve at 11 points; "
+            remark="the paper's AP is the area under the curve, and an IoU of exactly 0.5 is wrong (diag-paper); "
             + _SUBJECTS,
+        ),
+        _diag(
+            name="diag-paper",
+            title="Diag-HOI, as its paper defines mAP",
+            source="Diag-HOI section 2.3; boxes as neu-vi/Diag-HOI standard_eval.py compares them",
+            grid=EVERY_RECALL,
+            strict=True,
+            remark="the paper's tables are of its code: diag",
         ),
         Protocol(
             name="inp-cc",

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from hoicli.errors import arg
+from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
 from hoicli.records.columns import BATCH, indices, numbers, read_columns, require, typed
@@ -64,6 +65,7 @@ def read_pair_batches(
     lines: Iterable[Line],
     vocabulary: Vocabulary,
     *,
+    protocol: Protocol | None = None,
     policy: ErrorPolicy,
     known: Container[str] | None = None,
     box_scores: bool = False,
@@ -74,11 +76,15 @@ def read_pair_batches(
 
     The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets. Pairs whose
     subject is not a person, and triplets without a class or of no_interaction, are left out (protocol `diag`); in
-    V-COCO, triplets without an object. `triplet_scores`: use a triplet's score as its verb's.
+    V-COCO, triplets without an object. `protocol`: which triplets count (default: `protocol_of`). `triplet_scores`: use
+    a triplet's score as its verb's.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on.
     """
-    build = partial(pair_batch, vocabulary=vocabulary, box_scores=box_scores, triplet_scores=triplet_scores)
+    protocol = protocol or protocol_of(vocabulary)
+    build = partial(
+        pair_batch, vocabulary=vocabulary, protocol=protocol, box_scores=box_scores, triplet_scores=triplet_scores
+    )
     check = partial(_problems, vocabulary=vocabulary, box_scores=box_scores)
     return read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch)
 
@@ -143,7 +149,12 @@ def pair_key(scenes: Scenes, subject: Ints, object_: Ints) -> Ints:
 
 
 def pair_batch(
-    lines: Sequence[Line], vocabulary: Vocabulary, *, box_scores: bool = False, triplet_scores: bool = False
+    lines: Sequence[Line],
+    vocabulary: Vocabulary,
+    *,
+    protocol: Protocol,
+    box_scores: bool = False,
+    triplet_scores: bool = False,
 ) -> PairBatch:
     """The lines as columns; raises an error that `columns.attempt` expects for a record that `read_pair_batches`
     refuses."""
@@ -159,7 +170,7 @@ def pair_batch(
         verb_score = scenes.score
 
     # The scores of pairs by their triplets. The last place is for pairs without triplets.
-    triplets = np.flatnonzero(own & actual_triplets(scenes, vocabulary))
+    triplets = np.flatnonzero(own & actual_triplets(scenes, vocabulary, protocol))
     keys, first, place = distinct_pairs(scenes, triplets)
     pair = np.full(len(scenes.score), -1, dtype=np.int64)
     pair[triplets] = place
@@ -222,10 +233,9 @@ def pair_batch(
     )
 
 
-def actual_triplets(scenes: Scenes, vocabulary: Vocabulary) -> Bools:
+def actual_triplets(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
     """[T] the triplets with an object that the protocol counts: for `diag`, those with a person as subject and a class
     that is not no_interaction; for `vcoco-s1`, those of an action-role."""
-    protocol = protocol_of(vocabulary)
     actual = _can_be_pairs(scenes, vocabulary, scenes.subject, scenes.object) & (scenes.interaction >= 0)
     if protocol.classes:
         actual &= np.isin(scenes.interaction, sorted(vocabulary.members(protocol.classes)))

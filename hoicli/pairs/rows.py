@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hoicli.pairs.settings import PairResults, Sweep
-from hoicli.pairs.statistics import RELEASED_STEPS, STEPS, PairStatistics
+from hoicli.pairs.statistics import PairStatistics
 from hoicli.records.results import Row, percent, signature
 
 METRICS = {
@@ -81,7 +81,7 @@ def _value(metric: str, result: PairResults) -> tuple[float | None, int]:
 def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, str]:
     """The settings of a signature. mAP is eval's, of the remaining triplets: options about pairs do not change it."""
     settings = {"protocol": statistics.protocol.name, "data": statistics.vocabulary.signed, **setting.signature()}
-    settings |= statistics.truth_settings
+    settings |= statistics.protocol.settings() | statistics.truth_settings
     if metric == "mAP":
         return settings
     if statistics.one_to_one and metric != "interactiveness_ap":
@@ -101,8 +101,7 @@ def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[s
 
 def _recall_values(metric: str, statistics: PairStatistics) -> str:
     """At which recall values an AP reads precision, for signatures; "" for what is no AP."""
-    if metric == "neg_ap":
-        return f"{RELEASED_STEPS if statistics.as_released else STEPS}-points"
-    if metric == "inter_map" and not statistics.protocol.grid:
-        return "every"
-    return "11-points" if metric in ("inter_map", "interactiveness_ap") else ""
+    if metric not in ("neg_ap", "inter_map"):
+        return "11-points" if metric == "interactiveness_ap" else ""
+    grid = statistics.negative_grid if metric == "neg_ap" else statistics.protocol.grid
+    return f"{len(grid)}-points" if grid else "every"

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
 from hoicli.evaluation.run import gathered
-from hoicli.evaluation.tally import Mean, Tally, means
+from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.tally import Mean, Tally, means, ranked_ap
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.classification import Localised, PairColumns
@@ -36,9 +38,9 @@ RELEASED_STEPS = 110
 class PairStatistics:
     """Gathers batches of images in any order, and what other processes gathered; call results() after the last.
 
-    one_to_one: a detected pair finds one true pair at most. as_released: the released code's exact numbers, see
-    `results`. triplet_scores: how the batches were read (`read_pair_batches`). interactiveness: also its AP
-    (`InteractingPairs`), over the pairs of `interacting`.
+    protocol: what counts, and is right (default: `protocol_of`). one_to_one: a detected pair finds one true pair at
+    most. as_released: the released code's exact numbers, see `results`. triplet_scores: how the batches were read
+    (`read_pair_batches`). interactiveness: also its AP (`InteractingPairs`), over the pairs of `interacting`.
     """
 
     def __init__(
@@ -46,12 +48,13 @@ class PairStatistics:
         truth: GroundTruth,
         settings: Sequence[Sweep],
         *,
+        protocol: Protocol | None = None,
         one_to_one: bool = False,
         as_released: bool = False,
         triplet_scores: bool = False,
         interactiveness: bool = False,
     ) -> None:
-        self._truth = TruthPairs(truth)
+        self._truth = TruthPairs(truth, protocol or protocol_of(truth.vocabulary))
         self.protocol, self.vocabulary = self._truth.protocol, truth.vocabulary
         self.truth_settings = truth.settings(self.protocol)
         self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
@@ -216,6 +219,14 @@ class PairStatistics:
             found = means(results, self.vocabulary, protocol)
             yield [Mean(mean.subset, None, None, mean.classes) for mean in found] if "mAP" in self.reasons() else found
 
+    @property
+    def negative_grid(self) -> tuple[float, ...]:
+        """The recall values of the negative AP: those of the released code, also for V-COCO, where mAP is the area; but
+        the area for a protocol of triplets whose mAP is (diag-paper)."""
+        if not (self.protocol.grid or self.protocol.person_first):
+            return EVERY_RECALL
+        return tuple((np.arange(RELEASED_STEPS if self.as_released else STEPS) * 0.01).tolist())
+
     def stated(self, metric: str) -> bool:
         """Whether neg_ap, or interactiveness_ap, ranks by interactiveness rather than by verb scores."""
         return self._found.numbers[f"{metric} stated"] > 0
@@ -265,9 +276,9 @@ class PairStatistics:
         if negatives == 0 or not needed:
             return None, negatives
         order = self._ranking(np.flatnonzero(ranked), ascending=True)
-        grid = tuple((np.arange(RELEASED_STEPS if self.as_released else STEPS) * 0.01).tolist())
+        by_grid = replace(self.protocol, grid=self.negative_grid, predictions_per_class=None)
         bounds, positives = np.array([0, negatives]), np.array([negatives])
-        ap = interpolated_ap(np.flatnonzero(~interacts[order]) + 1, bounds, positives, grid)
+        ap, _ = ranked_ap(np.flatnonzero(~interacts[order]) + 1, bounds, positives, by_grid)
         return float(ap[0]), negatives
 
     def _interactiveness_ap(self, keep: Bools) -> float | None:
@@ -290,7 +301,7 @@ class PairStatistics:
 
 
 def pair_statistics(
-    predictions: Stream, truth: GroundTruth, settings: Sequence[Sweep], policy: ErrorPolicy, **options: bool
+    predictions: Stream, truth: GroundTruth, settings: Sequence[Sweep], policy: ErrorPolicy, **options: Any
 ) -> PairStatistics:
     """One model's pair statistics from its predictions; options: as of `PairStatistics`. Raises `DataError` as
     `read_pair_batches` does."""
@@ -300,6 +311,7 @@ def pair_statistics(
         batches = read_pair_batches(
             lines,
             truth.vocabulary,
+            protocol=statistics.protocol,
             policy=shared,
             known=truth.position,
             box_scores=any(setting.det_threshold is not None for setting in settings),

@@ -7,15 +7,15 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.pairing import blocks_of, check_pairs, protocol_iou
-from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.pairing import blocks_of, check_pairs, protocol_iou, reaches
+from hoicli.evaluation.protocols import Protocol
 from hoicli.pairs.reading import distinct_pairs
 from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id
 from hoicli.records.scenes import Scenes, box_kinds
 
 
 class TruthPairs:
-    """The Q distinct (human box, object box) of the ground truth that the dataset's protocol counts.
+    """The Q distinct (human box, object box) of the ground truth that a protocol counts.
 
     subject, object [Q] rows of the ground truth's boxes; image [Q], ascending; start [N + 1] bounds them by image.
     triplet [C] the rows of the counted triplets, pair [C] the pair each belongs to. members: by subset (full and the
@@ -23,11 +23,10 @@ class TruthPairs:
     in the released code, boxes are distinguished by their place in the record.
     """
 
-    def __init__(self, truth: GroundTruth) -> None:
+    def __init__(self, truth: GroundTruth, protocol: Protocol) -> None:
         scenes = truth.scenes
-        self.truth = truth
-        self.protocol = protocol_of(truth.vocabulary)
-        triplet = np.flatnonzero(truth.counted(self.protocol) & (scenes.object >= 0))
+        self.truth, self.protocol = truth, protocol
+        triplet = np.flatnonzero(truth.counted(protocol) & (scenes.object >= 0))
         keys, first, pair = distinct_pairs(scenes, triplet)
         self.triplet, self.pair = triplet.astype(np.int32), pair.astype(np.int32)
         self.subject, self.object = scenes.subject[first], scenes.object[first]
@@ -80,7 +79,7 @@ class TruthPairs:
                     same = kinds[mine[row]] == self.truth.kinds[theirs[mate]]
                     row, mate, overlap = row[same], mate[same], overlap[same]
                 side = protocol_iou(protocol, scenes.boxes[mine[row]].T, truth.boxes[theirs[mate]].T)
-                enough = side >= protocol.threshold
+                enough = reaches(protocol, side)
                 row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
             found.append((row, mate, overlap))
         rows, mates, overlaps = map(np.concatenate, zip(*found, strict=True))

@@ -181,6 +181,7 @@ def _of_kind(
     """A line per value of the tags and of the index, a column per value of `column`, under the metric where the index
     does not name it."""
     tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
+    n = column == "subset" and not _COUNTED.isdisjoint(index)
     index = tuple(key for key in index if any(cell_text(row[key]) for row in rows)) or index[:1]
     dense_tags(rows, tags, index)
     placed = [
@@ -192,7 +193,6 @@ def _of_kind(
         for row in rows
     ]
     heads = [*map(tag_column, tags), *index]
-    n = column == "subset" and not _COUNTED.isdisjoint(index)
     mark_at = heads.index("protocol") if "protocol" in index else 0
     return _assembled(placed, heads, value, shown=index, n=n, mark_at=mark_at)
 

@@ -61,12 +61,12 @@ def test_scenario_2(hoicli: Hoicli) -> None:
     [
         (
             ("--protocol", "qpic"),
-            'error types need the classes and the matching of diag; give a file that is "like": "diag"',
+            'error types and pairs need the classes and the matching of diag; give a file that is "like": "diag"',
         ),
-        (("--protocol", "hico"), "error types need the classes and the matching of diag"),
-        (("--protocol", "hico-image"), "error types need the classes and the matching of diag"),
-        (("--protocol", "vcoco-agent"), "error types need the classes and the matching of vcoco-s1"),
-        (("--protocol", "diag,upt"), "errors are typed by one protocol; name one"),
+        (("--protocol", "hico"), "error types and pairs need the classes and the matching of diag"),
+        (("--protocol", "hico-image"), "error types and pairs need the classes and the matching of diag"),
+        (("--protocol", "vcoco-agent"), "error types and pairs need the classes and the matching of vcoco-s1"),
+        (("--protocol", "diag,upt"), "one protocol says what is right; name one"),
         (("--protocol", "none.json"), "none.json: no such file"),
     ],
 )

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from hoicli.cli import run
 from hoicli.diagnosis.applied import IN_TURN, ORACLES
+from hoicli.diagnosis.emitted import diagnosis_records
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, REPAIR_CANDIDATES
-from hoicli.diagnosis.gather import diagnosis_records, typed_batches
+from hoicli.diagnosis.gather import typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import REPAIRED, Reading
 from hoicli.evaluation.filters import Filters
@@ -53,7 +54,9 @@ def diagnosis(truth: Sequence[Record], predictions: Sequence[Record], reading: R
 
 def typed(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared") -> list[Record]:
     batches = typed_batches(lines(predictions), annotated(truth), Filters(), ErrorPolicy(), reading)
-    return [record for batch, found, types in batches for record in diagnosis_records(batch, found, types)]
+    return [
+        record for batch, found, types in batches for record in diagnosis_records(found, types, batch.truth.vocabulary)
+    ]
 
 
 def counts(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hoicli.diagnosis.gather import diagnosis_records, typed_batches
+from hoicli.diagnosis.emitted import diagnosis_records
+from hoicli.diagnosis.gather import typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.filters import Filters
@@ -35,4 +36,6 @@ def diagnosis(truth: Sequence[Record], predictions: Sequence[Record], reading: R
 
 def typed(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared") -> list[Record]:
     batches = typed_batches(lines(predictions), ground_truth(truth), Filters(), ErrorPolicy(), reading)
-    return [record for batch, found, types in batches for record in diagnosis_records(batch, found, types)]
+    return [
+        record for batch, found, types in batches for record in diagnosis_records(found, types, batch.truth.vocabulary)
+    ]

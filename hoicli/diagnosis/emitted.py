@@ -1,0 +1,146 @@
+"""Every prediction with its type, and every ground truth with what became of it: `diagnose --emit predictions`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import numpy as np
+
+from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located
+from hoicli.diagnosis.gather import each_match, typed_batches
+from hoicli.diagnosis.repairs import SIGNATURES, ErrorTypes, Reading, types_of
+from hoicli.diagnosis.run import settled
+from hoicli.errors import UsageError, arg
+from hoicli.evaluation.coverage import Coverage, check_counted
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.predictions import Predictions
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.views import ALONE, Views
+from hoicli.io.streams import Stream
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import Record, dump
+from hoicli.records.results import SIGNATURE_KEYS
+from hoicli.vocabulary.labels import Vocabulary
+
+
+def emitted_predictions(
+    predictions: Predictions,
+    gt: Stream | None,
+    dataset: str | None,
+    filters: Filters,
+    policy: ErrorPolicy,
+    reading: Reading = "shared",
+    asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
+    protocol: Protocol | None = None,
+) -> Iterator[bytes]:
+    """A line for each image: every prediction with its type and repair (`diagnosis_records`), every ground truth
+    with what became of it. Parameters and errors as of `diagnose_models`; of one view only."""
+    vocabulary, protocol, views, truth = settled([predictions], gt, dataset, filters, policy, reading, asked, protocol)
+    alone = f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further"
+    seen: set[str] = set()
+
+    def lines(found: Located, types: ErrorTypes) -> Iterator[bytes]:
+        seen.update(found.image_ids)
+        return map(dump, diagnosis_records(found, types, vocabulary, settings, protocol))
+
+    if views.slices or len(views.thresholds.values) > 1:
+        raise UsageError(f"{alone} {arg('iou')}")
+    if truth is not None and not predictions.matched:
+        (protocol,) = views.diagnosed(protocol)
+        coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
+        settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(protocol), **protocol.settings()}
+        for batch, found, types in typed_batches(predictions, truth, filters, policy, reading, protocol):
+            coverage.add(batch)
+            tally.add_batch(batch, {})
+            yield from lines(found, types)
+        check_counted(tally, vocabulary, predictions.name, allowed=filters.allow_uncounted)
+        coverage.report(truth, [protocol], predictions.name)
+    else:
+        held: list[Located] = []
+        of_views = each_match(
+            predictions, vocabulary, protocol, filters, policy, lambda _, found: held.append(found),
+            truth=truth, asked=views,
+        )  # fmt: skip
+        if len(of_views) > 1:
+            raise UsageError(f"{alone} {arg('iou')}")
+        protocol, settings = of_views[0][0], {**of_views[0][1], **SIGNATURES[reading]}
+        for found in held:
+            yield from lines(found, types_of(found, reading))
+    if truth is not None:
+        yield from map(dump, unseen_records(truth, seen, settings, protocol))
+
+
+def diagnosis_records(
+    found: Located,
+    types: ErrorTypes,
+    vocabulary: Vocabulary,
+    settings: Mapping[str, str] | None = None,
+    protocol: Protocol | None = None,
+) -> Iterator[Record]:
+    """One record for each image: every counted prediction with its type and what it repairs, every ground truth with
+    its true positive and its repair, and `settings` as in match records. Indices of predictions are those of the
+    prediction record's `hois`, followed by the statements that its `unstated` adds."""
+    images = np.arange(len(found.image_ids) + 1)
+    first, truth_first = (np.searchsorted(image, images).tolist() for image in (found.image, found.truth_image))
+    repair, missed = types.repair, types.missed
+
+    def local(row: int, start: int) -> int | None:
+        return int(row) - start if row >= 0 else None
+
+    for image, image_id in enumerate(found.image_ids):
+        start, truth_start = first[image], truth_first[image]
+        predictions = [
+            {
+                "index": row - start,
+                **_named(found.interaction[row], vocabulary),
+                "score": float(found.score[row]),
+                "error": ERRORS[types.error[row]],
+                "gt": local(found.truth[row], truth_start),
+                "repairs": local(types.repairs[row], truth_start),
+            }
+            for row in range(start, first[image + 1])
+            if types.error[row] != NOT_COUNTED
+        ]
+        gt = [
+            {
+                **_named(found.truth_interaction[row], vocabulary),
+                "prediction": local(types.found[row], start),
+                "repair": local(repair[row], start),
+                "missed": bool(missed[row]),
+            }
+            for row in range(truth_start, truth_first[image + 1])
+        ]
+        yield _record(image_id, predictions, gt, settings, protocol or protocol_of(vocabulary))
+
+
+def unseen_records(
+    truth: GroundTruth, seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
+) -> Iterator[Record]:
+    """The same of the images that were not seen, all of whose ground truth is missed."""
+    scenes, counted, absent = truth.scenes, truth.counted(protocol), truth.absent(seen)
+    for image in np.flatnonzero(absent).tolist():
+        rows = range(*scenes.hoi_start[image : image + 2].tolist())
+        missed = [_named(scenes.interaction[row], truth.vocabulary) for row in rows if counted[row]]
+        gt = [{**name, "prediction": None, "repair": None, "missed": True} for name in missed]
+        yield _record(scenes.image_ids[image], [], gt, settings, protocol)
+
+
+def _named(interaction: int, vocabulary: Vocabulary) -> dict[str, str]:
+    verb, name = vocabulary.interactions[interaction]
+    return {"verb": verb, "role" if vocabulary.roles else "label": name}
+
+
+def _record(
+    image_id: str,
+    predictions: list[Record],
+    gt: list[Record],
+    settings: Mapping[str, str] | None,
+    protocol: Protocol,
+) -> Record:
+    said = settings or {}
+    ordered = {key: said[key] for key in SIGNATURE_KEYS if key in said and key != "data"}
+    head: Record = {"image_id": image_id, "protocol": protocol.name, "settings": ordered}
+    return {**head, "predictions": predictions, "gt": gt}
