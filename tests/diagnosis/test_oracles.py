@@ -157,13 +157,13 @@ def test_the_released_code_leaves_out_classes_that_are_all_wrong_and_of_groups_s
         assert (first.in_full.nonzero()[0].tolist(), first.in_groups.nonzero()[0].tolist()) == (full, groups)
 
 
-def test_no_interaction_is_in_no_mean() -> None:
+def test_no_interaction_is_in_the_mean_where_the_protocol_counts_it() -> None:
     number = min(HICO.no_interaction_ids)
     found = next(Diagnosis(PROTOCOLS["hico"], len(HICO.interactions)).results(HICO))
     assert not found.in_full.any()
     first = diagnosed_by_hico([image(number, 2)])
     assert first.positives[number] == 1
-    assert next(first.results(HICO)).in_full.nonzero()[0].tolist() == [2]
+    assert next(first.results(HICO)).in_full.nonzero()[0].tolist() == [2, number]
 
 
 def diagnosed_by_hico(truth: list[Record]) -> Diagnosis:
