@@ -49,14 +49,14 @@ def truth_of(records: list[Record]) -> GroundTruth:
 
 
 def statistics(
-    truth: list[Record], predictions: list[Record], sweep: Sweep = Sweep(), *, batch: int = 256, **options: bool
+    truth: list[Record], predictions: list[Record], sweep: Sweep = Sweep(), *, batch: int = 256, **options: Any
 ) -> dict[str, PairResults]:
     ((_, results),) = gathered(truth, predictions, sweep, batch=batch, **options).results()
     return {result.subset: result for result in results}
 
 
 def gathered(
-    truth: list[Record], predictions: list[Record], *sweeps: Sweep, batch: int = 256, shares: int = 1, **options: bool
+    truth: list[Record], predictions: list[Record], *sweeps: Sweep, batch: int = 256, shares: int = 1, **options: Any
 ) -> PairStatistics:
     """shares: each is gathered by itself, and comes through a pipe."""
     whole = PairStatistics(truth_of(truth), sweeps, **options)
