@@ -71,6 +71,7 @@ class Labels(Result):
         ("""hoicli vocab hico | jq -r 'select(.frequency == "rare") | .verb + " " + .object'""", "the rare classes"),
         ("hoicli vocab vcoco --list verbs", "V-COCO's actions and their roles"),
         ("hoicli vocab --from gt.jsonl -o own.json", "a dataset of your own from its ground truth, for --dataset"),
+        ("hoicli vocab --from label_studio.json -o own.json", "the same from what an annotation tool exports"),
         ("hoicli vocab own.json", "its classes"),
         ('hoicli vocab --senses "ride motorcycle"', "the WordNet senses of a verb and an object"),
         ("hoicli vocab --pos v --senses hopping_on", "the senses of a verb that is in no benchmark"),
@@ -114,7 +115,8 @@ def vocab(
 
     Arguments:
         list_: interactions, verbs, objects, splits or (test) images.
-        from_: Make the file of a dataset from this ground truth: its subjects, verbs, objects and interactions.
+        from_: Make the file of a dataset from this ground truth, in any format that convert reads: its subjects, verbs,
+            objects and interactions.
         train: The training set: counts each interaction, and tells which are rare (fewer than 10).
         name: The dataset's name in signatures (default: that of the file).
         senses: List instead the WordNet senses of a verb, an object, or both (the verb first), and which one the
@@ -165,11 +167,11 @@ def _labels(given: list[str]) -> Iterator[str]:
 
 def _dataset(truth: Given, train: Given | None, name: str | None, output: str) -> str:
     """The file of the dataset that ground truth shows."""
-    from hoicli.commands.inputs import lines
+    from hoicli.commands.inputs import Inputs
     from hoicli.records.seen import Seen, dataset_name, dataset_of, in_one_spelling, tell_doubts, written
 
-    streams = [lines(truth, "from_", "ground truth", "FILE")]
-    streams += [] if train is None else [lines(train, "train", "ground truth", "FILE")]
+    streams = [Inputs().truth(truth, name="from_")]
+    streams += [] if train is None else [Inputs().truth(train, name="train")]
     name = name or dataset_name(streams[0].name if output == "-" else output)
     if not name:
         raise UsageError(f"{arg('from_')}: name the dataset with {arg('name', like='NAME')}")

@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 DERIVED = "no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
 """What is said of ground truth with pairs alone."""
+UNTURNED = "boxes of records are upright; draw it so"
+"""What is said of a box that an annotation tool has turned."""
 
 
 @dataclass
@@ -130,11 +132,11 @@ class Context:
         self.dropped[reason] = (total + count, first)
 
     def each(
-        self, items: Iterable[tuple[str, Any]], build: Callable[[Any], Record], source: Source
+        self, items: Iterable[tuple[str, Any]], build: Callable[[Any], Record | None], source: Source
     ) -> Iterator[Record]:
-        """`build` on every (field, item); errors are reported as `file: field: problem`. While an item is built,
-        `place` is its `file: field`. Under `--on-error skip` a bad item is dropped and counted; if the list itself is
-        cut off, the items before are kept.
+        """`build` on every (field, item), which gives None for what is no image; errors are reported as `file: field:
+        problem`. While an item is built, `place` is its `file: field`. Under `--on-error skip` a bad item is dropped
+        and counted; if the list itself is cut off, the items before are kept.
         """
         for where, item in self._until_broken(items):
             self.place = f"{source.name}: {where}"
@@ -143,7 +145,8 @@ class Context:
             except DataError as error:
                 self.policy.handle(error)
             else:
-                yield record
+                if record is not None:
+                    yield record
 
     def _until_broken(self, items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         try:

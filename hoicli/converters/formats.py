@@ -80,6 +80,10 @@ _TABLE = (
      "hoicli's own JSONL, ground truth or predictions"),
     ("coco-rel", "coco_rel", "graphs", "", "writes names", "{images annotations rel_annotations}",
      "scene graphs: COCO with rel_annotations (SGG-Benchmark's PSG, VG150), with or without scores"),
+    ("label-studio", "label_studio", _GT, "", "names", "[data annotations]",
+     "Label Studio's JSON export with relations"),
+    ("cvat", "cvat", _GT, "", "names", "sniff",
+     "CVAT for images 1.1 (annotations.xml): boxes with an action attribute, in groups"),
     ("vsrl", "vsrl", _GT, "vcoco", "joint", "sniff",
      "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids"),
     ("qpic-vcoco", "hoi_lists", _GT, "vcoco", "verbs objects", "[hoi_annotation annotations] is_truth is_vcoco",
@@ -182,6 +186,9 @@ class Converter(Protocol):
 
 def detect(source: Source) -> str:
     """The name of the format of `source`. Raises `DataError` that describes the file if it is in none of them."""
+    if source.path.endswith(".zip"):
+        problem = "is an archive; unpack it, and give the file that is in it (CVAT's: annotations.xml)"
+        raise DataError(problem, place=source.name, code="unknown-format")
     for row in _OWN.values():
         signs = _SIGN.findall(row.signs)
         if signs and all(_shows(source, sign, row.module) for sign in signs):

@@ -35,8 +35,8 @@ what they are."""
 _RECORDS = re.compile(rb'\[\s*\{[^][{}]*"image_id"\s*:')
 """How a list of records begins, which has to be made lines of (the message says so); V-COCO's list of people does,
 too."""
-_BINARY = (b"\x80", b"PK\x03\x04", b"MATLAB ")
-"""How a pickle, an .npz and a .mat file begin."""
+_FOREIGN = (b"\x80", b"PK\x03\x04", b"MATLAB ", b'"', b"<")
+"""How a pickle, an .npz and a .mat file, a JSON string and XML begin."""
 
 _MORE_OPTIONS = "part|verb-base|object-order|coords|boxes|to-vocabulary|activation|lambda|threshold|box-scores|box-nms"
 """The options of `convert` that other commands do not have."""
@@ -109,7 +109,7 @@ def content(path: str) -> Content:
         return "dump"
     with open_input(path) as stream:
         head: bytes = stream.peek(1)[: 1 << 16].lstrip(MARK + b" \t\r\n")  # type: ignore[attr-defined]
-        if head.startswith((*_BINARY, b'"')):
+        if head.startswith(_FOREIGN):
             return "dump"
         if head.startswith(b"["):
             return "lines" if _RECORDS.match(head) and not _is_known(path) else "dump"

@@ -182,6 +182,8 @@ convert:records/to vcoco | $VCOCO/predictions.jsonl | jsonl
     convert --to vcoco-pkl IN
     convert --to vcoco-json IN
 convert:coco-rel | $FIXTURES/graphs/foreign/_annotations.coco.json | json
+convert:label-studio | $OWN/label_studio.json | json
+convert:cvat | $OWN/annotations.xml | text
 convert:vsrl/actions | $VCOCO/vcoco_test.json | json | file=vcoco_test.json | beside=vsrl
     convert IN DIR/instances.json DIR/test.ids
     convert --from vsrl IN DIR/instances.json DIR/test.ids

@@ -10,14 +10,17 @@ import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from hoicli.converters.containers.text import json_item, literal, split_items
 from hoicli.errors import DataError, arg, not_json
-from hoicli.io.inputs import open_input, packed_size
+from hoicli.io.inputs import MARK, open_input, packed_size
 from hoicli.io.messages import display_name
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
 HEAD = 1 << 16
@@ -53,7 +56,8 @@ class Source:
 
     @cached_property
     def kind(self) -> str:
-        """folder, npz, npy, pickle, mat, json-list, json-object, json-text (a JSON string), json-lines, or unknown."""
+        """folder, npz, npy, pickle, mat, json-list, json-object, json-text (a JSON string), json-lines, xml, or
+        unknown."""
         if self.path != "-" and os.path.isdir(self.path):
             return "folder"
         if self.path.endswith(".npz") or self.data.startswith(ZIP_MAGIC):
@@ -69,6 +73,8 @@ class Source:
             return "json-text"
         if head[:1] == b"{":
             return "json-lines" if self._has_lines() else "json-object"
+        if head.removeprefix(MARK)[:1] == b"<":
+            return "xml"
         if self.data[:1] == b"\x80" or self.data.endswith(b"."):
             return "pickle"
         return "unknown"
@@ -175,6 +181,13 @@ class Source:
     def mapping_has(self, *keys: str) -> bool:
         """Whether the dictionary has all of these keys."""
         return self.mapping.keys() >= {*keys}
+
+    @cached_property
+    def xml(self) -> Element:
+        """The root of an XML document."""
+        from hoicli.converters.containers.xml import parsed
+
+        return parsed(self.data, self.name)
 
     @cached_property
     def unpickled(self) -> Any:

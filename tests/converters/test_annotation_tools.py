@@ -1,0 +1,227 @@
+"""Exports of annotation tools: Label Studio's JSON, CVAT's XML, COCO's with relations; and from one to a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import FIXTURES, Hoicli
+
+OWN = FIXTURES / "own"
+STUDIO, CVAT = OWN / "label_studio.json", OWN / "annotations.xml"
+TRUTH = {record["image_id"]: record for record in map(json.loads, (OWN / "gt.jsonl").read_text().splitlines())}
+
+Json = dict[str, Any]
+
+
+def records(text: str) -> list[Json]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("path", [STUDIO, CVAT], ids=["Label Studio", "CVAT"])
+def test_from_an_export_to_a_table_in_two_commands(path: Path, hoicli: Hoicli, tmp_path: Path) -> None:
+    converted = hoicli("convert", path)
+    found = records(converted.out)
+    assert found == [TRUTH[record["image_id"]] for record in found]
+    gt, own, mine, predictions = (tmp_path / name for name in ("gt.jsonl", "own.json", "mine.json", "p.jsonl"))
+    gt.write_text(converted.out)
+    predictions.write_text(
+        "".join(json.dumps({**record, "hois": [{**hoi, "score": 1} for hoi in record["hois"]]}) + "\n"
+                for record in found)
+    )  # fmt: skip
+    assert hoicli("vocab", "--from", path, "-o", own).code == 0
+    assert hoicli("vocab", "--from", gt, "--name", "own", "-o", mine).code == 0
+    assert own.read_text() == mine.read_text()
+    direct, by_records = (hoicli("eval", "--dataset", own, "--gt", each, predictions) for each in (path, gt))
+    assert direct.out == by_records.out
+    assert records(direct.out)[0]["value"] == 100
+
+
+def rectangle(name: str, *sides: float, **more: Any) -> Json:
+    value = dict(zip(("x", "y", "width", "height"), sides, strict=True)) | {"rotation": 0}
+    size = {"original_width": 200, "original_height": 1000}
+    return {"type": "rectanglelabels", "id": name, **size, "value": {**value, "rectanglelabels": [name]}, **more}
+
+
+def relation(start: str, end: str, *labels: str, **more: Any) -> Json:
+    return {"type": "relation", "from_id": start, "to_id": end, "labels": list(labels), **more}
+
+
+def task(*result: Json, **more: Any) -> Json:
+    return {"id": 1, "data": {"image": "a.jpg"}, "annotations": [{"result": list(result), **more}]}
+
+
+BOXES = rectangle("worker", 10, 20, 30, 40), rectangle("hard hat", 0, 0, 33.3333333333, 100)
+
+
+def convert(hoicli: Hoicli, tmp_path: Path, tasks: object, *options: str) -> Any:
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    return hoicli("convert", path, *options)
+
+
+def test_a_rectangle_is_per_cent_of_its_image_and_a_relation_has_a_direction(hoicli: Hoicli, tmp_path: Path) -> None:
+    ways = [relation("worker", "hard hat", "wear", "hold up", direction=way) for way in ("right", "left", "bi")]
+    [record] = records(convert(hoicli, tmp_path, [task(*BOXES, *ways)]).out)
+    assert (record["width"], record["height"], record["image_id"]) == (200, 1000, "a")
+    assert record["boxes"] == [[20, 200, 80, 600], [0, 0, 66.6667, 1000]]
+    assert record["labels"] == ["worker", "hard_hat"]
+    found = [(hoi["subject"], hoi["verb"], hoi["object"]) for hoi in record["hois"]]
+    assert found[:4] == [(0, "wear", 1), (0, "hold_up", 1), (1, "wear", 0), (1, "hold_up", 0)]
+    assert sorted(found[4:]) == sorted(found[:4])
+
+
+@pytest.mark.parametrize(
+    ("address", "image_id"),
+    [
+        ("/data/upload/7/0a1b2c3d-site_0001.jpg", "site_0001"),
+        ("/data/local-files/?d=day%201/site_0001.jpg", "site_0001"),
+        ("https://host/day/site%201.jpg?token=x", "site 1"),
+        ("s3://bucket/site_0001.jpg", "site_0001"),
+    ],
+)
+def test_the_image_is_called_as_its_file(address: str, image_id: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    one = {**task(*BOXES), "data": {"img": address}}
+    [record] = records(convert(hoicli, tmp_path, [one]).out)
+    assert record["image_id"] == image_id
+
+
+def test_one_annotation_of_a_task_is_taken_and_the_rest_is_counted(hoicli: Hoicli, tmp_path: Path) -> None:
+    def by(verb: str, **more: Any) -> Json:
+        return {"result": [*BOXES, relation("worker", "hard hat", verb)], **more}
+
+    def of(*annotations: Json, **more: Any) -> Json:
+        number = len(tasks)
+        return {"data": {"image": f"{number}.jpg"}, "annotations": list(annotations), **more}
+
+    tasks: list[Json] = []
+    tasks.append(of(by("b", updated_at="2025-02-01"), by("a", updated_at="2025-01-01")))
+    tasks.append(of(by("c", ground_truth=True), by("d", updated_at="2025-01-01")))
+    tasks.append(of(by("e"), by("f", was_cancelled=True)))
+    tasks.append(of(by("g", was_cancelled=True)))
+    tasks.append(of(predictions=[{"result": []}, {"result": []}]))
+    extra = [{"type": "choices", "id": "worker", "value": {"choices": ["x"]}}, relation("worker", "gone", "h"),
+             relation("worker", "hard hat"), {**rectangle("z", 1, 1, 1, 1), "type": "rectangle"},
+             {**rectangle("y", 1, 1, 1, 1), "value": {"x": 1, "y": 1, "width": 1, "height": 1,
+                                                    "rectanglelabels": ["y", "z"]}}]  # fmt: skip
+    tasks.append(of({"result": [*BOXES, *extra]}))
+    result = convert(hoicli, tmp_path, tasks)
+    assert [[hoi["verb"] for hoi in record["hois"]] for record in records(result.out)] == [["b"], ["c"], ["e"], []]
+    told = [line for line in result.err.splitlines() if "left out: " in line]
+    counts = [
+        ("further annotations of a task", 3), ("tasks that nobody annotated", 2), ("predictions of models", 2),
+        ("results that are no rectangle and no relation (choices)", 1), ("rectangles without a label", 1),
+        ("relations of what is no labelled rectangle", 1), ("relations without a label", 1),
+        ("further labels of a rectangle", 1),
+    ]  # fmt: skip
+    assert len(told) == len(counts)
+    for what, count in counts:
+        assert any(f"left out: {what}" in line and f": {count} (the first" in line for line in told), what
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (task(rectangle("a", 1, 1, 1, 1, image_rotation=90)), ".annotations[0].result[0].image_rotation: 90 degrees: "),
+        (task(rectangle("a", 1, 1, 1, "b")), ".annotations[0].result[0].value.height: b is no finite number"),
+        (task(*BOXES, relation("worker", "hard hat", "x", direction="up")), "[0].result[2].direction: up is none of"),
+        (task(rectangle("a", 1, 1, 1, 1), rectangle("b", 1, 1, 1, 1, to_name="other")), "rectangles of several images"),
+        ({**task(), "data": {"image": "data:image/png;base64,AAAA"}}, ".data.image: is no address of a file"),
+        ({**task(), "data": {"a": "1", "b": "2"}}, ".data.image: is no address of a file"),
+        ({"data": {"image": "a.jpg"}, "annotations": [{"result": 3}]}, "is not shaped as expected"),
+        ({"data": {"image": "a.jpg"}}, "has no 'annotations'"),
+    ],
+)  # fmt: skip
+def test_broken_exports_of_label_studio(broken: Json, message: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    result = convert(hoicli, tmp_path, [task(*BOXES), broken])
+    assert result.code == 1
+    assert result.err.count("\n") == 1
+    assert message in result.err
+    assert "export.json: [1]" in result.err
+    skipped = convert(hoicli, tmp_path, [task(*BOXES), broken], "--on-error", "skip")
+    assert len(records(skipped.out)) == 1
+
+
+def xml(*boxes: tuple[str, int, str], rest: str = "") -> str:
+    """An image of boxes: label, group, action."""
+    rows = [
+        f'<box label="{label}" xtl="{at}" ytl="0" xbr="9.5" ybr="9" group_id="{group}">'
+        f'<attribute name="Action">{action}</attribute></box>'
+        for at, (label, group, action) in enumerate(boxes)
+    ]
+    image = f'<image id="0" name="day/a.jpg" width="20" height="10">{"".join(rows)}{rest}</image>'
+    return f"<annotations><version>1.1</version>{image}</annotations>"
+
+
+@pytest.mark.parametrize(
+    ("boxes", "triplets", "told"),
+    [
+        ([("man", 1, "hold, lift"), ("cup", 1, "")], [(0, "hold", 1), (0, "lift", 1)], ""),
+        ([("man", 1, "carry"), ("bag", 1, ""), ("box", 1, "none")], [(0, "carry", 1), (0, "carry", 2)], ""),
+        ([("man", 1, "carry"), ("man", 1, "carry"), ("box", 1, "")], [(0, "carry", 2), (1, "carry", 2)], ""),
+        ([("man", 1, "shake hands"), ("man", 1, "shake hands")], [(0, "shake_hands", 1), (1, "shake_hands", 0)], ""),
+        ([("man", 0, "hold"), ("cup", 0, "")], [], "left out: actions of a box that is alone in its group, or in none"),
+        ([("man", 2, ""), ("cup", 2, "")], [], "left out: groups without an action: 1 (the first: "),
+    ],
+)
+def test_who_acts_on_what_in_cvat(
+    boxes: list[tuple[str, int, str]], triplets: list[tuple[int, str, int]], told: str, hoicli: Hoicli, tmp_path: Path
+) -> None:
+    path = tmp_path / "annotations.xml"
+    path.write_text(xml(*boxes, rest='<polygon label="x" points="0,0;1,1"/>'))
+    result = hoicli("convert", path)
+    [record] = records(result.out)
+    assert record["boxes"][1] == [1, 0, 9.5, 9]
+    assert [(hoi["subject"], hoi["verb"], hoi["object"]) for hoi in record["hois"]] == triplets
+    assert told in result.err
+    assert "left out: shapes that are no box (polygon): 1 " in result.err
+
+
+BOMB = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c SYSTEM "file:///etc/passwd">]>\n<annotations>&b;&c;</annotations>'
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("<annotations>\n<image></annotations>", ":2: not XML (mismatched tag"),
+        (f'<?xml version="1.0"?>\n{BOMB}', ":2: has a document type (DOCTYPE)"),
+        ('<?xml version="1.0" encoding="none"?><annotations/>', ":1: not XML (unknown encoding"),
+        ("<annotations><track/></annotations>", 'is "CVAT for video"'),
+        ("<svg/>", "not a format hoicli knows"),
+        (xml(("man", 1, "hold,wear"), ("hat", 1, ""), ("cup", 1, "")), "image[0].box[0]: hold, wear: 2 objects in the"),
+        (xml(("man", 1, "")).replace("box label", 'box rotation="7.5" label'), "box[0].rotation: 7.5 degrees"),
+        (xml(("man", 1, "")).replace('width="20"', ""), "image[0] has no 'width'"),
+        (xml(("man", 1, "")).replace('ybr="9"', 'ybr="inf"'), "image a: boxes[0]: [0.0, 0.0, 9.5, Infinity] is no box"),
+    ],
+)
+def test_broken_and_hostile_exports_of_cvat(content: str, message: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "annotations.xml"
+    path.write_text(content)
+    for command in (("convert", path), ("vocab", "--from", path), ("eval", "--gt", path, OWN / "predictions.jsonl")):
+        result = hoicli(*command)
+        assert (result.code, result.err.count("\n")) == (1, 1), result.err
+        assert message in result.err.replace("image[0]: has", "image[0] has")
+
+
+def test_cvats_coco_export_with_relations_added(hoicli: Hoicli, tmp_path: Path) -> None:
+    box = {"image_id": 1, "segmentation": [], "iscrowd": 0, "attributes": {"occluded": False, "rotation": 0.0}}
+    content = {
+        "licenses": [{"name": "", "id": 0, "url": ""}], "info": {"year": ""},
+        "categories": [{"id": 1, "name": "man", "supercategory": ""}, {"id": 2, "name": "hat", "supercategory": ""}],
+        "images": [{"id": 1, "width": 20, "height": 10, "file_name": "a.jpg", "license": 0}],
+        "annotations": [{"id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], **box},
+                        {"id": 2, "category_id": 2, "bbox": [1, 1, 2, 2], **box}],
+        "rel_categories": [{"id": 1, "name": "wear"}],
+        "rel_annotations": [{"image_id": 1, "subject_id": 1, "object_id": 2, "predicate_id": 1}],
+    }  # fmt: skip
+    [record] = records(convert(hoicli, tmp_path, content).out)
+    assert record["hois"] == [{"subject": 0, "object": 1, "verb": "wear"}]
+
+
+def test_an_archive_is_to_be_unpacked(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "task.zip"
+    path.write_bytes(b"PK\x03\x04")
+    assert "is an archive; unpack it, and give the file that is in it" in hoicli("convert", path).err
