@@ -21,6 +21,7 @@ EVERYDAY = {
     "ratings.csv": "ratings.csv",
     "instances_test2015.json": "foreign/instances_test2015.json",
     "results.json": "foreign/results.json",
+    "label_studio.json": "own/label_studio.json",
     "detections_mat": "foreign/detections_mat",
     "pairs.pkl": "foreign/pairs.pkl",
     "answers.jsonl": "vlm/answers.jsonl",
