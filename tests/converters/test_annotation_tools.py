@@ -40,7 +40,7 @@ def test_from_an_export_to_a_table_in_two_commands(path: Path, hoicli: Hoicli, t
     assert records(direct.out)[0]["value"] == 100
 
 
-def rectangle(name: str, *sides: float, **more: Any) -> Json:
+def rectangle(name: str, *sides: object, **more: Any) -> Json:
     value = dict(zip(("x", "y", "width", "height"), sides, strict=True)) | {"rotation": 0}
     size = {"original_width": 200, "original_height": 1000}
     return {"type": "rectanglelabels", "id": name, **size, "value": {**value, "rectanglelabels": [name]}, **more}
