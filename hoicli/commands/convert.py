@@ -54,6 +54,7 @@ def convert(
     from_: Annotated[str | None, Option("NAME", one_of=choices.readable_formats)] = None,
     to: Annotated[str | None, Option("NAME", one_of=choices.writable_formats)] = None,
     image_list: Annotated[options.Path | None, Option("FILE", mark=READ)] = None,
+    id_: Annotated[str | None, Option("NAME", one_of="converters.image_ids:ID_RULES")] = None,
     part: Annotated[str, Option(one_of=("test", "train"))] = "test",
     dataset: Annotated[
         options.Path | None,
@@ -86,6 +87,8 @@ def convert(
         to: Write a foreign format instead of JSONL (--list shows all).
         image_list: Ground truth, or a list of names: gives the images' order and sizes for a file that has only
             positions or numbers.
+        id_: What an image's id is: name (of its file, without folder and extension), path (with its folders) or number
+            (at the name's end). Default: name, but path where two images have one name. For shards, give path to each.
         part: Which split to take from a file that holds both.
         verb_base: The number of the file's first verb, if it is not the format's usual one.
         object_order: How the file numbers its objects, if not as usual in its format: coco (0-79), coco-1 (1-80),
@@ -133,6 +136,7 @@ def convert(
         split=part,
         verb_base=verb_base,
         object_order=object_order,
+        id_rule=id_ or "",
         coords=coords,
         boxes=text_of(boxes),
         to_vocabulary=to_vocabulary,

@@ -37,9 +37,9 @@ class Context:
     each `img_id`, each image's width and height. logits: how raw outputs become triplets. format, target: the names of
     FORMATS that are read and written. split: "test" or "train", for sources that hold both. prefix: PREFIX of `data add
     PREFIX:PART`. open_names: labels may be any, because the files state them and no dataset was named. verb_base,
-    object_order: the file's numbering, if it differs from its format's. coords, boxes, to_vocabulary, scores: options
-    for answers of models. announce: prints an assumption. dropped: what was left out: (count, first place) by reason.
-    place: the current item of `each`.
+    object_order: the file's numbering, if it differs from its format's. id_rule: of `image_ids.ID_RULES`, or "".
+    coords, boxes, to_vocabulary, scores: options for answers of models. announce: prints an assumption. dropped: what
+    was left out: (count, first place) by reason. place: the current item of `each`.
     """
 
     vocabulary: Vocabulary
@@ -56,6 +56,7 @@ class Context:
     open_names: bool = False
     verb_base: int | None = None
     object_order: str | None = None
+    id_rule: str = ""
     coords: str | None = None
     boxes: str | None = None
     to_vocabulary: bool = False

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice, repeat
 from math import isfinite
@@ -14,14 +13,14 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, check_format_options, guarded
 from hoicli.converters.formats import FORMATS, Format, detect
+from hoicli.converters.image_ids import identified
 from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.inputs import parts_of
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
-from hoicli.io.streams import Spool
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.image import problems
-from hoicli.records.names import image_id_of, is_blank, path_of
+from hoicli.records.names import is_blank
 from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
@@ -58,13 +57,15 @@ class Conversion:
         """(file, record) of the valid records of all paths: numbers finite, indices in range, no image twice. Errors
         (`DataError` with the file, the image and the field) go to the context's policy."""
         seen: set[str] = set()
-        for file, record in self._told_apart(self._everything(paths), seen):
+        for file, record in identified(self._everything(paths), self._context, seen):
             image_id = str(record["image_id"])
             place = Place.of(file, f"image {image_id}")
             try:
                 self._check(record, place)
                 if image_id in seen:
-                    raise DataError("occurs twice in the source; keep one of the two", place=place)
+                    by_path = self._context.id_rule in ("name", "number") or self._context.format == "vlm"
+                    other = f", or give {arg('id_', 'path')}" if by_path else ""
+                    raise DataError(f"occurs twice in the source; keep one of the two{other}", place=place)
             except DataError as error:
                 self._context.policy.handle(error)
                 continue
@@ -75,38 +76,6 @@ class Conversion:
             self._count(record, 1)
             progress.advance()
             yield file, record
-
-    def _told_apart(self, records: Iterator[tuple[str, Record]], seen: Set[str]) -> Iterator[tuple[str, Record]]:
-        """The records, with the path of their file for an id where images in different folders have one base name.
-        seen: the ids that were yielded and taken. From the first file name with a folder on, records wait on disk."""
-        for file, record in records:
-            if self._own_path(record):
-                break
-            yield file, record
-        else:
-            return
-        paths, clash, spool = dict[str, str](), "", Spool("records", numbered=False)
-        with spool.filling() as held:
-            for where, one in chain([(file, record)], records):
-                image_id, path = str(one["image_id"]), self._own_path(one)
-                first = paths.setdefault(image_id, image_id if image_id in seen else path or image_id)
-                if first != (path or image_id):
-                    clash = clash or f"{first} and {path or image_id}"
-                pickle.dump((where, path, one), held)
-        if clash:
-            self._context.announce(f"images in different folders have one name ({clash}): their paths are their ids")
-        with spool.open() as held:
-            while held.peek(1):  # type: ignore[attr-defined]
-                where, path, one = pickle.load(held)  # noqa: S301 (written above)
-                yield where, ({**one, "image_id": path} if clash and path else one)
-
-    def _own_path(self, record: Record) -> str:
-        """The path of a record's file without its extension, if it has a folder and its base name is the image's id;
-        "" for others, and for records, which have chosen their ids."""
-        name, image_id = record.get("file_name"), record["image_id"]
-        if self._context.format == "records" or type(name) is not str or not {"/", "\\"} & set(name):
-            return ""
-        return path_of(name) if image_id and image_id_of(name) == image_id else ""
 
     def lines(self, records: Iterable[Record]) -> Iterator[bytes]:
         """The records as lines of JSON. One that JSON cannot hold, such as half of a character, goes to the policy."""

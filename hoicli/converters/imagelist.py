@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,9 +12,10 @@ from hoicli.converters import own
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
 from hoicli.converters.formats import FORMATS, detect
+from hoicli.converters.image_ids import identified
 from hoicli.converters.numbers import shown
 from hoicli.errors import DataError, Place, arg
-from hoicli.records.names import image_id_of, image_number, path_of
+from hoicli.records.names import image_id_of, image_number
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
 
@@ -36,27 +37,28 @@ def read_image_list(path: str, context: Context) -> ImageList:
     occurs twice.
     """
     source = Source(path)
+    names: list[str] = []
     numbers: dict[int, str] = {}
     sizes: dict[str, tuple[float, float]] = {}
     if source.kind == "unknown" and path != "-":
         lines = [line.strip() for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()]
-        names = [image_id_of(line) for line in lines]
-        if len(set(names)) < len(set(lines)):  # one name in several folders: convert has the paths as ids
-            names = [path_of(line) for line in lines]
+        records: Iterator[Record] = iter([{"image_id": image_id_of(line), "file_name": line} for line in lines])
+        quiet = replace(context, announce=lambda _: None)
     else:
         form = guarded(partial(detect, source), source)
         dataset = FORMATS[form].dataset  # of the list, which may differ from the converted file's
         vocabulary = load(dataset) if dataset else context.vocabulary
         quiet = replace(context, vocabulary=vocabulary, format=form, announce=lambda _: None, dropped={})
         records = own.images(source, quiet) if form == "records" else FORMATS[form].converter.read(source, quiet)
-        names = []
-        while (record := guarded(partial(next, records, None), source)) is not None:
-            names.append(str(record["image_id"]))
-            number = record.get("img_id")
-            if type(number) is int and numbers.setdefault(number, names[-1]) != names[-1]:
-                raise DataError(f"{numbers[number]} and {names[-1]} have one img_id, {number}", place=source.name)
-            if is_number(record.get("width")) and is_number(record.get("height")):
-                sizes[names[-1]] = record["width"], record["height"]
+    images = identified(((source.name, record) for record in records), quiet)
+    while (image := guarded(partial(next, images, None), source)) is not None:
+        _, record = image
+        names.append(str(record["image_id"]))
+        number = record.get("img_id")
+        if type(number) is int and numbers.setdefault(number, names[-1]) != names[-1]:
+            raise DataError(f"{numbers[number]} and {names[-1]} have one img_id, {number}", place=source.name)
+        if is_number(record.get("width")) and is_number(record.get("height")):
+            sizes[names[-1]] = record["width"], record["height"]
     if not names:
         raise DataError("no images in it; give ground truth, or a list with a file name a line", place=source.name)
     if len(set(names)) != len(names):

@@ -55,7 +55,8 @@ class ImageRegister:
     def add(self, image_id: str, line: Line) -> None:
         """Raises `DataError` if the image was added already, or is not a known one."""
         if self._known is not None and image_id not in self._known:
-            mend = f"give the set it belongs to, or pass {arg('on_error', 'skip')}"
+            other = _otherwise_named(image_id, self._known)
+            mend = other or f"give the set it belongs to, or pass {arg('on_error', 'skip')}"
             problem = f"{unknown_image(image_id, self._known)}; {mend}"
             raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
         own = _spot(line)
@@ -84,6 +85,16 @@ def unknown_image(image_id: str, known: Container[str]) -> str:
     example = next(iter(known), None) if isinstance(known, Iterable) else None
     as_there = "" if example is None else f" (which names images as {example!r})"
     return f"{image_id!r} is not in the ground truth{as_there}"
+
+
+def _otherwise_named(image_id: str, known: Container[str]) -> str:
+    """What to do where the ids of the ground truth are of another kind (paths, numbers); "" where they look alike."""
+    example = next(iter(known), image_id) if isinstance(known, Iterable) else image_id
+    kinds = ("/" in image_id, image_id.isdecimal()), ("/" in example, example.isdecimal())
+    if kinds[0] == kinds[1]:
+        return ""
+    rule = "path" if any(path for path, _ in kinds) else "number"
+    return f"make one kind of both with hoicli convert {arg('id_', rule)}"
 
 
 def _spot(line: Line) -> tuple[str | None, int | str]:

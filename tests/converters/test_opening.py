@@ -200,10 +200,43 @@ def test_frames_in_folders_keep_their_ids(hoicli: Hoicli, tmp_path: Path) -> Non
 def test_answers_about_two_images_of_one_name_are_not_joined(hoicli: Hoicli, tmp_path: Path) -> None:
     said = '[{"verb": "ride", "object": "bicycle", "person_box": [1, 2, 30, 40], "object_box": [5, 6, 70, 80]}]'
     path = tmp_path / "answers.jsonl"
-    rows = [{"file_name": f"{folder}/frame_1.jpg", "response": said} for folder in "ab"]
+    rows = [{"file_name": f"{folder}/frame_1.jpg", "response": said} for folder in "abb"]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = hoicli("convert", "--from", "vlm", "--coords", "pixels", path)
-    assert (result.code, "b/frame_1 has the name of a/frame_1" in result.err) == (1, True), result.err
+    assert [json.loads(line)["image_id"] for line in result.out.splitlines()] == ["a/frame_1", "b/frame_1"]
+    assert "a triplet that is said again: 1" in result.err, "of the two answers about one image"
+    twice = hoicli("convert", "--from", "vlm", "--coords", "pixels", "--id", "name", path)
+    assert (twice.code, "keep one of the two, or give --id path" in twice.err) == (1, True), twice.err
+
+
+def test_the_rule_of_ids_is_chosen(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Shards, whose names collide with those of others alone; and a mended stream of records."""
+    names = "a/COCO_val2014_000000000042.jpg", "b/7.jpg"
+    gt = tmp_path / "gt.json"
+    gt.write_bytes(in_folders(*names))
+
+    def ids(rule: str, file: Path) -> list[str | int]:
+        result = hoicli("convert", "--dataset", "hico", "--id", rule, file)
+        return [json.loads(line)["image_id"] for line in result.out.splitlines()]
+
+    wanted: dict[str, list[str | int]] = {
+        "number": [42, 7],
+        "name": ["COCO_val2014_000000000042", "7"],
+        "path": ["a/COCO_val2014_000000000042", "b/7"],
+    }
+    records = tmp_path / "gt.jsonl"
+    for rule, found in wanted.items():
+        assert ids(rule, gt) == found
+        records.write_bytes(hoicli("convert", "--dataset", "hico", "--id", rule, gt).out.encode())
+        assert all(ids(other, records) == wanted[other] for other in wanted)
+        error = hoicli("eval", "--gt", records, PREDICTIONS).err
+        assert ("hoicli convert --id path" in error) == (rule == "path")
+    gt.write_bytes(in_folders("a/x.jpg"))
+    without = hoicli("convert", "--dataset", "hico", "--id", "number", gt)
+    assert (without.code, without.err) == (1, f"{gt}: image x: no number at the end of 'a/x.jpg'; --id name or path\n")
+    (tmp_path / "list.jsonl").write_bytes(in_folders("a/x.jpg", "b/x.jpg"))
+    listed = hoicli("convert", "--image-list", tmp_path / "list.jsonl", PREDICTIONS)
+    assert listed.code == 0, "a list's images are told apart as those of a dump"
 
 
 def test_derived_labels_are_told_of_once(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ unchanged; `--to-vocabulary` maps them, gerunds included, to the dataset's own a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -109,7 +110,6 @@ class _AnswerReader:
         self._subjects = frozenset(context.vocabulary.subjects)
         self._detections = _detections(context)
         self._images: dict[str, _Image] = {}
-        self._paths: dict[str, str] = {}
         self._announced: set[str] = set()
         self._boxes = 0
         self._outside = Noticed()
@@ -165,22 +165,24 @@ class _AnswerReader:
         if self._outside.count:
             many = f"{self._outside.count:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
             self._context.announce(f"{many} (the first: {self._outside.first}): is it another {arg('coords')}?")
-        yield from (image.record() for image in self._images.values() if image.read)
+        named = Counter(str(image.image_id) for image in self._images.values())
+        for image in self._images.values():
+            if image.file_name is not None and named[str(image.image_id)] == 1 and not self._context.id_rule:
+                image.file_name = image.file_name.replace("\\", "/").rsplit("/", 1)[-1]
+            if image.read:
+                yield image.record()
 
     def _image(self, row: dict[str, Any]) -> _Image:
         """The image of a row, created at its first row; with --boxes it begins with these."""
         image_id, file_name = image_named_in(row)
         path = path_of(file_name) if file_name is not None and image_id == image_id_of(file_name) else ""
-        if "/" in path and (first := self._paths.setdefault(str(image_id), path)) != path:
-            problem = f"{path} has the name of {first}, whose answers these would become; give both an image_id"
-            raise DataError(problem)
-        image = self._images.get(str(image_id))
+        name, sizes, shown = str(image_id), self._context.image_sizes, self._detections
+        image = self._images.get(path or name)
         if image is None:
-            base = None if file_name is None else file_name.replace("\\", "/").rsplit("/", 1)[-1]
-            image = _Image(image_id, base, self._context.image_sizes.get(str(image_id)))
-            self._images[str(image_id)] = image
-            if str(image_id) in self._detections:
-                image.show(self._detections[str(image_id)])
+            image = _Image(image_id, file_name, sizes.get(path) or sizes.get(name))
+            self._images[path or name] = image
+            if (boxes := shown.get(path) or shown.get(name)) is not None:
+                image.show(boxes)
         image.size = image.size or size_of(row)
         return image
 
