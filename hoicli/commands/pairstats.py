@@ -143,6 +143,12 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
     if without := total - statistics.images:
         fate = "left out, as released" if statistics.as_released else "their pairs are missed"
         note(f"{whose}{without:,} of {total:,} ground-truth images have no predictions: {fate}")
+    if statistics.images and not statistics.counted["triplets"] + statistics.counted["pairs"]:
+        note(f"{whose}the predictions hold no pair: nothing can be found")
+    if others := statistics.counted["other subjects"]:
+        who = " or ".join(statistics.vocabulary.subjects)
+        every = statistics.counted["triplets"]
+        note(f"{whose}{others:,} of {every:,} triplets have a subject that is no {who}: they are no pairs")
     for metric, reason in statistics.reasons().items():
         advice = f"; {arg('verb_score', 'triplet')} uses the triplet's score instead"
         note(f"{whose}no {METRICS[metric]}: {reason}{advice if 'verb_score' in reason else ''}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -131,6 +132,12 @@ class Context:
         """Count a dropped item; the summary shows the count, the reason and the first place."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
+
+    def drop_besides(self, folder: Source, taken: Collection[str]) -> None:
+        """Count what else a folder holds than the files that are taken from it."""
+        others = sorted({*os.listdir(folder.path)} - {*taken})
+        if others:
+            self.drop("other files of a folder", f"{folder.name}/{others[0]}", len(others))
 
     def each(
         self, items: Iterable[tuple[str, Any]], build: Callable[[Any], Record | None], source: Source

@@ -66,6 +66,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         raise DataError("is no folder; give the folder that holds detections_01.mat to _80.mat", place=source.name)
     vocabulary = context.vocabulary
     paths = _paths(source, vocabulary)
+    context.drop_besides(source, [path.name for path in paths])
     columns = _columns(paths, vocabulary)
     images = images_by_position(columns, "columns", source, context)
     rows_of = [vocabulary.interactions_of(name) for name in vocabulary.objects]

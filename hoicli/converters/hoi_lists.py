@@ -311,6 +311,9 @@ def float_boxes(item: dict[str, Any], key: str) -> list[list[float]]:
 
 def _read_classless(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image of GEN-VLKT's list."""
+    if has_classes(source) and source.first_item:
+        problem = "boxes have a category_id, as CDN's and MUREN's, where an interaction's is a verb"
+        raise DataError(f"{problem}; use {arg('from_', 'cdn')}", place=source.name)
     interactions, highest = context.interactions(), -1
 
     def build(item: dict[str, Any]) -> Record:

@@ -68,6 +68,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         settings = replace(settings, box_scores=_kind_of_box_scores(given, context))
     if settings.box_nms is None:
         context.announce(f"no suppression among the pairs; INP-CC's PostProcess does it: {arg('box_nms', '0.5')}")
+    for folder in (one for one in given if one.kind == "folder"):
+        context.drop_besides(folder, [path.name for path in Path(folder.path).glob("*.npz")])
     numbers = cache(lambda: numbered_images(context, source))  # computed, and announced, once and only if needed
     for file in _files(given):
         outputs = _Outputs(file, context, settings, numbers)

@@ -104,7 +104,7 @@ def truth_table(truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice] 
         subject=local[scenes.subject[rows]],
         object=np.append(local, -1)[scenes.object[rows]],
         number=number,
-        parts=[triplet_parts(slice_, scenes).argmax(axis=0)[rows] for slice_ in slices],
+        parts=[triplet_parts(slice_, scenes, truth.vocabulary).argmax(axis=0)[rows] for slice_ in slices],
     )
 
 
@@ -148,7 +148,7 @@ class TypedPredictions:
             relation=relation,
         )
         for slice_, parts in zip(self._slices, self._parts, strict=True):
-            parts.append(triplet_parts(slice_, scenes).argmax(axis=0)[rows])
+            parts.append(triplet_parts(slice_, scenes, batch.truth.vocabulary).argmax(axis=0)[rows])
         self._boxes.add(image=batch.image[scenes.image_of_box], label=scenes.labels)
         self._coordinates.append(scenes.boxes)
         by = np.where(types.found >= 0, types.found, types.repair)

@@ -19,8 +19,10 @@ from hoicli.io.messages import note
 from hoicli.records import caveats
 from hoicli.records.boxes import MOST_INVERTED, inverted
 from hoicli.records.images import Images
+from hoicli.records.scenes import other_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
+WITHOUT_LABELS = "no object of the predictions has a label, as in official V-COCO lists; it needs a dump with labels"
 OF_NO_CLASS = (
     "no {0} interaction (verb and object) and count for nothing: labels of another dataset, or another numbering? "
     "hoicli validate finds out"
@@ -125,7 +127,9 @@ class Coverage:
     images: int = 0
     triplets: int = 0
     not_interactions: int = 0
+    with_object: int = 0
     unlabelled: int = 0
+    other_subjects: int = 0
     inverted: Inverted = field(default_factory=Inverted)
     boxes: BoxSample = field(default_factory=BoxSample)
 
@@ -134,7 +138,9 @@ class Coverage:
         self.images += len(batch.predictions.image_ids)
         self.triplets += len(batch.predictions.score)
         self.not_interactions += int((batch.predictions.interaction < 0).sum())
+        self.with_object += int((batch.predictions.object >= 0).sum())
         self.unlabelled += int(((batch.predictions.object >= 0) & (batch.predictions.object_label < 0)).sum())
+        self.other_subjects += other_subjects(batch.predictions, batch.truth.vocabulary)
         self.inverted.add(batch.predictions)
         self._sample_boxes(batch)
 
@@ -158,7 +164,9 @@ class Coverage:
         self.images += other.images
         self.triplets += other.triplets
         self.not_interactions += other.not_interactions
+        self.with_object += other.with_object
         self.unlabelled += other.unlabelled
+        self.other_subjects += other.other_subjects
         self.inverted.merge(other.inverted)
         self.boxes.add(other.boxes.images)
 
@@ -166,6 +174,11 @@ class Coverage:
         """What is wrong if the boxes do not fit the annotated ones; "" if they do, or no view looks at them."""
         off = None if all(row.whole_image for row in views) else self.boxes.finding()
         return "" if off is None else off[0]
+
+    def unserved(self, views: Sequence[Protocol]) -> list[Protocol]:
+        """The views that find objects by their labels, if no object of the predictions has one."""
+        lacking = 0 < self.with_object == self.unlabelled
+        return [row for row in views if lacking and not row.person_first]
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
         """The question whether the boxes fit; "" if there is none."""
@@ -196,6 +209,14 @@ class Coverage:
             fate = "their triplets are missed"
             tell(f"{total - self.images:,} of {total:,} ground-truth images have no predictions: {fate}")
         of_all = f"of {self.triplets:,} predictions"
+        if self.images and not self.triplets:
+            tell("the predictions hold no triplet: nothing can be found")
+        people = [row.name for row in protocols if row.person_subject]
+        if self.other_subjects:
+            fate = f"not counted by {', '.join(people)}" if people else "their labels are not looked at"
+            tell(
+                f"{self.other_subjects:,} {of_all} have a subject that is no {' or '.join(vocabulary.subjects)}: {fate}"
+            )
         if self.not_interactions:
             what = f"no {vocabulary.name} interaction (verb and object): ignored"
             tell(f"{self.not_interactions:,} {of_all} are {what}")
@@ -219,7 +240,6 @@ class Coverage:
                 f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
                 f"(invisible instances are missing; {fix})"
             )
-        people = [row.name for row in protocols if row.person_subject]
         if people and (others := truth.other_subjects):
             tell(
                 f"{', '.join(people)}: {others:,} ground-truth triplets have a subject that is no person, and are "

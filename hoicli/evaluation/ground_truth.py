@@ -18,7 +18,7 @@ from hoicli.evaluation.slicing import image_parts, triplet_parts
 from hoicli.records import caveats
 from hoicli.records.fingerprint import Hashes, total_of
 from hoicli.records.kit import Bools, Ints, expanded, find, run_starts, starts_of
-from hoicli.records.scenes import Scenes, are_subjects, box_kinds
+from hoicli.records.scenes import Scenes, are_subjects, box_kinds, other_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
 Column = TypeVar("Column", bound="NDArray[Any]")
@@ -143,8 +143,7 @@ class GroundTruth:
     @cached_property
     def other_subjects(self) -> int:
         """How many triplets have a subject that is not labelled person (a label of `subjects`)."""
-        subjects = self.scenes.labels[self.scenes.subject] if len(self.scenes.labels) else self.scenes.subject
-        return int(np.count_nonzero(~are_subjects(subjects, self.vocabulary)))
+        return other_subjects(self.scenes, self.vocabulary)
 
     def rows_of(self, image_ids: Sequence[str]) -> Ints:
         """[M] the place of each image in `scenes`. Raises `DataError` for an image that is not there."""
@@ -222,7 +221,7 @@ class GroundTruth:
             made = (
                 image_parts(slice_, self.scenes, self.vocabulary)
                 if slice_.of == IMAGES
-                else triplet_parts(slice_, self.scenes)
+                else triplet_parts(slice_, self.scenes, self.vocabulary)
             )
             self._slices[slice_] = made
         return self._slices[slice_]

@@ -214,7 +214,7 @@ class Batch(Pairing):
         if part.slice.of == IMAGES:
             return self.truth.image_members(part)[self.image_of_hoi]
         if part.slice not in self._slices:
-            self._slices[part.slice] = triplet_parts(part.slice, self.predictions)
+            self._slices[part.slice] = triplet_parts(part.slice, self.predictions, self.truth.vocabulary)
         members: Bools = self._slices[part.slice][part.number].copy()
         return members
 

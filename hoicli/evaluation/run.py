@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.box_conventions import BoxSample
-from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, Inverted, allow, check_counted, served
+from hoicli.evaluation.coverage import OF_NO_CLASS, WITHOUT_LABELS, Coverage, Inverted, allow, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import rows_of
+from hoicli.evaluation.selection import distinct, rows_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
@@ -149,11 +149,17 @@ def no_image_twice(parts: Iterable[Sequence[str]]) -> bool:
 
 
 def tally_predictions(
-    predictions: Stream, truth: GroundTruth, protocols: Sequence[Protocol], filters: Filters, policy: ErrorPolicy
+    predictions: Stream,
+    truth: GroundTruth,
+    protocols: Sequence[Protocol],
+    filters: Filters,
+    policy: ErrorPolicy,
+    named: Collection[str] = (),
 ) -> Tally:
     """All predictions matched and gathered, the ground truth counted; coverage is reported on stderr.
 
-    `gathered` splits the work; the order of gathering does not change a tally.
+    `gathered` splits the work; the order of gathering does not change a tally. Raises `DataError` for a protocol in
+    `named`, or the only one, that the predictions cannot serve; a note names others.
     """
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
@@ -170,6 +176,13 @@ def tally_predictions(
         coverage.merge(covered)
     check_counted(tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     tally.add_truth(truth)
+    if unserved := coverage.unserved(protocols):
+        names = ", ".join(row.name for row in distinct(unserved))
+        if len(unserved) == len(protocols) or any(row.name in named for row in unserved):
+            raise DataError(f"cannot serve {names}: {WITHOUT_LABELS}", place=predictions.name, code="cannot-serve")
+        note(f"left out: {names}: {WITHOUT_LABELS}")
+        tally.leave_out(unserved)
+        protocols = [row for row in protocols if row not in unserved]
     coverage.report(truth, protocols, predictions.name)
     return tally
 
@@ -201,7 +214,7 @@ def tallies(
         truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     if truth is not None and not matched:
         chosen = views.of(served(truth, chosen, named), named)
-        yield tally_predictions(predictions, truth, chosen, filters, policy), vocabulary, filters.signature()
+        yield tally_predictions(predictions, truth, chosen, filters, policy, named), vocabulary, filters.signature()
         return
     from hoicli.evaluation.match_stream import MatchStream, read_matches
 

@@ -49,6 +49,7 @@ MEASURES: Mapping[str, Measure] = {
         ("small", "medium", "large"),
     ),
     "distance": Measure(TRIPLETS, "of the two boxes' centres, in their mean diagonal", (0.25, 0.5, 1.0)),
+    "subject": Measure(TRIPLETS, "a part for each label that a subject may have, where there are several"),
     "people": Measure(IMAGES, "how many people are annotated in the image", _COUNTS),
     "pairs": Measure(IMAGES, "how many pairs are annotated in the image", _COUNTS),
     "verb": Measure(CLASSES, "a part for each verb"),
@@ -116,6 +117,8 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
                     known = "commas are between slices, colons between cuts: objects:32:96"
                 raise UsageError(f"{arg('slice', text)}: there is no such slice or file; {known}{meant}")
             made = _of_file(text)
+        elif name == "subject":
+            made = _of_subjects(text, vocabulary)
         elif MEASURES[name].of == CLASSES:
             made = _of_classes(name, text, cuts, vocabulary)
         else:
@@ -123,6 +126,13 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
         if found.setdefault(made.name, made) != made:
             raise UsageError(f"{arg('slice', text)}: another slice is called {made.name}; rename one of the files")
     return list(found.values())
+
+
+def _of_subjects(text: str, vocabulary: Vocabulary) -> Slice:
+    if text != "subject" or len(vocabulary.subjects) == 1:
+        problem = f"all subjects of {vocabulary.name} are {vocabulary.subjects[0]}" if text == "subject" else "no cuts"
+        raise UsageError(f"{arg('slice', text)}: {problem}; leave {'it' if text == 'subject' else 'them'} out")
+    return Slice(text, text, tuple(sorted(vocabulary.subjects)))
 
 
 def _of_numbers(name: str, text: str, given: Sequence[str], vocabulary: Vocabulary) -> Slice:

@@ -33,8 +33,13 @@ def image_parts(slice_: Slice, truth: Scenes, vocabulary: Vocabulary) -> Bools:
     return _one_of(np.searchsorted(slice_.cuts, counts, side="right"), len(slice_.parts))
 
 
-def triplet_parts(slice_: Slice, scenes: Scenes) -> Bools:
-    """[parts, T] which triplets, predicted or annotated, are in each part of a slice of triplets, by their boxes."""
+def triplet_parts(slice_: Slice, scenes: Scenes, vocabulary: Vocabulary) -> Bools:
+    """[parts, T] which triplets, predicted or annotated, are in each part of a slice of triplets, by their boxes. One
+    whose subject has no label of a subject is in no part of `subject`."""
+    if slice_.measure == "subject":
+        labels = scenes.labels[scenes.subject] if len(scenes.labels) else scenes.subject
+        members: Bools = np.array([[vocabulary.object_ids[part]] for part in slice_.parts]) == labels
+        return members
     if not len(scenes.boxes):
         return _one_of(np.full(len(scenes.subject), len(slice_.parts) - 1), len(slice_.parts))
     subject, object_ = scenes.boxes[scenes.subject], scenes.boxes[scenes.object]

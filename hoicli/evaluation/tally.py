@@ -117,6 +117,10 @@ class Tally:
         self.uncounted = False
         """Whether most of the ground truth, or of the predictions (`coverage.check_counted`), is left uncounted."""
 
+    def leave_out(self, rows: Sequence[Protocol]) -> None:
+        """Give no results of some protocols."""
+        self._protocols = [row for row in self._protocols if row not in rows]
+
     def add(
         self,
         image_ids: Sequence[str],

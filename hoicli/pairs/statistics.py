@@ -27,7 +27,7 @@ from hoicli.pairs.settings import PairResults, Sweep, surviving_pairs, surviving
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
-from hoicli.records.scenes import Scenes
+from hoicli.records.scenes import Scenes, other_subjects
 
 STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
@@ -82,6 +82,11 @@ class PairStatistics:
         """How many were added."""
         return len(self._found.lines["image"])
 
+    @property
+    def counted(self) -> Counter[str]:
+        """How many pairs and triplets were added, and of these with a subject that may not act (other subjects)."""
+        return self._found.numbers
+
     def merge(self, found: PairColumns) -> None:
         """Add what was gathered of other images."""
         self._found.merge(found)
@@ -124,6 +129,7 @@ class PairStatistics:
         found.kept.add(**kept)
         found.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
         found.numbers += Counter(pairs=len(pairs.score), triplets=len(scenes.score))
+        found.numbers["other subjects"] += 0 if self.vocabulary.roles else other_subjects(scenes, self.vocabulary)
 
     def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
         """([P] the annotated person each pair belongs to, None unless the protocol is person-first; [P] whether that

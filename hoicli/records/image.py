@@ -50,6 +50,11 @@ def problems(
     if _has_roles(vocabulary):
         yield from _role_problems(record, vocabulary)
     yield from seldom_problems(record, vocabulary, scored=scored)
+    yield from problems_besides(record, besides)
+
+
+def problems_besides(record: Mapping[str, Any], besides: Container[str] = EVERYTHING) -> Iterator[Problem]:
+    """Problems of the optional fields that not every reader uses."""
     if "size" in besides:
         yield from _size_problems(record)
     if "scores" in besides:

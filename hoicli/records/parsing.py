@@ -84,6 +84,17 @@ _LIST = f"an array, not an object; {_FOREIGN} (a list of records: jq -c '.[]')"
 _CONSTANT = re.compile(rb"\bNaN\b|\bInfinity\b")
 
 
+_EXTRA_COMMA = re.compile(rb",\s*([\]}])")
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
 def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
     """(problem, field) of a line that orjson refuses."""
     if _CONSTANT.search(data):
@@ -99,6 +110,10 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
         return _LIST, ""
     if stripped == b"{":
         return f"a JSON object over several lines; a record is one line (jq -c .), {_FOREIGN}", ""
+    if stripped[-1:] == b"," and _is_json(stripped[:-1]):
+        return "a comma after the closing bracket; leave it out: a line is one object", ""
+    if _EXTRA_COMMA.search(stripped) and _is_json(_EXTRA_COMMA.sub(rb"\1", stripped)):
+        return "a comma before a closing bracket, which JSON does not have; leave it out", ""
     if stripped[:1] == b"{" and (stripped[-1:] not in b"}]" or "unexpected end" in str(error)):
         return f"the line is cut off (no closing bracket); write the file again, or pass {arg('on_error', 'skip')}", ""
     reason = re.sub(r": line \d+ column (\d+) \(char \d+\)", r" at character \1", str(error))

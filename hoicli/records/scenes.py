@@ -66,6 +66,14 @@ def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
     return found
 
 
+def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
+    """How many triplets have a subject with a label that no subject may have."""
+    if not len(scenes.labels):
+        return 0
+    other = (scenes.labels >= 0) & ~are_subjects(scenes.labels, vocabulary)
+    return int(np.count_nonzero(other[scenes.subject]))
+
+
 def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
     """[N] the labels by which boxes are compared: all subjects have one, as the label of a subject is no part of a
     class (a worker that is taken for a visitor is found)."""

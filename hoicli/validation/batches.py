@@ -165,7 +165,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         roles += [hoi.get("role") for hoi in record["hois"]]
         if not sound:
             _check_besides(record, vocabulary if has_roles else None, scored=scored)
-        sizes.append((record["width"], record["height"]) if "width" in record and "height" in record else None)
+        sizes.append(_size(record))
         named = _image_labels(record)
         unknown.append(0 if vocabulary is None else sum(name not in known for name in named))
 
@@ -207,6 +207,12 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         if has_roles and not sound:
             _check_roles(batch, vocabulary)
     return batch
+
+
+def _size(record: Record) -> Size | None:
+    """The image's size, if the record gives it in numbers."""
+    width, height = (record.get(side, 0) for side in ("width", "height"))
+    return (width, height) if is_number(width) and is_number(height) and width > 0 < height else None
 
 
 def _image_labels(record: Record) -> list[Any]:

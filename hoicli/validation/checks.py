@@ -32,7 +32,9 @@ ERRORS = {  # a record's problems have their codes from where they are found
     UNKNOWN_IMAGE: "give the ground truth of the same set and split",
     "swapped-files": "give the ground truth with --gt, and the predictions without",
 }
+UNREAD = "bad-optional-field"
 WARNINGS = {
+    UNREAD: "eval and match do not read it; convert, pairstats and others that do refuse the line",
     "image-without-predictions": "its triplets count as missed; normal for images without annotations",
     "inverted-box": "x2 < x1 or y2 < y1: it overlaps nothing; no metric takes more than one in a hundred",
     "looks-like-xywh": "convert to [x1, y1, x2, y2]: x2 = x + w",

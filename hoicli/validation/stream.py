@@ -22,12 +22,12 @@ from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.boxes import MOST_INVERTED
 from hoicli.records.columns import BATCH, attempt
-from hoicli.records.image import UNKNOWN_LABEL, problems, result_problems
+from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides, result_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
 from hoicli.validation.batches import Checked, Facts, checked_images, pixels
-from hoicli.validation.checks import Cases, Findings, box_faults, label_faults, size_faults, triplet_faults
+from hoicli.validation.checks import UNREAD, Cases, Findings, box_faults, label_faults, size_faults, triplet_faults
 from hoicli.validation.labels import DISTINCT, ClassCounts, LabelEvidence
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -83,10 +83,10 @@ class Checking:
     """What is found in a stream, or in a part of it.
 
     scored: whether it is of predictions, None before its first triplet; score: the first of the scores; varied: whether
-    there are others. images: those that came, and are in the ground truth if there is one; matched: those of match
-    records; results: whether there are result rows. compared: the best prediction of each image with annotated classes:
-    the image's row in the ground truth, and the two boxes. unsure: a bad record came before the first triplet, so that
-    what comes before this part matters.
+    there are others. images: those that came, and are in the ground truth if there is one; named: those of match
+    and of bad records; results: whether there are result rows. compared: the best prediction of each image with
+    annotated classes: the image's row in the ground truth, and the two boxes. unsure: a bad record came before the
+    first triplet, so that what comes before this part matters.
     """
 
     findings: Findings = field(default_factory=Findings)
@@ -98,7 +98,7 @@ class Checking:
     boxes: int = 0
     classes: ClassCounts = field(default_factory=ClassCounts)
     images: list[str] = field(default_factory=list)
-    matched: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)
     results: bool = False
     facts: Facts = field(default_factory=Facts)
     compared: Growing = field(default_factory=lambda: Growing(row=np.int64, subject=np.float64, object=np.float64))
@@ -113,7 +113,7 @@ class Checking:
         self.triplets += other.triplets
         self.boxes += other.boxes
         self.images += other.images
-        self.matched |= other.matched
+        self.named |= other.named
         self.results |= other.results
         for name in ("findings", "classes", "facts", "compared"):
             getattr(self, name).merge(getattr(other, name))
@@ -162,11 +162,14 @@ class Checker:
                 self.found.findings.add(error.code, str(error))
                 continue
             check, of_image = self._check_of(record)
+            for problem in problems_besides(record) if of_image else ():
+                self.found.findings.add(UNREAD, partial(_said, problem, line))
             if of_image and all(problem.code == UNKNOWN_LABEL for problem in check()):
                 good.append(line if self.found.scored else _without_other_scores(line, record))
                 continue
             self._add_good_lines(good)
             good = []
+            self.found.named |= {str(record["image_id"])} if "image_id" in record else set()
             for problem in check():
                 self.found.findings.add(problem.code, partial(_said, problem, line))
         self._add_good_lines(good)
@@ -177,12 +180,11 @@ class Checker:
             self.found.results = True
             return partial(result_problems, record), False
         if "predictions" in record and "gt" in record:
-            self.found.matched.add(str(record.get("image_id")))
             return tuple if self._vocabulary is None else partial(match_problems, record, self._vocabulary), False
         if self.found.scored is None:
             self.found.scored = _says_scores(record)
             self.found.unsure |= self.found.scored is None
-        return partial(problems, record, self._vocabulary, scored=bool(self.found.scored)), True
+        return partial(problems, record, self._vocabulary, scored=bool(self.found.scored), besides=()), True
 
     def _add_good_lines(self, lines: list[Line]) -> None:
         if lines:
@@ -268,7 +270,7 @@ def _concluded(
     if truth is not None:
         if found.triplets and not found.scored:
             findings.add("swapped-files", f"{name}: has no scores, so this is ground truth", found.triplets)
-        seen = {*found.images, *found.matched}
+        seen = {*found.images, *found.named}
         missing = [image_id for image_id in truth.rows if image_id not in seen]
         if missing and (seen or not found.results):
             findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))

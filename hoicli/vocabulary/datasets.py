@@ -67,7 +67,7 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     others = (other for other in DATASETS if other != vocabulary.name and name not in known(vocabulary))
     theirs = next((other for other in others if name in known(load(other))), None)
     if theirs is not None:
-        return records_of(theirs) + (f" (or {meant})" if meant else "")
+        return f"{records_of(theirs)}{f' (or {meant})' if meant else ''}; own classes? {OWN_CLASSES}"
     if vocabulary.own:
         return meant or f"`hoicli vocab {vocabulary.path}` lists the known ones; add it there, or as an alias"
     if near and SequenceMatcher(None, spelt, near[0]).ratio() >= TYPO:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 from unicodedata import normalize
@@ -26,31 +26,46 @@ Label = TypeVar("Label", bound="str | tuple[str, str] | None")
 
 
 class Spelled(dict[Label, int]):
-    """Numbers of labels, or of pairs of labels, each found in any of its spellings (`spelled`): `sit on` is `sit_on`.
-    In a loop there are only the given ones."""
+    """Numbers of labels, or of pairs of labels, each found in any of its spellings (`spelled`): `sit on` is `sit_on`,
+    and `Sit On` where no second label differs by case alone. In a loop there are only the given ones."""
 
     def __init__(self, numbers: Mapping[Label, int]) -> None:
         super().__init__(numbers)
         self._others: dict[object, int] = {}
+        folded: dict[object, int | None] = {}
         for label, number in numbers.items():
-            self._others.setdefault(_one_spelling(label), number)
+            self._others.setdefault(_each(spelled, label), number)
+            same = _each(_folded, label)
+            folded[same] = number if folded.get(same, number) == number else None
+        for same, only in folded.items():
+            if only is not None:
+                self._others.setdefault(same, only)
 
     def __missing__(self, label: object) -> int:
-        return self._others[_one_spelling(label)]
+        found = self._others.get(_each(spelled, label))
+        return self._others[_each(_folded, label)] if found is None else found
 
     def __contains__(self, label: object) -> bool:
-        return super().__contains__(label) or _one_spelling(label) in self._others
+        return self.get(label) is not None
 
     def get(self, label: object, default: Any = None) -> Any:
         """The number of a label in any spelling."""
-        return self[cast("Label", label)] if label in self else default
+        try:
+            return self[cast("Label", label)]
+        except KeyError:
+            return default
 
 
-def _one_spelling(label: object) -> object:
-    """`spelled` of a label or of a pair of them; anything else as it is."""
+def _folded(label: str) -> str:
+    """What the spellings of a label share that differ in case, too."""
+    return spelled(spelled(label).casefold())
+
+
+def _each(spelling: Callable[[str], str], label: object) -> object:
+    """`spelling` of a label or of a pair of them; anything else as it is."""
     if type(label) is tuple:
-        return tuple(map(_one_spelling, label))
-    return spelled(label) if type(label) is str else label
+        return tuple(_each(spelling, part) for part in label)
+    return spelling(label) if type(label) is str else label
 
 
 @dataclass(frozen=True, eq=False)
