@@ -17,7 +17,7 @@ from hoicli.commands.options import Given, Names, Numbers, Path, Tags
 from hoicli.commands.results import Records, Result
 from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
-from hoicli.evaluation.coverage import Coverage, Inverted, served, without_class
+from hoicli.evaluation.coverage import Coverage, Inverted, served, unserved, without_class
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
@@ -192,13 +192,14 @@ class Evaluator:
             problem = without_class(tally, self._vocabulary)
             tally.uncounted = bool(problem)
             tally.add_truth(self._truth)
-            doubts = ["" if self._filters.allow_uncounted else problem, coverage.doubt(self._truth, self._protocols)]
+            protocols = tally.leave_out(unserved(dict.fromkeys(self._protocols, tally), (), "compute()"))
+            doubts = ["" if self._filters.allow_uncounted else problem, coverage.doubt(self._truth, protocols)]
             try:
                 coverage.inverted.report("compute()")
             except DataError as error:  # a network that has learnt nothing may do so
                 doubts.append(str(error))
             coverage.inverted = Inverted()
-            coverage.report(self._truth, self._protocols, "compute()")
+            coverage.report(self._truth, protocols, "compute()")
             if self._repeated:
                 note(f"{len(self._repeated):,} images came again with the same predictions, and count once")
             for doubt in filter(None, doubts):

@@ -186,8 +186,8 @@ Slice = Annotated[
     Names,
     Option(
         "NAME",
-        "Add rows for parts of the data: objects, distance, people, pairs, verb, object, frequency, or a file of "
-        "image_id<TAB>slice lines; with cuts of your own as distance:0.5:1; several with commas.",
+        "Add rows for parts of the data: objects, distance, subject, people, pairs, verb, object, frequency, or "
+        "a file of image_id<TAB>slice lines; with cuts of your own as distance:0.5:1; several with commas.",
         offer=choices.SLICES,
         several=True,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,6 @@ from hoicli.records.images import Images
 from hoicli.records.scenes import other_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
-WITHOUT_LABELS = "no object of the predictions has a label, as in official V-COCO lists; it needs a dump with labels"
 OF_NO_CLASS = (
     "no {0} interaction (verb and object) and count for nothing: labels of another dataset, or another numbering? "
     "hoicli validate finds out"
@@ -71,6 +70,19 @@ def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[s
         raise DataError(f"cannot serve {names}: {lacks}", place=truth.name, code="cannot-serve")
     note(f"left out: {names}: {lacks}")
     return left
+
+
+def unserved(views: Mapping[Protocol, Tally], named: Container[str], place: str) -> list[Protocol]:
+    """The views that find objects by their labels, where no object of the predictions has one; a note names them.
+    Raises `DataError` at `place` if one of them is of a protocol in `named`, or no other is left."""
+    lacking = [row for row, tally in views.items() if tally.without_labels and not row.person_first]
+    if lacking:
+        problem = "no object of the predictions has a label, as in official V-COCO lists; it needs a dump with labels"
+        names = ", ".join(row.name for row in distinct(lacking))
+        if len(lacking) == len(views) or any(row.name in named for row in lacking):
+            raise DataError(f"cannot serve {names}: {problem}", place=place, code="cannot-serve")
+        note(f"left out: {names}: {problem}")
+    return lacking
 
 
 @dataclass
@@ -127,7 +139,6 @@ class Coverage:
     images: int = 0
     triplets: int = 0
     not_interactions: int = 0
-    with_object: int = 0
     unlabelled: int = 0
     other_subjects: int = 0
     inverted: Inverted = field(default_factory=Inverted)
@@ -138,7 +149,6 @@ class Coverage:
         self.images += len(batch.predictions.image_ids)
         self.triplets += len(batch.predictions.score)
         self.not_interactions += int((batch.predictions.interaction < 0).sum())
-        self.with_object += int((batch.predictions.object >= 0).sum())
         self.unlabelled += int(((batch.predictions.object >= 0) & (batch.predictions.object_label < 0)).sum())
         self.other_subjects += other_subjects(batch.predictions, batch.truth.vocabulary)
         self.inverted.add(batch.predictions)
@@ -164,7 +174,6 @@ class Coverage:
         self.images += other.images
         self.triplets += other.triplets
         self.not_interactions += other.not_interactions
-        self.with_object += other.with_object
         self.unlabelled += other.unlabelled
         self.other_subjects += other.other_subjects
         self.inverted.merge(other.inverted)
@@ -174,11 +183,6 @@ class Coverage:
         """What is wrong if the boxes do not fit the annotated ones; "" if they do, or no view looks at them."""
         off = None if all(row.whole_image for row in views) else self.boxes.finding()
         return "" if off is None else off[0]
-
-    def unserved(self, views: Sequence[Protocol]) -> list[Protocol]:
-        """The views that find objects by their labels, if no object of the predictions has one."""
-        lacking = 0 < self.with_object == self.unlabelled
-        return [row for row in views if lacking and not row.person_first]
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
         """The question whether the boxes fit; "" if there is none."""

@@ -218,6 +218,9 @@ def _gather(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary
     image, truth_image = (
         np.repeat(np.arange(len(records)), [len(record[side]) for record in records]) for side in ("predictions", "gt")
     )
+    with_object = [item for item in predictions if vocabulary.roles and item.get("object") is not None]
+    view.tally.objects += len(with_object)
+    view.tally.unlabelled += sum(item.get("label") is None for item in with_object)
     codes = np.array([OUTCOME_CODES[item["outcome"]] for item in predictions], dtype=np.uint8)
     score = np.array([item["score"] for item in predictions], dtype=np.float64)
     key = view.row.key

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.box_conventions import BoxSample
-from hoicli.evaluation.coverage import OF_NO_CLASS, WITHOUT_LABELS, Coverage, Inverted, allow, check_counted, served
+from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, Inverted, allow, check_counted, served, unserved
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import distinct, rows_of
+from hoicli.evaluation.selection import rows_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
@@ -176,14 +176,8 @@ def tally_predictions(
         coverage.merge(covered)
     check_counted(tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     tally.add_truth(truth)
-    if unserved := coverage.unserved(protocols):
-        names = ", ".join(row.name for row in distinct(unserved))
-        if len(unserved) == len(protocols) or any(row.name in named for row in unserved):
-            raise DataError(f"cannot serve {names}: {WITHOUT_LABELS}", place=predictions.name, code="cannot-serve")
-        note(f"left out: {names}: {WITHOUT_LABELS}")
-        tally.leave_out(unserved)
-        protocols = [row for row in protocols if row not in unserved]
-    coverage.report(truth, protocols, predictions.name)
+    left = tally.leave_out(unserved(dict.fromkeys(protocols, tally), named, predictions.name))
+    coverage.report(truth, left, predictions.name)
     return tally
 
 
@@ -240,10 +234,10 @@ def tallies(
         _check_matched(stream, key, asked[key] if key in asked else rows[stream.views[key].row.name])
     for key in keys:
         stream.views[key].check_whole(truth, stream.unread, predictions.name)
-    for key in keys:
-        view = stream.views[key]
+    lacking = unserved({stream.views[key].row: stream.views[key].tally for key in keys}, named, predictions.name)
+    for view in (stream.views[key] for key in keys if stream.views[key].row not in lacking):
         if truth is not None:
-            view.add_missed(truth, asked.get(key, view.row))
+            view.add_missed(truth, asked.get(view.row.key, view.row))
         view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
         yield view.tally, vocabulary, view.signed()
 

@@ -114,12 +114,20 @@ class Tally:
         """The mask of the caveats of these images' records or match records."""
         self.truth_total: int | None = None
         """The sum of the hashes of the ground truth (`GroundTruth.total`), None as long as it is not known."""
+        self.objects = self.unlabelled = 0
+        """How many predictions have an object, and of these without a label."""
         self.uncounted = False
         """Whether most of the ground truth, or of the predictions (`coverage.check_counted`), is left uncounted."""
 
-    def leave_out(self, rows: Sequence[Protocol]) -> None:
-        """Give no results of some protocols."""
+    @property
+    def without_labels(self) -> bool:
+        """Whether no object of the predictions has a label."""
+        return 0 < self.objects == self.unlabelled
+
+    def leave_out(self, rows: Sequence[Protocol]) -> list[Protocol]:
+        """The protocols without some, of which there are to be no results."""
         self._protocols = [row for row in self._protocols if row not in rows]
+        return self._protocols
 
     def add(
         self,
@@ -139,6 +147,8 @@ class Tally:
         scenes = batch.predictions
         codes = {name: outcome.code for name, outcome in outcomes.items()}
         self.caveats |= scenes.every_caveat & caveats.PREDICTIONS
+        self.objects += int((scenes.object >= 0).sum())
+        self.unlabelled += int(((scenes.object >= 0) & (scenes.object_label < 0)).sum())
         self.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
 
     def add_truth(self, truth: GroundTruth) -> None:
@@ -163,6 +173,8 @@ class Tally:
         """Add another tally of the same protocols, gathered from other images."""
         self.listed.merge(other.listed)
         self.caveats |= other.caveats
+        self.objects += other.objects
+        self.unlabelled += other.unlabelled
         self._codes.merge(other._codes)
         for name, annotated in other._truth.items():
             self._truth[name].parts += annotated.parts

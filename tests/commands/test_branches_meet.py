@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.vcoco import with_labels
 
 GT, PREDICTIONS, OTHER = (FIXTURES / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
 VCOCO = FIXTURES / "vcoco"
@@ -50,7 +51,8 @@ def test_ground_truth_given_with_matches_is_asked_what_it_serves(hoicli: Hoicli,
     every = [json.loads(line)["image_id"] for line in (VCOCO / "ground_truth.jsonl").read_bytes().splitlines()]
     truth, matches = tmp_path / "gt.jsonl", tmp_path / "m.jsonl"
     options = ("--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl")
-    assert hoicli("match", *options, "--only-predicted", VCOCO / "predictions.jsonl", "-o", matches).code == 0
+    found = with_labels(tmp_path / "p.jsonl", VCOCO / "predictions.jsonl")
+    assert hoicli("match", *options, "--only-predicted", found, "-o", matches).code == 0
     marked(truth, "pairs_only", alone=next(image for image in every if image not in predicted))
     result = hoicli("eval", "--dataset", "vcoco", "--gt", truth, matches)
     assert {json.loads(line)["protocol"] for line in result.out.splitlines()} == {"vcoco-qpic"}

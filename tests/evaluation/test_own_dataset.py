@@ -273,13 +273,30 @@ def test_aliases_are_the_labels_they_stand_for(hoicli: Hoicli, tmp_path: Path) -
     assert hoicli("eval", *PAIR[:-1], spelt).out == hoicli("eval", *PAIR).out
 
 
+def test_rows_by_subject(hoicli: Hoicli, tmp_path: Path) -> None:
+    """A dump that finds what visitors do, and nothing else."""
+    found = [json.loads(line) for line in GT.read_text().splitlines()]
+    for record in found:
+        by_visitors = [hoi for hoi in record["hois"] if record["labels"][hoi["subject"]] == "visitor"]
+        record["hois"] = [{**hoi, "score": 0.5} for hoi in by_visitors]
+    options = ("--dataset", SITE, "--slice", "subject", "--gt", GT, written(tmp_path / "p.jsonl", found))
+    rows = [json.loads(line) for line in hoicli("eval", *options).out.splitlines()]
+    parts = {row["tags"].get("part"): row["value"] for row in rows if row["subset"] == "full"}
+    assert (parts["visitor"], parts["worker"]) == (100.0, 0.0)
+    assert 0 < parts[None] < 100
+    lone = hoicli("eval", "--slice", "subject", "--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+    assert (lone.code, "all subjects of hico are person; leave it out" in lone.err) == (2, True)
+
+
 def test_unknown_labels(hoicli: Hoicli, tmp_path: Path) -> None:
     def said(label: str, *options: object) -> str:
         record = {"image_id": "a", "boxes": [[0, 0, 1, 1]] * 2, "labels": ["person", label], "hois": []}
         return hoicli("eval", *options, "--gt", written(tmp_path / "x.jsonl", [record]), PREDICTIONS).err
 
     assert said("bycicle").endswith("unknown object 'bycicle'; did you mean 'bicycle'?\n")
-    assert said("ball.n.01").endswith("SWIG-HOI records? --dataset swig\n")
+    assert said("ball.n.01").endswith(
+        "SWIG-HOI records? --dataset swig; own classes? hoicli vocab --from GT.jsonl -o FILE.json\n"
+    )
     assert said("excavator").endswith("own classes? hoicli vocab --from GT.jsonl -o FILE.json\n")
     assert "unknown object 'person'; HICO-DET records? --dataset hico" in said("vest", "--dataset", SITE)
 

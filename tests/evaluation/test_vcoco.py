@@ -29,7 +29,7 @@ from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.schemas import schema_text
 from tests.support import vcoco_reference
 from tests.support.project import FIXTURES, Hoicli
-from tests.support.vcoco import VCOCO, Record, datasets, lines, records, rows
+from tests.support.vcoco import VCOCO, Record, datasets, lines, records, rows, with_labels
 
 FOLDER = FIXTURES / "vcoco"
 TRUTH, PREDICTIONS = FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl"
@@ -263,17 +263,16 @@ def write(path: Path, content: list[Record]) -> Path:
     return path
 
 
-def test_the_rows_of_eval(hoicli: Hoicli) -> None:
-    result = hoicli("eval", "--dataset", "vcoco", "--gt", TRUTH, "--per-class", PREDICTIONS)
+def test_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path) -> None:
+    dump = with_labels(tmp_path / "p.jsonl", PREDICTIONS)
+    result = hoicli("eval", "--dataset", "vcoco", "--gt", TRUTH, "--per-class", dump)
     given = rows(result.out)
     means = {(row["protocol"], row["subset"]): row for row in given if row["metric"] == "mAP"}
     assert [(name, subset, row["n"]) for (name, subset), row in means.items()] == [
         ("vcoco-agent", "full", 21), ("vcoco-s1", "24", 19), ("vcoco-s1", "25", 20), ("vcoco-s2", "24", 19),
         ("vcoco-s2", "25", 20), ("vcoco-qpic", "24", 19), ("vcoco-qpic", "29", 24),
     ]  # fmt: skip
-    slow = {
-        name: vcoco_reference.evaluate(name, records(TRUTH), records(PREDICTIONS), VCOCO.roles_of) for name in NAMES
-    }
+    slow = {name: vcoco_reference.evaluate(name, records(TRUTH), records(dump), VCOCO.roles_of) for name in NAMES}
     for (name, subset), row in means.items():
         chosen = [
             result for pair, (result, _) in slow[name].items() if subset != "24" or (pair[1] and pair[0] != "point")
@@ -286,7 +285,7 @@ def test_the_rows_of_eval(hoicli: Hoicli) -> None:
     assert classes["vcoco-s2", "eat", "instr"]["value"] == 100
     assert result.err.splitlines() == [
         "hoicli: 1 of 8 ground-truth images have no predictions: their triplets are missed",
-        "hoicli: vcoco-qpic: 384 of 866 predictions have an object box without a label, as official V-COCO lists do, "
+        "hoicli: vcoco-qpic: 325 of 866 predictions have an object box without a label, as official V-COCO lists do, "
         "and match no object there; it needs a dump with labels",
         "hoicli: no ground truth of lay_instr, carry_obj, throw_obj, ski_instr, snowboard_instr, lay and 4 more: "
         "left out of the means",
@@ -325,10 +324,23 @@ def test_fixtures_and_what_is_written_of_them_fit_the_schemas(hoicli: Hoicli) ->
 @pytest.mark.parametrize("protocol", ["all", *NAMES])
 def test_match_then_eval_is_eval(hoicli: Hoicli, tmp_path: Path, protocol: str) -> None:
     options = ("--dataset", "vcoco", "--protocol", protocol, "--gt", TRUTH)
-    direct = hoicli("eval", *options, "--per-class", PREDICTIONS).out
-    (tmp_path / "m.jsonl").write_text(hoicli("match", *options, PREDICTIONS).out)
+    dump = with_labels(tmp_path / "p.jsonl", PREDICTIONS)
+    direct = hoicli("eval", *options, "--per-class", dump).out
+    (tmp_path / "m.jsonl").write_text(hoicli("match", *options, dump).out)
     assert hoicli("eval", "--per-class", tmp_path / "m.jsonl").out == direct
     assert direct.count("\n") > 40
+
+
+def test_objects_without_any_label_are_not_found_by_label(hoicli: Hoicli, tmp_path: Path) -> None:
+    """vcoco-qpic on an official list would be 0 by construction: of the dump, of its matches, and asked by name."""
+    options = ("--dataset", "vcoco", "--gt", TRUTH, PREDICTIONS)
+    (tmp_path / "m.jsonl").write_text(hoicli("match", *options).out)
+    for call in (options, (tmp_path / "m.jsonl",)):
+        result = hoicli("eval", *call)
+        assert {row["protocol"] for row in rows(result.out)} == {"vcoco-agent", "vcoco-s1", "vcoco-s2"}
+        assert "left out: vcoco-qpic: no object of the predictions has a label" in result.err
+        named = hoicli("eval", "--protocol", "vcoco-qpic,vcoco-s1", *call[2:] or call)
+        assert (named.code, named.out, "cannot serve vcoco-qpic" in named.err) == (1, "", True)
 
 
 def test_order_shards_and_compression_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None:

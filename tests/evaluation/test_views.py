@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.project import FIXTURES, Hoicli
+from tests.support.vcoco import with_labels
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 V_GT, V_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
@@ -126,8 +127,8 @@ def test_comparison(hoicli: Hoicli) -> None:
     assert ours
 
 
-def test_vcoco(hoicli: Hoicli) -> None:
-    given = ("--dataset", "vcoco", "--gt", V_GT, V_PREDICTIONS)
+def test_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:
+    given = ("--dataset", "vcoco", "--gt", V_GT, with_labels(tmp_path / "p.jsonl", V_PREDICTIONS))
     found = rows(hoicli("eval", *given, "--slice", "people,verb,objects", "--iou", "0.6").out)
     assert {row["protocol"] for row in found if row["tags"].get("slice") == "objects"} == {"vcoco-qpic"}
     assert {row["tags"]["part"] for row in found if row["tags"].get("slice") == "objects"} >= {"no_object"}

@@ -17,6 +17,7 @@ from hoicli.evaluation.selection import TABLES
 from hoicli.records.caveats import CAVEATS, names, of_record
 from hoicli.records.schemas import schema_text
 from tests.support.project import FIXTURES, Hoicli, without_gt
+from tests.support.vcoco import with_labels
 
 GT, PREDICTIONS, OTHER = (FIXTURES / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
 VCOCO_TRUTH, VCOCO_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
@@ -153,15 +154,20 @@ def pairs(tmp_path: Path) -> Path:
     return marked(tmp_path / "pairs.jsonl", VCOCO_TRUTH, "pairs_only")
 
 
-def test_pairs_alone_serve_no_official_protocol(hoicli: Hoicli, pairs: Path) -> None:
-    result = hoicli("eval", "--dataset", "vcoco", "--gt", pairs, VCOCO_PREDICTIONS)
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    return with_labels(tmp_path / "labelled.jsonl", VCOCO_PREDICTIONS)
+
+
+def test_pairs_alone_serve_no_official_protocol(hoicli: Hoicli, pairs: Path, labelled: Path) -> None:
+    result = hoicli("eval", "--dataset", "vcoco", "--gt", pairs, labelled)
     assert signatures(result.out) == {"vcoco-qpic": f"protocol:vcoco-qpic|data:vcoco|truth:pairs|version:{__version__}"}
     left_out = [line for line in result.err.splitlines() if "vcoco-s1" in line]
     assert left_out == [
         "hoicli: left out: vcoco-agent, vcoco-s1, vcoco-s2: the ground truth has only pairs with an object; convert "
         "the official files (vcoco_test.json with COCO's instances)"
     ]
-    table = hoicli("eval", "--dataset", "vcoco", "--format", "table", "--gt", pairs, VCOCO_PREDICTIONS).out
+    table = hoicli("eval", "--dataset", "vcoco", "--format", "table", "--gt", pairs, labelled).out
     assert "vcoco-qpic*" in table
     assert f"* {CAVEATS['pairs_only'].words}" in table
 
@@ -189,15 +195,15 @@ def test_what_they_cannot_serve_is_refused_by_name(
     assert not output.exists()
 
 
-def test_pairs_serve_what_is_left(hoicli: Hoicli, pairs: Path, tmp_path: Path) -> None:
+def test_pairs_serve_what_is_left(hoicli: Hoicli, pairs: Path, labelled: Path, tmp_path: Path) -> None:
     """match writes what eval reads; compare does without types of errors."""
-    whole = hoicli("eval", "--dataset", "vcoco", "--gt", pairs, VCOCO_PREDICTIONS).out
+    whole = hoicli("eval", "--dataset", "vcoco", "--gt", pairs, labelled).out
     matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", "--dataset", "vcoco", "--gt", pairs, VCOCO_PREDICTIONS).out)
+    matches.write_text(hoicli("match", "--dataset", "vcoco", "--gt", pairs, labelled).out)
     assert {record["protocol"] for record in records(matches)} == {"vcoco-qpic"}
     assert hoicli("eval", matches).out == whole
-    options = ("--dataset", "vcoco", "--gt", pairs, VCOCO_PREDICTIONS)
-    other = written(tmp_path / "other.jsonl", records(VCOCO_PREDICTIONS)[:-1])
+    options = ("--dataset", "vcoco", "--gt", pairs, labelled)
+    other = written(tmp_path / "other.jsonl", records(labelled)[:-1])
     compared = hoicli("compare", "--protocol", "vcoco-qpic", "--bootstrap", "20", *options, other)
     assert set(signatures(compared.out)) == {"vcoco-qpic"}
     assert f"hoicli: left out: types of errors, which vcoco-s1 defines: {pairs} cannot serve it" in compared.err

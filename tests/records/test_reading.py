@@ -69,11 +69,13 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
         ),
         (
             with_hoi(verb="work_on_computer"),
-            "hois[0].verb: unknown verb 'work_on_computer'; V-COCO records? --dataset vcoco",
+            "hois[0].verb: unknown verb 'work_on_computer'; V-COCO records? --dataset vcoco; own classes? hoicli "
+            "vocab --from GT.jsonl -o FILE.json",
         ),
         (
             with_hoi(verb="riding"),
-            "hois[0].verb: unknown verb 'riding'; SWIG-HOI records? --dataset swig (or did you mean 'ride'?)",
+            "hois[0].verb: unknown verb 'riding'; SWIG-HOI records? --dataset swig (or did you mean 'ride'?); "
+            "own classes? hoicli vocab --from GT.jsonl -o FILE.json",
         ),
         (with_hoi(verb="flyy"), "hois[0].verb: unknown verb 'flyy'; did you mean 'fly'?"),
         (
@@ -83,7 +85,7 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
         ),
         (with_hoi(verb=3), "hois[0].verb: 3 is no name; verbs are strings"),
         (with_hoi(score="0.5"), 'hois[0].score: "0.5" is no score; give a finite number'),
-        (with_(labels=["person", "Kite"]), "labels[1]: unknown object 'Kite'; did you mean 'kite'?"),
+        (with_(labels=["person", "Kites"]), "labels[1]: unknown object 'Kites'; did you mean 'kite'?"),
         (with_(labels=["person"]), "labels: 1 labels for 2 boxes; give one label a box"),
         (
             with_(boxes=[[0, 0, 9], [1, 2, 3, 4]]),
@@ -166,8 +168,8 @@ def test_an_image_twice_names_both_lines() -> None:
 def test_an_image_that_the_ground_truth_does_not_have() -> None:
     with pytest.raises(DataError) as raised:
         list(read_scenes([line(with_(image_id=1))], HICO, scored=True, policy=ErrorPolicy(), known=["a_1", "b_1"]))
-    problem = "'1' is not in the ground truth (which names images as 'a_1'); give the set it belongs to, or pass "
-    assert (raised.value.field, raised.value.problem) == ("image_id", f"{problem}--on-error skip")
+    problem = "'1' is not in the ground truth (which names images as 'a_1'); make one kind of both "
+    assert (raised.value.field, raised.value.problem) == ("image_id", f"{problem}with hoicli convert --id number")
 
 
 def test_skipping_drops_counts_and_keeps_the_rest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,15 @@ def records(path: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def with_labels(path: Path, source: Path) -> Path:
+    """V-COCO predictions whose object boxes have labels, but for those of the first image."""
+    first, *others = records(source)
+    for record in others:
+        record["labels"] = ["sports_ball" if label is None else label for label in record["labels"]]
+    path.write_text("".join(json.dumps(record) + "\n" for record in (first, *others)))
+    return path
+
+
 def rows(text: str) -> list[Record]:
     return [json.loads(line) for line in text.splitlines()]
 

@@ -14,11 +14,11 @@ from hoicli.evaluation.box_conventions import READINGS
 from hoicli.evaluation.match_stream import match_problems
 from hoicli.io.streams import Line
 from hoicli.records.boxes import shared_area
-from hoicli.records.image import UNKNOWN_LABEL, problems, result_problems
+from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides, result_problems
 from hoicli.records.intake import ImageRegister
-from hoicli.records.parsing import Problem, Record, parse
+from hoicli.records.parsing import Problem, Record, is_number, parse
 from hoicli.validation.batches import Size, TripletClass
-from hoicli.validation.checks import Findings
+from hoicli.validation.checks import UNREAD, Findings
 from hoicli.validation.labels import ClassCounts, LabelEvidence, comparable, readings
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -51,7 +51,7 @@ class Twin:
         self._register = ImageRegister(truth)
         self._scored: bool | None = None
         self._scores: set[float] = set()
-        self._matched, self._results = set[str](), False
+        self._named, self._results = set[str](), False
         self._counts = ClassCounts()
         self._triplets = self._boxes = self._xywh = self._relative = 0
         self._compared: list[tuple[list[Box], About]] = []
@@ -69,11 +69,12 @@ class Twin:
             self._results = True
             self._problems(result_problems(record), line)
         elif "predictions" in record and "gt" in record:
-            self._matched.add(str(record.get("image_id")))
             if self._vocabulary is not None:
                 self._problems(match_problems(record, self._vocabulary), line)
         else:
             self._image(record, line)
+            return
+        self._named |= {str(record["image_id"])} if "image_id" in record else set()
 
     def _problems(self, found: Iterable[Problem], line: Line) -> bool:
         codes = set()
@@ -86,7 +87,10 @@ class Twin:
         hois = record.get("hois")
         if self._scored is None and isinstance(hois, list) and hois:
             self._scored = any(isinstance(hoi, dict) and "score" in hoi for hoi in hois)
-        if not self._problems(problems(record, self._vocabulary, scored=bool(self._scored)), line):
+        for problem in problems_besides(record):
+            self.findings.add(UNREAD, str(problem.error(line.place)))
+        if not self._problems(problems(record, self._vocabulary, scored=bool(self._scored), besides=()), line):
+            self._named |= {str(record["image_id"])} if "image_id" in record else set()
             return
         classes = list(_classes(record))
         for _, name, score in classes if self._vocabulary is not None else ():
@@ -97,7 +101,9 @@ class Twin:
             self._register.add(image_id, line)
         except DataError as error:
             self.findings.add(error.code, str(error))
-        own = (record["width"], record["height"]) if "width" in record and "height" in record else None
+        given = [record.get(side, 0) for side in ("width", "height")]
+        sides = [side for side in given if is_number(side) and side > 0]
+        own = (sides[0], sides[1]) if len(sides) == 2 else None
         annotated = (self._truth or {}).get(image_id)
         theirs = None if annotated is None else annotated.size
         if own is not None and theirs is not None and own != theirs:
@@ -184,7 +190,7 @@ class Twin:
             self.findings.remove("relative-box")
         if self._triplets > 1 and len(self._scores) == 1:
             self.findings.add("all-scores-equal", f"{name}: every score is {next(iter(self._scores))}", self._triplets)
-        seen = {*self.images, *self._matched}
+        seen = {*self.images, *self._named}
         missing = [image_id for image_id in self._truth or () if image_id not in seen and (seen or not self._results)]
         if missing:
             self.findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
