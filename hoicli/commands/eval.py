@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
 from hoicli.commands.command import command
-from hoicli.commands.options import Names, Option
+from hoicli.commands.options import Given, Names, Option
 from hoicli.commands.results import Result
 from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
+    from hoicli.commands.inputs import Inputs
+    from hoicli.evaluation.box_rules import BoxRule
     from hoicli.evaluation.protocols import Protocol
     from hoicli.evaluation.slices import Slice
     from hoicli.evaluation.tally import Tally
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
             "how much a verb's AP depends on the object",
         ),
         ("hoicli match --gt gt.jsonl preds.jsonl | hoicli eval", "the same numbers from a match stream"),
+        ("hoicli eval --boxes --gt gt.jsonl preds.jsonl", "AP and recall of the detector's own boxes"),
         ("hoicli eval --explain --protocol upt", "what a protocol does, exactly"),
         ("hoicli eval --explain --protocol upt --format jsonl", "a starting point for a protocol of your own"),
     ],
@@ -61,6 +65,8 @@ def evaluate(
     slice: options.Slice = None,
     top_k: options.TopK = None,
     nms: options.Nms = None,
+    boxes: bool = False,
+    same: Annotated[float | None, Option("T")] = None,
     allow_uncounted: options.AllowUncounted = False,
     from_: options.From = None,
     image_list: options.ImageList = None,
@@ -79,8 +85,14 @@ def evaluate(
             averaged over its objects, is below that of its best object (0: no bias towards objects); several with
             commas.
         explain: Say in a few lines what each protocol does, and stop.
+        boxes: AP and recall of the detector's own boxes instead, whatever is done with them: persons, objects, and with
+            --per-class every label. --protocol: coco-boxes, voc-boxes, voc07-boxes, diag-boxes (recall alone); all
+            without.
+        same: With --boxes, annotated boxes of one label with at least this IoU count as one: 0.7 for HICO-DET, which
+            draws an object anew for each class; else 1, equal boxes alone.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
+    from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
+    from hoicli.evaluation.box_rules import chosen_rules
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.rows import METRICS
@@ -88,9 +100,23 @@ def evaluate(
     from hoicli.resampling.draws import Resampling
 
     names, own = names_of(protocol), text_of(dataset)
+    if explain and (predictions is not None or gt is not None):
+        raise UsageError(f"{arg('explain')} reads nothing: leave out PREDS and {arg('gt')}, or {arg('explain')}")
+    if boxes:
+        of_triplets: dict[str, object] = {"split": split, "metric": metric, "bootstrap": bootstrap, "iou": iou}
+        of_triplets |= {"slice": slice, "top_k": top_k, "nms": nms}
+        of_triplets["ignore_no_interaction"] = ignore_no_interaction or None
+        if others := [arg(name) for name, value in of_triplets.items() if value is not None]:
+            raise UsageError(f"{', '.join(others)}: for triplets, not for {arg('boxes')}; leave out one or the other")
+        rules = chosen_rules(names)
+        if explain:
+            return Result([], rendered=lambda _: "".join(f"{rule.explained()}\n" for rule in rules).encode())
+        inputs = Inputs(own, policy_of(on_error), own or "hico", from_, image_list)
+        given = required(gt, "eval --boxes"), predictions
+        return _of_boxes(rules, inputs, *given, same, tags_of(tag), per_class=per_class, uncounted=allow_uncounted)
+    if same is not None:
+        raise UsageError(f"{arg('same')}: is for {arg('boxes')}; leave it out")
     if explain:
-        if predictions is not None or gt is not None:
-            raise UsageError(f"{arg('explain')} reads nothing: leave out PREDS and {arg('gt')}, or {arg('explain')}")
         return _explained([row for name in names or ["all"] for row in chosen_protocols([name], own)])
     chosen = chosen_protocols(names, own)
     known = load(own or chosen[0].dataset)
@@ -119,6 +145,44 @@ def evaluate(
     made = maker(per_class=per_class, metrics=metrics)
     policy.report()
     return Result(made, classes=lambda: [row for row in maker(per_class=True) if "verb" in row])
+
+
+def _of_boxes(
+    rules: Sequence[BoxRule],
+    inputs: Inputs,
+    gt: Given,
+    predictions: Given | None,
+    same: float | None,
+    tags: Mapping[str, str],
+    *,
+    per_class: bool,
+    uncounted: bool,
+) -> Result:
+    """The rows of boxes. same, uncounted: the options."""
+    from hoicli.evaluation.box_rules import DRAWN_ANEW
+    from hoicli.evaluation.boxes import box_rows, tally_boxes
+    from hoicli.evaluation.run import read_truth
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.validation.duplicates import drawn_once
+
+    vocabulary, policy = load(inputs.within or "hico"), inputs.policy or ErrorPolicy()
+    same = DRAWN_ANEW.get(vocabulary.name, 1.0) if same is None else same
+    if not 0 < same <= 1:
+        raise UsageError(f"{arg('same', same)}: the threshold is an overlap, above 0 and at most 1")
+    stream = inputs.predictions(predictions).unmatched("eval --boxes")
+    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=uncounted)
+    once = drawn_once(truth, same)
+    if not once.all():
+        note(
+            f"{once.sum():,} of {len(once):,} annotated boxes count in AP and AR: the others repeat one ({arg('same', same)})"
+        )
+    found, settings = tally_boxes(stream, truth, rules, policy, once)
+    settings |= {"same": f"{same:g}"} if same < 1 else {}
+    make = partial(box_rows, found, rules, vocabulary, settings, tags)
+    policy.report()
+    return Result(
+        [*make(per_class=per_class)], classes=lambda: [row for row in make(per_class=True) if "object" in row]
+    )
 
 
 def rows_of(

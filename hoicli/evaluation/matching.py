@@ -65,8 +65,7 @@ class Batch(Pairing):
         equals. Of the predictions that belong to one ground truth and reach the threshold, the best-scored is its true
         positive and the others are false (no released evaluator tries the second best). Equal scores: input order.
         """
-        if caveats.names(protocol.refuses & self.predictions.every_caveat):
-            self._refuse(protocol)
+        self.check_serves(protocol)
         filters = protocol.filters or filters
         key = protocol.matching, protocol.threshold, filters
         if key not in self._outcomes:
@@ -186,8 +185,10 @@ class Batch(Pairing):
         none = np.zeros(0)
         return Outcomes(code, none.astype(np.int64), none.astype(np.int64), none, none, none.astype(bool))
 
-    def _refuse(self, protocol: Protocol) -> None:
+    def check_serves(self, protocol: Protocol) -> None:
         """Raises `DataError` for predictions whose caveats rule the protocol out."""
+        if not protocol.refuses & self.predictions.every_caveat:
+            return
         refused = self.predictions.caveats & protocol.refuses
         image_id = self.predictions.image_ids[int(np.flatnonzero(refused)[0])]
         lacks = caveats.CAVEATS[caveats.names(int(refused.max()))[0]].lacks

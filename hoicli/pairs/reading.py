@@ -15,9 +15,9 @@ from hoicli.io.streams import Line
 from hoicli.records.columns import BATCH, indices, numbers, read_columns, require, typed
 from hoicli.records.images import RawImages
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.kit import Bools, Floats, Ints, find, runs_of, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, find, starts_of
 from hoicli.records.parsing import Problem, Record
-from hoicli.records.reading import checker, named_scenes, numbered_scenes
+from hoicli.records.reading import checker, named_scenes, numbered_scenes, scores_by_box, stated_in_record
 from hoicli.records.scenes import Scenes, are_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -100,19 +100,6 @@ _MISSING = float("nan")
 """The value of a number missing from a record."""
 
 
-def _box_scores(raw: RawImages, scenes: Scenes) -> Floats | None:
-    """[B] None if some record has none. The object box of V-COCO's `unstated`, which nobody detected, has an infinite
-    score, so that the person's score alone decides about these statements."""
-    counts = np.diff(raw.box_start)
-    listed = raw.each_list("scores", counts)
-    given = numbers([score for scores in listed for score in scores or ()])
-    if None in listed:
-        return None
-    scores = np.full(len(scenes.boxes), np.inf)
-    scores[_stated(scenes.box_start, counts)] = given
-    return scores
-
-
 def _listed_pairs(raw: RawImages, scenes: Scenes) -> tuple[Ints, Ints, Ints, Floats]:
     """The pairs that records list: (image, subject, object) as `scenes` numbers them, and interactiveness (NaN: not
     given)."""
@@ -123,15 +110,6 @@ def _listed_pairs(raw: RawImages, scenes: Scenes) -> tuple[Ints, Ints, Ints, Flo
     limit, first_box = np.diff(raw.box_start)[image], scenes.box_start[image]
     subject, object_ = (indices([pair[key] for pair in every], limit) + first_box for key in ("subject", "object"))
     return image, subject, object_, numbers([pair.get("interactiveness", _MISSING) for pair in every])
-
-
-def _stated(starts: Ints, counts: Ints) -> Bools:
-    """Whether each box or triplet is in its record: those that `unstated` adds to a V-COCO record come last in each
-    image."""
-    run = runs_of(starts)
-    place = np.arange(len(run)) - starts[run]
-    stated: Bools = place < counts[run]
-    return stated
 
 
 def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
@@ -160,9 +138,10 @@ def pair_batch(
     refuses."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores", "pairs"), of_hoi={"verb_score": _MISSING})
     scenes = numbered_scenes(raw, vocabulary, scored=True)
-    scores_of_boxes = _box_scores(raw, scenes)
-    require(not (box_scores and None in raw.each("scores")))
-    own = _stated(scenes.hoi_start, np.diff(raw.hoi_start))  # `unstated` triplets come from no pair
+    scores_of_boxes = scores_by_box(raw, scenes)
+    scored = None not in raw.each("scores")
+    require(scored or not box_scores)
+    own = stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))  # `unstated` triplets come from no pair
     verb_score = np.full(len(scenes.score), np.nan)
     if given := raw.of_hoi["verb_score"]:
         verb_score[own] = numbers(given)
@@ -229,7 +208,7 @@ def pair_batch(
         pairs,
         interacting=columns["interacting"],
         stated=columns["stated"],
-        box_scores=scores_of_boxes,
+        box_scores=scores_of_boxes if scored else None,
     )
 
 

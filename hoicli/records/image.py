@@ -28,9 +28,9 @@ def problems(
     """Everything in an image record that no metric can use, in reading order; nothing for a good record.
 
     `scored`: a prediction, whose hois need a `score`. With a `vocabulary` labels and verbs must be its own;
-    without one (open vocabulary) any string will do. `besides`: the part of EVERYTHING that the caller uses. A reader
-    that skips bad lines must judge each line only by the fields it reads; otherwise the result for one line depends on
-    other lines."""
+    without one (open vocabulary) any string will do. `besides`: the part of EVERYTHING that the caller uses, or
+    "box_scores", the scores of boxes alone. A reader that skips bad lines must judge each line only by the fields it
+    reads; otherwise the result for one line depends on other lines."""
     yield from image_id_problems(record)
     boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
     for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):
@@ -57,6 +57,8 @@ def problems_besides(record: Mapping[str, Any], besides: Container[str] = EVERYT
     """Problems of the optional fields that not every reader uses."""
     if "size" in besides:
         yield from _size_problems(record)
+    if "box_scores" in besides:
+        yield from _box_score_problems(record)
     if "scores" in besides:
         yield from _score_problems(record)
 
@@ -218,13 +220,18 @@ def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(key, f"{short(record[key])} is no size; give a number of pixels, or leave it out")
 
 
-def _score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Problems of `scores` (one for each box), `verb_score` and `pairs`."""
+def _box_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems of `scores`, one for each box."""
     scores = record.get("scores")
     if scores is not None and (type(scores) is not list or not all(map(is_number, scores))):
         yield Problem("scores", "must be an array of finite numbers, one a box")
     elif scores is not None:
         yield from _count_problems("scores", scores, record, "score")
+
+
+def _score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems of `scores`, `verb_score` and `pairs`."""
+    yield from _box_score_problems(record)
     for index, hoi in _hois(record):
         if "verb_score" in hoi and not is_number(hoi["verb_score"]):
             yield Problem(f"hois[{index}].verb_score", f"{short(hoi['verb_score'])} is no score; give a finite number")

@@ -11,11 +11,11 @@ import numpy as np
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import BATCH, NUMBERS, Part, integers, read_columns, require
+from hoicli.records.columns import BATCH, NUMBERS, Part, integers, numbers, read_columns, require
 from hoicli.records.image import problems, seldom_problems, truth_problems
 from hoicli.records.images import RawImages, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.kit import Ints
+from hoicli.records.kit import Bools, Floats, Ints, runs_of
 from hoicli.records.parsing import Problem, Record
 from hoicli.records.roles import FIELDS, Roles, class_table
 from hoicli.records.scenes import Scenes
@@ -129,6 +129,26 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
         caveats=masks | (0 if scored else derived | unmarked),
     )
     return scenes if roles is None else roles.completed(scenes)
+
+
+def scores_by_box(raw: RawImages, scenes: Scenes) -> Floats:
+    """[B] the `scores` of records, NaN in one that has none. The object box of V-COCO's `unstated`, which nobody
+    detected, has an infinite score, so that the person's score alone decides about these statements."""
+    counts = np.diff(raw.box_start)
+    listed = zip(raw.each_list("scores", counts), counts.tolist(), strict=True)
+    scores = np.full(len(scenes.boxes), np.inf)
+    given = [score for own, count in listed for score in ([np.nan] * count if own is None else own)]
+    scores[stated_in_record(scenes.box_start, counts)] = numbers(given)
+    return scores
+
+
+def stated_in_record(starts: Ints, counts: Ints) -> Bools:
+    """Whether each box or triplet is in its record: those that `unstated` adds to a V-COCO record come last in each
+    image."""
+    run = runs_of(starts)
+    place = np.arange(len(run)) - starts[run]
+    stated: Bools = place < counts[run]
+    return stated
 
 
 def _known_objects(

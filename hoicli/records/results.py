@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
     *("protocol", "row", "iou", "slice", "data", "gt", "truth", "labels", "ambiguous", "people", "boxes", "images"),
-    "scores",
+    *("same", "boxscore", "scores"),
     *("recall", "split", "noint", "pairs", "among", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "raters", "prompt", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "ties"),

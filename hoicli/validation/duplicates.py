@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import blocks_of, check_pairs
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.selection import main_protocol
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.records.roles import with_triplets
@@ -59,33 +61,47 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
     return Duplicates(one, other, joined([part[2] for part in found], np.float64))
 
 
-def merged(scenes: Scenes, duplicates: Duplicates) -> Scenes:
-    """The images with boxes that are duplicates of each other, directly or through others, as one: the one that
-    overlaps the others most, of equals the first. Of triplets that are then the same the first is kept."""
+def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
+    """[B] the box that each box is when duplicates of each other, directly or through others, are one: the one that
+    overlaps the others most, of equals the first."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    boxes = len(scenes.boxes)
+    boxes, ends = len(scenes.boxes), (duplicates.first, duplicates.second)
     if not len(duplicates.first):
-        return scenes
-    ends = duplicates.first, duplicates.second
+        return np.arange(boxes)
     graph = coo_array((np.ones(len(ends[0])), ends), shape=(boxes, boxes))
     _, group = connected_components(graph, directed=False)
     strength = np.bincount(np.concatenate(ends), weights=np.tile(duplicates.iou, 2), minlength=boxes)
     order = np.lexsort((np.arange(boxes), -strength, group))
-    chosen = np.empty(group.max() + 1, dtype=np.int64)
-    first = order[run_starts(group[order])]
-    chosen[group[first]] = first
-    stays = chosen[group] == np.arange(boxes)
+    kept: Ints = order[run_starts(group[order])][group]
+    return kept
+
+
+def drawn_once(truth: GroundTruth, threshold: float) -> Bools:
+    """[B] the annotated boxes without the near duplicates (`kept_boxes`) of others with their label; the main protocol
+    says what an overlap is."""
+    alike = near_duplicates(truth.scenes, truth.vocabulary, main_protocol(truth.vocabulary), threshold)
+    same = truth.scenes.labels[alike.first] == truth.scenes.labels[alike.second]
+    kept: Bools = kept_boxes(truth.scenes, alike.only(same)) == np.arange(len(truth.scenes.boxes))
+    return kept
+
+
+def merged(scenes: Scenes, duplicates: Duplicates) -> Scenes:
+    """The images with each box as `kept_boxes` has it. Of triplets that are then the same the first is kept."""
+    if not len(duplicates.first):
+        return scenes
+    kept = kept_boxes(scenes, duplicates)
+    stays = kept == np.arange(len(kept))
     number = np.append(np.cumsum(stays) - 1, -1)
-    moved = np.append(number[chosen[group]], -1)  # no object stays no object
-    annotated = np.zeros(group.max() + 1, dtype=bool)
-    np.logical_or.at(annotated, group, scenes.annotated)
+    moved = np.append(number[kept], -1)  # no object stays no object
+    annotated = np.zeros(len(kept), dtype=bool)
+    np.logical_or.at(annotated, kept, scenes.annotated)
     new = replace(
         scenes,
         boxes=scenes.boxes[stays],
         labels=scenes.labels[stays],
-        annotated=annotated[group][stays],
+        annotated=annotated[stays],
         box_start=starts_of(stays)[scenes.box_start],
         subject=moved[scenes.subject],
         object=moved[scenes.object],

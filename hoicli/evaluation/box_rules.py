@@ -1,0 +1,142 @@
+"""How the boxes of a detector are evaluated, whatever is done with them: the rules of COCO and PASCAL VOC, and the
+recall that the Diag-HOI paper prints. `hoicli.evaluation.boxes` applies them.
+
+Boxes are compared as recorded, with those of their label and image. None is crowded or difficult, and a label without
+annotated boxes is in no mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hoicli.errors import UsageError, arg
+from hoicli.evaluation.protocols import EVERY_RECALL, GRID_ARANGE, Protocol
+
+AREAS = {"all": (0.0, math.inf), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
+"""COCO's ranges of areas in pixels. What is in another range is ignored, and so is what matches it."""
+COCO_IOU = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.8999999999999999, 0.95)
+"""numpy.linspace(0.5, 0.95, 10), as pycocotools has it."""
+COCO_CAP = 100
+"""The most detections of an image and label."""
+GRID_HUNDREDTHS = tuple(number * 0.01 for number in range(101))
+"""numpy.linspace(0, 1, 101)."""
+FREE, BEST, ANY = "free", "best", "any"
+"""What a detection takes, the best-scored first: the free annotated box that it overlaps most; the one that it overlaps
+most, or nothing if that is taken; all that it overlaps enough."""
+DRAWN_ANEW = {"hico": 0.7, "hico-det-sg": 0.7}
+"""The datasets that draw an object anew for each class, with the IoU from which on two of its boxes are one: 36 % of
+HICO-DET's test boxes have such a double, which a detector does not find twice (docs/commands/audit.md)."""
+
+
+@dataclass(frozen=True)
+class BoxMetric:
+    """AP or recall. threshold: of the IoU, None for the mean over all of the rule; area: of AREAS; cap: how many
+    detections of a label count in an image, the best first, None for all."""
+
+    name: str
+    threshold: float | None = 0.5
+    recall: bool = False
+    area: str = "all"
+    cap: int | None = None
+
+
+@dataclass(frozen=True)
+class BoxRule:
+    """row: the name, the source, the IoU and the recall grid, with the rule in words. takes: FREE, BEST or ANY.
+    thresholds: of the IoU."""
+
+    row: Protocol
+    takes: str
+    metrics: tuple[BoxMetric, ...]
+    thresholds: tuple[float, ...] = (0.5,)
+
+    def explained(self) -> str:
+        """What it does, in two lines and its metrics."""
+        metrics = ", ".join(metric.name for metric in self.metrics)
+        return f"{self.row.name}: {self.row.title} ({self.row.source})\n  {self.row.remark}\n  metrics: {metrics}"
+
+
+def _coco_metrics() -> tuple[BoxMetric, ...]:
+    """The twelve numbers of `COCOeval.summarize`."""
+    sizes = [area for area in AREAS if area != "all"]
+    return (
+        *(
+            BoxMetric(name, threshold, cap=COCO_CAP)
+            for name, threshold in (("AP", None), ("AP50", 0.5), ("AP75", 0.75))
+        ),
+        *(BoxMetric(f"AP_{area}", None, area=area, cap=COCO_CAP) for area in sizes),
+        *(BoxMetric(f"AR@{cap}", None, recall=True, cap=cap) for cap in (1, 10, COCO_CAP)),
+        *(BoxMetric(f"AR_{area}", None, recall=True, area=area, cap=COCO_CAP) for area in sizes),
+    )
+
+
+_VOC = (BoxMetric("AP50"), BoxMetric("recall50", recall=True))
+_VOC_WORDS = (
+    "a detection takes the annotated box that it overlaps most, IoU >= 0.5 of boxes x2 - x1 + 1 wide, and is false if "
+    "a better-scored one has taken that; AP is "
+)
+
+_RULES = (
+    BoxRule(
+        Protocol(
+            name="coco-boxes",
+            title="COCO",
+            source="cocodataset/cocoapi PythonAPI/pycocotools/cocoeval.py",
+            grid=GRID_HUNDREDTHS,
+            remark="a detection takes the free annotated box that it overlaps most, of boxes x2 - x1 wide; at most 100 "
+            "of a label and image count; AP reads 101 points; AP and AR are means over IoU 0.5, 0.55, ... 0.95",
+        ),
+        FREE,
+        _coco_metrics(),
+        COCO_IOU,
+    ),
+    BoxRule(
+        Protocol(
+            name="voc-boxes",
+            title="PASCAL VOC since 2010",
+            source="VOCdevkit VOCevaldet.m, VOCap.m",
+            grid=EVERY_RECALL,
+            inclusive=True,
+            remark=f"{_VOC_WORDS}the area under the precision envelope",
+        ),
+        BEST,
+        _VOC,
+    ),
+    BoxRule(
+        Protocol(
+            name="voc07-boxes",
+            title="PASCAL VOC 2007",
+            source="VOCdevkit 2007 VOCevaldet.m",
+            grid=GRID_ARANGE,
+            inclusive=True,
+            remark=f"{_VOC_WORDS}read at 11 points",
+        ),
+        BEST,
+        _VOC,
+    ),
+    BoxRule(
+        Protocol(
+            name="diag-boxes",
+            title="recall of boxes as Diag-HOI prints it",
+            source="the paper's section 6.7, which has no code; found as its code finds pairs",
+            grid=EVERY_RECALL,
+            inclusive=True,
+            remark="an annotated box is found if any detection overlaps it, IoU >= 0.5 of boxes x2 - x1 + 1 wide; a "
+            "detection may find several",
+        ),
+        ANY,
+        _VOC[1:],
+    ),
+)
+BOX_RULES = {rule.row.name: rule for rule in _RULES}
+"""The rules by name."""
+
+
+def chosen_rules(names: Iterable[str]) -> list[BoxRule]:
+    """The rules that `--protocol` names; every one for `all` or no name. Raises `UsageError` for an unknown one."""
+    listed = [part.strip() for text in names for part in text.split(",")] or ["all"]
+    if unknown := [name for name in listed if name not in (*BOX_RULES, "all")]:
+        problem = f"no rule for boxes; choose from all, {', '.join(BOX_RULES)}"
+        raise UsageError(f"{arg('protocol', ', '.join(unknown))}: {problem}")
+    return [rule for name, rule in BOX_RULES.items() if {name, "all"} & set(listed)]
