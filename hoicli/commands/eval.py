@@ -174,7 +174,7 @@ def _of_boxes(
     once = drawn_once(truth, same)
     if not once.all():
         note(
-            f"{once.sum():,} of {len(once):,} annotated boxes count in AP and AR: the others repeat one ({arg('same', same)})"
+            f"{once.sum():,} of {len(once):,} annotated boxes count in AP and AR, others repeat one ({arg('same', same)})"
         )
     found, settings = tally_boxes(stream, truth, rules, policy, once)
     settings |= {"same": f"{same:g}"} if same < 1 else {}
