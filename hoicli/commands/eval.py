@@ -173,9 +173,7 @@ def _of_boxes(
     truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=uncounted)
     once = drawn_once(truth, same)
     if not once.all():
-        note(
-            f"{once.sum():,} of {len(once):,} annotated boxes count in AP and AR, others repeat one ({arg('same', same)})"
-        )
+        note(f"{once.sum():,} of {len(once):,} annotated boxes count in AP, others repeat one ({arg('same', same)})")
     found, settings = tally_boxes(stream, truth, rules, policy, once)
     settings |= {"same": f"{same:g}"} if same < 1 else {}
     make = partial(box_rows, found, rules, vocabulary, settings, tags)
