@@ -6,6 +6,7 @@
 #   make test-all  every test, the hostile campaign, kill tests and all pages of docs/ among them: before a release
 #   make lint    ruff, mypy, and the order of the rooms (import-linter)
 #   make docs    run every command that README.md and docs/ show, and write down what it prints now
+#   make site    site-output/: README.md, docs/ and the reference of `import hoicli` as pages, with search, without a server
 #   make pictures  draw docs/pictures/ anew; needs Chromium or Chrome
 #   make bench   one page of times beside floors and peers (bench-output/bench.md), six minutes;
 #                PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump, PEERS=DIR for released evaluators
@@ -21,7 +22,7 @@ BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth
 
 MUTANTS := --sample $(or $(SAMPLE),40) --seed $(or $(SEED),1) $(if $(OWN),--own)
 
-.PHONY: demo test test-all lint docs pictures bench lock image mutants clean
+.PHONY: demo test test-all lint docs site pictures bench lock image mutants clean
 
 # Each stamp is newer than pyproject.toml once its part of the environment is complete: what the demo needs, or all.
 $(VENV)/.demo: EXTRA = plot,images
@@ -48,6 +49,9 @@ lint: $(VENV)/.ready
 
 docs: $(VENV)/.ready
 	$(BIN)/python -m tests.support.readme
+
+site: $(VENV)/.ready
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(BIN)/mkdocs build --quiet --strict --config-file .mkdocs.yml
 
 pictures: $(VENV)/.ready
 	@PATH="$(abspath $(BIN)):$$PATH" sh docs/pictures/make.sh
