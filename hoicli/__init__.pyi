@@ -35,3 +35,5 @@ from hoicli.corruption.catalogue import CORRUPTIONS as CORRUPTIONS
 from hoicli.evaluation.protocols import PROTOCOLS as PROTOCOLS
 from hoicli.version import __version__ as __version__
 from hoicli.vocabulary.datasets import DATASETS as DATASETS
+
+__all__: list[str]
