@@ -11,6 +11,7 @@
 #   make bench   one page of times beside floors and peers (bench-output/bench.md), six minutes;
 #                PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump, PEERS=DIR for released evaluators
 #   make lock    fixtures/scale/requirements.lock anew: what pyproject.toml asks for, pinned with hashes, for the image
+#   make dist    dist/: the wheel and the source, as they are released, and a check of their metadata
 #   make image   the image of fixtures/scale/Dockerfile, and a look that it runs as a strict cluster would; needs Docker
 #   make mutants MODULE=hoicli/diagnosis/oracles.py   change it in small ways, and see which no test notices;
 #                SAMPLE=40 SEED=1 how many, OWN=1 only the tests of its room; docs/mutants.md
@@ -22,7 +23,7 @@ BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth
 
 MUTANTS := --sample $(or $(SAMPLE),40) --seed $(or $(SEED),1) $(if $(OWN),--own)
 
-.PHONY: demo test test-all lint docs site pictures bench lock image mutants clean
+.PHONY: demo test test-all lint docs site pictures bench lock dist image mutants clean
 
 # Each stamp is newer than pyproject.toml once its part of the environment is complete: what the demo needs, or all.
 $(VENV)/.demo: EXTRA = plot,images
@@ -59,6 +60,12 @@ pictures: $(VENV)/.ready
 bench: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps imagecorruptions 'setuptools<81'
 	$(BIN)/python -m tests.bench $(BENCH)
+
+dist: $(VENV)/.ready
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check twine
+	$(BIN)/python -m hatchling build
+	$(BIN)/python -m twine check --strict dist/*
 
 LOCK := fixtures/scale/requirements.lock
 lock: $(VENV)/.ready

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, wraps
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin
 
 from hoicli.commands.checks import Count, OneOf, Read, Values, Written
 from hoicli.commands.options import Argument, Names, Numbers, Option, Parameter, Path, Piped
@@ -103,7 +103,8 @@ def _always(_: Mapping[str, Any]) -> bool:
 @cache
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     """The parameters of a function with their options; what an annotation does not say is in its docstring."""
-    hints, texts = get_type_hints(function, include_extras=True), _described(function)[1]
+    # not typing.get_type_hints, which hides the marks of an argument whose default is None on Python 3.10
+    hints, texts = inspect.get_annotations(function, eval_str=True), _described(function)[1]
     found = []
     for name, one in inspect.signature(function).parameters.items():
         kind, option = hints.get(name), Option()
