@@ -28,7 +28,16 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
         subprocess.run(build, cwd=source, check=True, capture_output=True)
     subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
     python = folder / "venv/bin/python"
-    install = [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", *folder.glob("*.whl")]
+    install = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        *map(str, folder.glob("*.whl")),
+    ]
     subprocess.run(install, check=True)
     (installed,) = (folder / "venv").glob("lib/python*/site-packages")
     (installed / "depends.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
