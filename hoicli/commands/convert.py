@@ -98,7 +98,8 @@ def convert(
         boxes: Records with the boxes that the answers name by index.
         to_vocabulary: Map names to the dataset's spelling (riding to ride), and leave out those it does not have.
         scores: said: the scores in the model's answer (default). tokens: the probability of the tokens of the verb and
-            the object's name, from the answer's log-probabilities.
+            the object's name, from the answer's log-probabilities. ones: 1 each, so that triplets rank in the order of
+            the answer.
         activation: The function that turns logits into scores: sigmoid (default) or softmax.
         lambda_: The exponent of the box score in the product (default 1).
         threshold: Keep scores above this (default 0.1).

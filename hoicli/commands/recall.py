@@ -61,7 +61,8 @@ def recall(
             lacks.
         per_class: Add R@K of every verb.
         as_released: A project's code to the digit: mR@K counts 0 for verbs without ground truth; openpsg leaves out
-            images without predictions; sgg-benchmark counts the last pixel of the intersection, not of the boxes.
+            images without predictions; sgg-benchmark counts the last pixel of the intersection, not of the boxes;
+            r1-sgg counts it in both, and leaves out images with boxes alone.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED

@@ -139,6 +139,7 @@ class Protocol:
             caveats.UNMARKED_PEOPLE: self.person_first,
             caveats.LAST_PIXELS: self.last_pixel_shift != NO_SHIFT,
             caveats.BY_TOKENS: True,
+            caveats.ALL_ONES: True,
         }
         return caveats.mask(name for name, concerns in concerned.items() if concerns)
 

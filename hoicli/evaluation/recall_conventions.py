@@ -14,6 +14,10 @@ from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
 
 PROTOCOL = "sgg"
 """The protocol in rows and signatures."""
+CONSTRAINTS = ("graph", "none")
+"""With graph constraint only the best prediction of each pair of boxes is ranked; without, all are."""
+NOTHING, BOXES, PREDICTIONS = range(3)
+"""What is predicted of an image: nothing or an empty record, boxes without a triplet, or triplets."""
 
 
 @dataclass(frozen=True)
@@ -22,14 +26,18 @@ class Convention:
 
     name: the value of `--as-released`, "" for the published metric. matching: the IoU and its threshold.
     every_verb: mR@K averages over all verbs of the dataset, where one without ground truth counts 0, rather than over
-    those that have some. silent_images: images without a prediction count 0 rather than not at all. most: how many
-    predictions of an image are ranked without graph constraint, and so the largest K there; None for all.
+    those that have some. left_out: what images are in no mean, by what is predicted of them; otherwise those without
+    triplets count 0. repeats: a triplet that is annotated twice on the same two boxes counts twice. constraints: those
+    of CONSTRAINTS that it has. most: how many predictions of an image are ranked without graph constraint, and so the
+    largest K there; None for all.
     """
 
     name: str
     matching: Protocol
     every_verb: bool = False
-    silent_images: bool = True
+    left_out: tuple[int, ...] = ()
+    repeats: bool = False
+    constraints: tuple[str, ...] = CONSTRAINTS
     most: int | None = None
 
     def settings(self) -> dict[str, str]:
@@ -48,7 +56,7 @@ PUBLISHED = Convention("", _EDGES)
 RELEASED: Mapping[str, Convention] = {
     row.name: row
     for row in (
-        Convention("openpsg", _EDGES, every_verb=True, silent_images=False, most=100),
+        Convention("openpsg", _EDGES, every_verb=True, left_out=(NOTHING, BOXES), most=100),
         Convention(
             "sgg-benchmark",
             replace(
@@ -58,6 +66,14 @@ RELEASED: Mapping[str, Convention] = {
             ),
             every_verb=True,
             most=100,
+        ),
+        Convention(
+            "r1-sgg",
+            replace(_EDGES, source="gpt4vision/R1-SGG src/utils/sgg_metrics.py, bounding_box.py", inclusive=True),
+            every_verb=True,
+            left_out=(BOXES,),
+            repeats=True,
+            constraints=("none",),
         ),
     )
 }

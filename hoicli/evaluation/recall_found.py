@@ -17,6 +17,7 @@ from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.recall_conventions import BOXES, CONSTRAINTS, NOTHING, PREDICTIONS
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
@@ -25,8 +26,6 @@ from hoicli.records.reading import read_scenes
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
-CONSTRAINTS = ("graph", "none")
-"""With graph constraint only the best prediction of each pair of boxes is ranked; without, all are."""
 NEVER = np.iinfo(np.int64).max
 """The rank of what is not found, or not ranked."""
 
@@ -55,12 +54,13 @@ def _places(order: Ints, image: Ints, ranked: Bools) -> Ints:
 
 
 class Found:
-    """Gathers batches; `rank` gives the result. images: how many were added."""
+    """Gathers batches; `rank` gives the result. caveats: the mask of those of the predictions."""
 
     def __init__(self) -> None:
+        self.caveats = 0
         self._found = Growing(triplet=np.int64, **dict.fromkeys(CONSTRAINTS, np.int64))
         self._images: list[Ints] = []
-        self._silent: list[Bools] = []
+        self._content: list[Ints] = []
 
     def add(self, batch: Batch, protocol: Protocol) -> None:
         """The predictions of some images, matched by `protocol`'s rule for boxes."""
@@ -72,13 +72,16 @@ class Found:
             np.minimum.at(columns[name], place, rank[row])
         self._found.add(triplet=found, **columns)
         self._images.append(batch.image)
-        self._silent.append(np.diff(batch.predictions.hoi_start) == 0)
+        self.caveats |= batch.predictions.every_caveat
+        boxes, hois = (np.diff(start) > 0 for start in (batch.predictions.box_start, batch.predictions.hoi_start))
+        self._content.append(np.where(hois, PREDICTIONS, np.where(boxes, BOXES, NOTHING)))
 
     def merge(self, other: Found) -> None:
         """Add what was gathered from other images."""
         self._found.merge(other._found)
         self._images += other._images
-        self._silent += other._silent
+        self.caveats |= other.caveats
+        self._content += other._content
 
     @staticmethod
     def disjoint(parts: Sequence[Found]) -> bool:
@@ -92,11 +95,11 @@ class Found:
         rank[self._found["triplet"]] = self._found[constraint]
         return rank
 
-    def predicted(self, images: int) -> Bools:
-        """[images] those with a prediction."""
-        has = np.zeros(images, dtype=bool)
-        has[joined(self._images, np.int64)[~joined(self._silent, np.bool_)]] = True
-        return has
+    def content(self, images: int) -> Ints:
+        """[images] what is predicted of each: NOTHING, BOXES or PREDICTIONS."""
+        content = np.full(images, NOTHING)
+        content[joined(self._images, np.int64)] = joined(self._content, np.int64)
+        return content
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,13 @@ from hoicli.evaluation.coverage import Coverage
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.recall_conventions import PROTOCOL, Convention
-from hoicli.evaluation.recall_found import CONSTRAINTS, Found, Unseen
+from hoicli.evaluation.recall_found import Found, Unseen
 from hoicli.evaluation.run import gathered
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
+from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, rank_by_id, run_starts
 from hoicli.records.reading import read_scenes
@@ -110,9 +111,11 @@ def evaluable(vocabulary: Vocabulary) -> Vocabulary:
     return vocabulary
 
 
-def counted(truth: GroundTruth) -> Bools:
+def counted(truth: GroundTruth, *, repeats: bool = False) -> Bools:
     """[T] the ground-truth triplets that count: those with a class, of equal ones (the same two boxes and verb) the
-    first."""
+    first unless `repeats` count."""
+    if repeats:
+        return truth.scenes.interaction >= 0
     scenes, verbs = truth.scenes, len(truth.vocabulary.verbs)
     first = np.zeros(len(scenes.verb), dtype=bool)
     pair = scenes.subject * len(scenes.boxes) + scenes.object
@@ -132,10 +135,9 @@ class Measured:
     @cached_property
     def _counted(self) -> Bools:
         """[T] the ground truth that counts."""
-        counts = counted(self.truth)
-        if not self.convention.silent_images:
-            counts &= self.found.predicted(len(self.truth.scenes.image_ids))[self.truth.scenes.image_of_hoi]
-        return counts
+        content = self.found.content(len(self.truth.scenes.image_ids))
+        left_out = np.isin(content, self.convention.left_out)[self.truth.scenes.image_of_hoi]
+        return counted(self.truth, repeats=self.convention.repeats) & ~left_out
 
     @cached_property
     def _image(self) -> tuple[Ints, int]:
@@ -187,7 +189,9 @@ class Measured:
         self, metrics: Sequence[str], ks: Sequence[int], resampling: Resampling
     ) -> dict[tuple[str, int, str], Ends | None]:
         """By (constraint, k, metric), the 95 % interval in [0, 1]; None with fewer than FEWEST_IMAGES images."""
-        wanted = [(constraint, k, self._hits(constraint, k)) for constraint, k in product(CONSTRAINTS, ks)]
+        wanted = [
+            (constraint, k, self._hits(constraint, k)) for constraint, k in product(self.convention.constraints, ks)
+        ]
         rounds: dict[tuple[str, int, str], list[Floats]] = {}
         _, images = self._image
         with Progress("resamples", total=resampling.rounds, unit="round") as bar:
@@ -292,20 +296,22 @@ def recall_rows(
     ends = {} if resampling is None else measured.intervals(names, ks, resampling)
     drawn = {} if resampling is None else resampling.signature()
     split = {} if measured.unseen is None else measured.unseen.settings()
+    constraints = measured.convention.constraints
+    scored = caveats.settings(measured.found.caveats & measured.convention.matching.depends_on)
 
     def last(constraint: str, more: Mapping[str, str]) -> Row:
-        signed = {**settings, **measured.convention.settings(), "constraint": constraint, **more}
+        signed = {**settings, **measured.convention.settings(), **scored, "constraint": constraint, **more}
         unit: Row = {"unit": "%", "constraint": constraint}
         return unit | row_ends(PROTOCOL, tags, signed)
 
-    for name, constraint, k in product(names, CONSTRAINTS, ks):
+    for name, constraint, k in product(names, constraints, ks):
         recall, subset = measured.recall(name, constraint, k), METRICS[name].subset
         row: Row = {"metric": f"{name}@{k}", "subset": subset, "value": percent(recall.value), "n": recall.n}
         if resampling is not None:
             row |= interval_keys(ends[constraint, k, name])
         yield row | last(constraint, {**drawn, **(split if subset == "unseen" else {})})
     verbs, counts = measured.truth.vocabulary.verbs, measured.verb_counts.tolist()
-    for constraint, k in product(CONSTRAINTS, ks) if per_class else ():
+    for constraint, k in product(constraints, ks) if per_class else ():
         for verb, value in measured.recall("mR", constraint, k).groups.items():
             row = {"metric": f"R@{k}", "subset": "full", "verb": verbs[verb], "value": percent(value)}
             yield row | {"n": counts[verb]} | last(constraint, {})

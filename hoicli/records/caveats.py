@@ -33,7 +33,7 @@ class Caveat:
 DERIVED_LABELS, PAIRS_ONLY = "derived_labels", "pairs_only"
 UNMARKED_PEOPLE, LAST_PIXELS = "unmarked_people", "last_pixels"
 UNMARKED_AMBIGUOUS, WHOLE_IMAGE = "unmarked_ambiguous", "whole_image"
-BY_TOKENS = "token_scores"
+BY_TOKENS, ALL_ONES = "token_scores", "scores_of_1"
 
 CAVEATS: Mapping[str, Caveat] = {
     row.name: row
@@ -76,6 +76,12 @@ CAVEATS: Mapping[str, Caveat] = {
             "predictions",
             ("scores", "verb_and_object_tokens"),
             "scores are the probabilities of the tokens of a triplet's verb and object in a model's answer",
+        ),
+        Caveat(
+            ALL_ONES,
+            "predictions",
+            ("scores", "1"),
+            "every score is 1: triplets and boxes rank in the order of the answers",
         ),
     )
 }

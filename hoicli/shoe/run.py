@@ -159,7 +159,7 @@ class Evaluation:
         return of_triplet
 
 
-_CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS])
+_CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS, caveats.ALL_ONES])
 """The caveats that SHOE's numbers depend on: which triplets there are, where they are, and what ranks them."""
 
 

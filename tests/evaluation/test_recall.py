@@ -234,7 +234,7 @@ def test_processes_change_no_byte(hoicli: Hoicli, tmp_path: Path, monkeypatch: p
     [
         (("--k", "0"), "--k 0: '0' is no whole number of at least 1; for example --k 20,50,100"),
         (("--k", "20,x"), "--k 20,x: 'x' is no whole number of at least 1; for example --k 20,50,100"),
-        (("--as-released", "motifs"), "--as-released motifs: choose openpsg or sgg-benchmark"),
+        (("--as-released", "motifs"), "--as-released motifs: choose from openpsg, sgg-benchmark, r1-sgg"),
         (
             ("--as-released", "openpsg", "--k", "20,101"),
             "--k 101: openpsg ranks 100 predictions without graph constraint; give --k up to 100",

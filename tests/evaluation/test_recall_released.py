@@ -5,6 +5,9 @@ miscellaneous.py, box_ops.py) and Jingkang50/OpenPSG 34b2a89 (evaluation/, detec
 bbox_overlaps) compute, sgdet, for the records of tests/support/graphs.py, each pair's verbs as one row of scores, pairs
 sorted by the product of their best verb's score and the two boxes' scores, as both projects' post-processing does.
 SGG-Benchmark has no mR@K without graph constraint, OpenPSG's zR@K and F1@K are not run.
+For r1-sgg: what gpt4vision/R1-SGG e4de64d (sgg_gather_preds.py, vg150_eval.py, utils/) prints for the answers of
+tests/support/graphs.py, with its lists of names replaced by the worlds' own and the K of its R@K and mR@K by these.
+Ground truth of the worlds 1 and 2 has a triplet twice.
 """
 
 from __future__ import annotations
@@ -15,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.evaluation.recall_scenes import rows, written
-from tests.support.graphs import KS, VERBS, predictions, truth
+from tests.evaluation.recall_scenes import rows, values, written
+from tests.support.graphs import KS, VERBS, answers, predictions, truth
 from tests.support.project import Hoicli
 
 GOLDEN = json.loads((Path(__file__).parent / "recall_golden/released.json").read_text())
@@ -59,3 +62,26 @@ def test_nothing_counted_is_0_as_released(hoicli: Hoicli, tmp_path: Path) -> Non
     files = written(tmp_path, gt=annotated, preds=silent)
     found = {row["metric"]: row["value"] for row in rows(hoicli, files, "--as-released", "openpsg", "--k", "20")}
     assert (found["R@20"], found["mR@20"]) == (None, 0.0)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_answers_of_language_models_as_r1_sgg_evaluates_them(hoicli: Hoicli, tmp_path: Path, seed: int) -> None:
+    """Six of sixty are no JSON: they are missed, as images with an empty answer are; those with boxes alone are in no
+    mean."""
+    released = dict(GOLDEN[str(seed)]["r1-sgg"])
+    del released["AP50"]
+    annotated = [{**record, "width": 256, "height": 256} for record in truth(seed)]
+    for record in annotated:
+        record["hois"] += record["hois"][:1] if seed < 3 else []
+    files = written(tmp_path, gt=annotated, answers=answers(annotated, seed))
+    options = ("--dataset", files["dataset"], "--image-list", files["gt"], "--to-vocabulary", "--scores", "ones")
+    files["preds"] = tmp_path / "preds.jsonl"
+    said = hoicli("convert", "--from", "vlm", *options, files["answers"], "-o", files["preds"]).err
+    assert "6 of 60 answers (10.00%) could not be read: they give no record" in said
+    found = rows(hoicli, files, "--as-released", "r1-sgg", "--k", "2,5,20,50")
+    assert {row["constraint"] for row in found} == {"none"}
+    assert all("|scores:1|released:r1-sgg|constraint:none|" in row["signature"] for row in found)
+    means = {f"none {row['metric']}": row["value"] / 100 for row in found}
+    if seed == 3:  # the published metric, of all that was said
+        means["ngR per image"] = values(rows(hoicli, files, "--k", "1000"))["none", "R@1000"] / 100
+    assert {name: means[name] for name in released} == pytest.approx(released, rel=0, abs=1e-14)

@@ -324,7 +324,8 @@ def test_other_formats_cannot_say_it(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_the_protocols_say_what_they_heed(hoicli: Hoicli) -> None:
     heeded = {name: names(row.depends_on) for name, row in PROTOCOLS.items()}
-    assert all(found.pop() == "token_scores" for found in heeded.values())  # every number depends on scores
+    of_scores = ["token_scores", "scores_of_1"]  # every number depends on scores
+    assert all([found.pop(), found.pop()] == of_scores[::-1] for found in heeded.values())
     published = {
         "hico-ko": ["derived_labels"],
         "upt": ["last_pixels"],

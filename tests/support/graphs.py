@@ -7,6 +7,7 @@ have no relations, some no predictions, and the last verb is never annotated.
 
 from __future__ import annotations
 
+import json
 import math
 from random import Random
 from typing import Any
@@ -84,6 +85,29 @@ def _detected(random: Random, record: Record, *, silent: bool) -> Record:
                 )
     random.shuffle(hois)
     return {"image_id": record["image_id"], "boxes": boxes, "labels": labels, "scores": scores, "hois": hois}
+
+
+def answers(records: list[Record], seed: int) -> list[Record]:
+    """A language model's answers on some ground truth, as R1-SGG writes them: a file's object for each image. Boxes are
+    pixels of a copy of twice the size. Some are no JSON, some have boxes alone, some nothing."""
+    random = Random(f"answers {seed}")
+    rows = []
+    for at, record in enumerate(records):
+        boxes, said = [_moved(random, box) for box in record["boxes"]], []
+        labels = [name if random.random() < 0.85 else random.choice(OBJECTS) for name in record["labels"]]
+        ids = [f"{name.replace('_', ' ')}.{number}" for number, name in enumerate(labels, start=1)]
+        wanted = [(hoi["subject"], hoi["verb"], hoi["object"]) for hoi in record["hois"]]
+        wanted += [(random.randrange(len(ids)), random.choice(VERBS), random.randrange(len(ids))) for _ in range(18)]
+        wanted = list(dict.fromkeys(wanted))
+        random.shuffle(wanted)
+        for subject, verb, object_ in wanted[: 0 if at % 7 == 2 else random.randrange(1, 30)]:
+            said.append({"subject": ids[subject], "predicate": verb.replace("_", " "), "object": ids[object_]})
+        things = [{"id": own, "bbox": [2 * side for side in box]} for own, box in zip(ids, boxes, strict=True)]
+        graph = {"objects": [], "relationships": []} if at % 11 == 5 else {"objects": things, "relationships": said}
+        text = "There is nothing." if at % 9 == 8 else json.dumps(graph)
+        response = f"<think>So.</think><answer>{text}</answer>"
+        rows.append({"image_id": record["image_id"], "response": response, "box_scale": [512.0, 512.0]})
+    return rows
 
 
 def _moved(random: Random, box: list[float]) -> list[float]:

@@ -13,7 +13,7 @@ from itertools import chain
 from math import isfinite
 from typing import Any
 
-from hoicli.converters.vlm.names import PERSONS, is_name, label_of, split_phrase, verbs_of
+from hoicli.converters.vlm.names import is_name, label_of, split_phrase, verbs_of
 from hoicli.converters.vlm.text import Span, span_of
 
 NO_PERSON = "a triplet whose subject is no person"
@@ -48,7 +48,7 @@ _BESIDE = re.compile(
     r"(?:image_|img_|pair_|hoi_|triplet_|interaction_|relation_)?(?:id|idx|index)|image|file_name|image_path|width|height"
 )
 """The keys of what may stand beside a claim, and is not read."""
-_OF_ID = re.compile(r"([^\W\d][^\d.]{0,60}?)[._ #-]?\d{1,4}")
+_OF_ID = re.compile(r"([^\W\d][^\d.]{0,60}?)(?:[._ #-]?\d{1,4})?")
 """An id with a name in it, as R1-SGG's `person.1`."""
 
 
@@ -59,8 +59,8 @@ class NotReadError(Exception):
 @dataclass(frozen=True)
 class Claim:
     """One triplet of an answer: the subject's and the object's place, the object's name, verbs, and a score. `acts`:
-    the subject's name, if it has one. `spans`: where the answer says each verb; `label_span`: where it says the
-    object's name; None where that is not known."""
+    the subject's name, if it has one. `of_box`: the object's name is that of a box of the answer. `spans`: where the
+    answer says each verb; `label_span`: where it says the object's name; None where that is not known."""
 
     subject: Place
     object: Place
@@ -70,16 +70,18 @@ class Claim:
     spans: tuple[Span | None, ...] = ()
     label_span: Span | None = None
     acts: str | None = None
+    of_box: bool = False
 
 
 @dataclass
 class Claims:
     """The content of an answer: triplets; `located`, (box, name as records spell it) of its own; `ids`, the rows of
-    `located` by the id that the answer gives them."""
+    `located` by the id that the answer gives them; `acting`, the rows of `located` that are a triplet's subject."""
 
     triplets: list[Claim] = field(default_factory=list)
     located: list[tuple[list[float], str]] = field(default_factory=list)
     ids: dict[str, list[int]] = field(default_factory=dict)
+    acting: set[int] = field(default_factory=set)
 
 
 def claims_of(
@@ -232,9 +234,10 @@ class _ClaimReader:
                 return None
             box, name = self.claims.located[rows[0]]
             if end == "object":
-                found |= {"object": box, "label": "person" if name in PERSONS else name}
+                found |= {"object": box, "label": name, "of_box": True}
             elif self.persons(name):
                 found |= {"subject": box, "acts": name}
+                self.claims.acting.add(rows[0])
             else:
                 self.report(NO_PERSON)
                 return None

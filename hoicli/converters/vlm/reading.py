@@ -30,10 +30,10 @@ from hoicli.converters.vlm.names import PERSONS, Spelling, label_of, names_perso
 from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, is_answers, rows
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Stream
-from hoicli.records.caveats import BY_TOKENS
+from hoicli.records.caveats import ALL_ONES, BY_TOKENS
 from hoicli.records.image import problems
 from hoicli.records.names import image_id_of, path_of
-from hoicli.records.parsing import Record, parse
+from hoicli.records.parsing import Record, is_number, parse
 from hoicli.vocabulary.labels import SUBJECT
 
 
@@ -59,7 +59,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 @dataclass
 class _Image:
     """An image while its answers are read: its triplets with their scores, and the record of --boxes that was `shown`.
-    `read`: some answer about it could be read. `token_scores`: scores are those of `logprobs`.
+    `read`: some answer about it could be read. `caveat`: where its scores are from, unless the answers said them.
     """
 
     image_id: str | int
@@ -69,7 +69,7 @@ class _Image:
     hois: dict[tuple[int, int, str], float | None] = field(default_factory=dict)
     shown: Record | None = None
     read: bool = False
-    token_scores: bool = False
+    caveat: str = ""
 
     def show(self, record: Record) -> None:
         """Begin with the boxes of a record of --boxes, so that indices mean them."""
@@ -89,11 +89,13 @@ class _Image:
         record |= {"boxes": self.table.boxes, "labels": self.table.labels}
         if self.shown is not None and len(self.shown.get("scores") or ()) == len(self.table.boxes):
             record["scores"] = self.shown["scores"]
+        elif self.caveat == ALL_ONES:
+            record["scores"] = [1.0] * len(self.table.boxes)
         record["hois"] = [
             {"subject": subject, "object": object_, "verb": verb, **({} if score is None else {"score": score})}
             for (subject, object_, verb), score in self.hois.items()
         ]
-        return {**record, "caveats": [BY_TOKENS]} if self.token_scores else record
+        return {**record, "caveats": [self.caveat]} if self.caveat else record
 
 
 class _NotPlacedError(Exception):
@@ -108,10 +110,11 @@ class _AnswerReader:
         self._frame = parse_frame(context.coords) if context.coords is not None else None
         self._spelling = Spelling(context.vocabulary) if context.to_vocabulary else None
         self._subjects = frozenset(context.vocabulary.subjects)
+        self._own = self._subjects.union(context.vocabulary.objects if context.vocabulary.own else ())
         self._detections = _detections(context)
         self._images: dict[str, _Image] = {}
         self._announced: set[str] = set()
-        self._boxes = 0
+        self._boxes = self._answers = self._refused = 0
         self._outside = Noticed()
 
     def add(self, row: Any) -> None:
@@ -129,35 +132,43 @@ class _AnswerReader:
         if person and other and isinstance(answer, str) and is_phrase(answer):
             answer = [{"subject": person, "object": other, "object_class": label, "verb": answer}]
             key = "person_bbox"
+        self._answers += 1
         reading = read_answer(answer, verbs, label, self._acts)
         for reason in reading.reports:
             self._drop(reason)
         if not reading.form:
+            self._refused += 1
             return
         claims, frame = reading.claims, self._convention(row, key, answer, reading.tokens)
-        if frame is not None and isinstance(answer, str) and frame.contradicts_order(answer[: 1 << 20]):
-            self._drop(f"an answer that states another order of box coordinates than {arg('coords')}")
-            return
-        if frame is not None and frame.contradicts_scale(_boxes(claims)):
-            self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
+        if refused := frame and _contradicted(frame, answer, claims):
+            self._refused += 1
+            self._drop(refused)
             return
         image.read |= key != "person_bbox" or bool(claims.triplets)
         if self._context.scores == "tokens":
             claims.triplets = self._by_tokens(claims.triplets, answer, logprobs_in(row))
-            image.token_scores |= any(claim.score is not None for claim in claims.triplets)
+            if any(claim.score is not None for claim in claims.triplets):
+                image.caveat = BY_TOKENS
+        elif self._context.scores == "ones":
+            claims.triplets = [replace(claim, score=1.0) for claim in claims.triplets]
+            image.caveat = ALL_ONES
         for claim in claims.triplets:
             try:
                 self._add_triplets(image, claim, frame)
             except _NotPlacedError as error:
                 self._drop(str(error))
-        for box, name in claims.located if not claims.triplets else ():
+        for at, (box, name) in enumerate(claims.located):
             try:
-                image.table.add(self._pixels(box, image, frame), self._box_name(name))
+                label = self._actor(name) if at in claims.acting else self._box_name(name)
+                image.table.add(self._pixels(box, image, frame), label)
             except _NotPlacedError as error:
                 self._drop(str(error))
 
     def records(self) -> Iterator[Record]:
         """The images with a readable answer."""
+        if self._refused:
+            share = f"{self._refused:,} of {self._answers:,} answers ({self._refused / self._answers:.2%})"
+            self._context.announce(f"{share} could not be read: they give no record")
         given = [score is not None for image in self._images.values() for score in image.hois.values()]
         if given and not all(given):
             missing = f"{given.count(False):,} of {len(given):,} triplets have no score"
@@ -202,6 +213,9 @@ class _AnswerReader:
             return self._known("pixels", "person_bbox and object_bbox of the rows")
         if isinstance(row.get("coords"), str):
             return parse_frame(row["coords"], f"{self._context.place}: coords")
+        if (copy := row.get("box_scale")) is not None:
+            self._announce_once("box_scale of R1-SGG's rows: taken as the size of the copy that boxes are pixels of")
+            return parse_frame(_resized(copy), f"{self._context.place}: box_scale")
         if key == "predicted_pairs":
             return self._known("pixels", "predicted_pairs of hoi-benchmarks")
         first = answer[0] if isinstance(answer, list) and answer else None
@@ -243,11 +257,18 @@ class _AnswerReader:
         """Whether a name is one of who acts: one of the dataset's subjects, or a person's where that is one of them."""
         return name in self._subjects or (SUBJECT in self._subjects and names_person(name))
 
+    def _actor(self, name: str | None) -> str:
+        """The label of who acts, by the name that an answer gives it."""
+        if name in self._subjects:
+            return name
+        return SUBJECT if name is not None and SUBJECT in self._subjects else self._context.subject
+
     def _add_triplets(self, image: _Image, claim: Claim, frame: Frame | None) -> None:
         """Add one triplet for each verb of a claim; the boxes only if it has both."""
-        label = None if claim.label is None else self._object_name(label_of(claim.label))
-        acts = claim.acts if claim.acts in self._subjects else self._context.subject
-        placed = [self._placed(image, *end, frame) for end in ((claim.subject, acts), (claim.object, label))]
+        named = self._box_name if claim.of_box else self._object_name
+        label = None if claim.label is None else named(label_of(claim.label))
+        ends = (claim.subject, self._actor(claim.acts)), (claim.object, label)
+        placed = [self._placed(image, *end, frame) for end in ends]
         subject, object_ = (end if isinstance(end, int) else image.table.add(*end) for end in placed)
         for said in claim.verbs:
             verb = said if self._spelling is None else self._spelling.verb(said)
@@ -265,10 +286,8 @@ class _AnswerReader:
         return spelled
 
     def _box_name(self, name: str) -> str:
-        """The label of a box that is in no triplet; all names of persons become `person`."""
-        if name in self._subjects and name != SUBJECT:
-            return name
-        return SUBJECT if name in PERSONS else self._object_name(name)
+        """The label of a box that does not act; all names of persons become `person`, but for the dataset's own."""
+        return name if name in self._own else self._object_name(SUBJECT if name in PERSONS else name)
 
     def _placed(
         self, image: _Image, place: Place, label: str | None, frame: Frame | None
@@ -310,6 +329,21 @@ def _boxes(claims: Claims) -> list[list[float]]:
     """The boxes of an answer."""
     places = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
     return [box for box in (*places, *(box for box, _ in claims.located)) if isinstance(box, list) and len(box) == 4]
+
+
+def _contradicted(frame: Frame, answer: Any, claims: Claims) -> str:
+    """Why an answer's boxes cannot be in the convention, "" if they may be."""
+    if isinstance(answer, str) and frame.contradicts_order(answer[: 1 << 20]):
+        return f"an answer that states another order of box coordinates than {arg('coords')}"
+    if frame.contradicts_scale(_boxes(claims)):
+        return f"an answer whose boxes have another scale than {arg('coords')}"
+    return ""
+
+
+def _resized(copy: Any) -> str:
+    """R1-SGG's [width, height] of the copy that its boxes are pixels of, as `--coords` has it."""
+    sides = copy if isinstance(copy, list) and all(map(is_number, copy)) else [copy]
+    return "resized:" + "x".join(f"{side:.0f}" if is_number(side) else str(side) for side in sides)
 
 
 def _detections(context: Context) -> dict[str, Record]:

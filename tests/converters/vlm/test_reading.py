@@ -363,6 +363,45 @@ def detections(path: Path) -> Path:
     return path
 
 
+GRAPH = {
+    "objects": [{"id": "man.1", "bbox": [0, 0, 20, 40]}, {"id": "sky", "bbox": [0, 0, 100, 20]},
+                {"id": "woman.2", "bbox": [50, 0, 70, 40]}, {"id": "rider.3", "bbox": [0, 50, 20, 70]}],
+    "relationships": [{"subject": "woman.2", "predicate": "next to", "object": "man.1"},
+                      {"subject": "rider.3", "predicate": "under", "object": "sky"}],
+}  # fmt: skip
+
+
+def test_a_scene_graph_keeps_all_its_boxes_and_the_datasets_names(convert: Any, tmp_path: Path) -> None:
+    """A man is a man where the dataset has one, and a rider, which it has not, is its person, not its first subject."""
+    own = tmp_path / "graphs.json"
+    names = ["airplane", "man", "person", "sky", "woman"]
+    pairs = [["next_to", "man"], ["under", "sky"]]
+    fields = {"subjects": names, "verbs": ["next_to", "under"], "objects": names, "interactions": pairs}
+    own.write_text(json.dumps({"name": "graphs", **fields}))
+    rows = row(GRAPH, box_scale=[500.0, 500]), row("I see a man.", file_name="b.jpg"), row(GRAPH, file_name="c.jpg")
+    (found,), result = convert(*rows[:2], options=("--dataset", own, "--scores", "ones"))
+    assert [found["labels"][hoi[end]] for hoi in found["hois"] for end in ("subject", "object")] == [
+        *("woman", "man"),
+        *("person", "sky"),
+    ]
+    boxes = dict(zip(found["labels"], found["boxes"], strict=True))
+    assert boxes["woman"] == [100, 0, 140, 40]
+    assert len(boxes) == len(found["boxes"]) == 4
+    assert (found["scores"], found["caveats"]) == ([1.0] * 4, ["scores_of_1"])
+    assert [hoi["score"] for hoi in found["hois"]] == [1.0, 1.0]
+    assert "hoicli: 1 of 2 answers (50.00%) could not be read: they give no record" in result.err
+    assert "have no score" not in result.err
+    (found,), result = convert(rows[2], options=("--coords", "pixels", "--to-vocabulary"))
+    assert found["labels"] == ["person"] * 3, "HICO-DET has no sky"
+    assert "scores" not in found
+
+
+@pytest.mark.parametrize(("copy", "words"), [([500], "500"), ([0, 5.0], "0x5"), ({"w": 5}, "{'w': 5}")])
+def test_a_copy_without_a_size_is_refused(convert: Any, copy: object, words: str) -> None:
+    _, result = convert(row(GRAPH, box_scale=copy), options=())
+    assert (result.code, f"answers.jsonl:1: box_scale resized:{words}: choose from " in result.err) == (2, True)
+
+
 def test_boxes_of_a_detector_are_named_by_index(convert: Any, tmp_path: Path) -> None:
     said = [
         {"subject": 0, "object": 1, "verbs": ["ride", "sit on"]},
