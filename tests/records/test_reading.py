@@ -100,7 +100,7 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
         (
             with_(caveats=["last_pixel"]),
             'caveats[0]: "last_pixel" is none of derived_labels, pairs_only, unmarked_people, last_pixels, '
-            "unmarked_ambiguous, whole_image, token_scores; leave it as convert wrote it",
+            "unmarked_ambiguous, whole_image, token_scores, scores_of_1; leave it as convert wrote it",
         ),
         (with_(caveats="pairs_only"), "caveats: a string; it must be an array of names, as convert writes it"),
         (
