@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 from hoicli.commands import options
@@ -58,13 +59,17 @@ def claim(
         top: Show at least N settings, the nearest after those that fit, or all.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required
-    from hoicli.comparison.claimed import Claim, search, told
+    from hoicli.comparison.claimed import Claim, is_number, search, told
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.tables.published import lines_with
 
     truth, names, own, most = required(gt, "claim"), names_of(protocol), text_of(dataset), count_of("top", top)
     if numbers is None:
         raise UsageError("claim: give the numbers after the predictions, as 46.06/43.72/46.76")
+    given = predictions if isinstance(predictions, list | tuple) else ()
+    loose = [word for word in given if isinstance(word, str) and is_number(word) and not os.path.exists(word)]
+    if loose:
+        raise UsageError(f"claim: give the numbers as one word: {'/'.join([*loose, numbers])}")
     claimed, thresholds = Claim.parse(numbers), names_of(",".join(texts_of(nms)))
     kept = counts_of("top_k", top_k)
     chosen = chosen_protocols(names, own)

@@ -62,6 +62,7 @@ def convert(
     ] = None,
     verb_base: Annotated[int | None, Option("0|1", offer=(0, 1), mark=Count(0, 1))] = None,
     object_order: Annotated[str | None, Option("NAME", one_of="converters.numbers:OBJECT_ORDERS")] = None,
+    box_form: Annotated[str | None, Option("NAME", one_of="converters.numbers:BOX_FORMS")] = None,
     coords: Annotated[str | None, Option("NAME", offer=choices.ANSWER_COORDS, panel=ANSWERS)] = None,
     boxes: Annotated[options.Path | None, Option("FILE", mark=READ, panel=ANSWERS)] = None,
     to_vocabulary: Annotated[bool, Option(panel=ANSWERS)] = False,
@@ -80,7 +81,8 @@ def convert(
 
     The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; stderr says
     what was shifted, assumed or left out. The bbox of INP-CC's and SWIG-HOI's annotations, documented as [x, y, w, h],
-    is read as corners, as their released code does; boxes of --from logits are relative [cx, cy, w, h].
+    is read as corners, as their released code does; boxes of --from logits are relative [cx, cy, w, h]. --box-form
+    says otherwise.
 
     Arguments:
         from_: The input's format; detected by default (--list shows all).
@@ -93,6 +95,8 @@ def convert(
         verb_base: The number of the file's first verb, if it is not the format's usual one.
         object_order: How the file numbers its objects, if not as usual in its format: coco (0-79), coco-1 (1-80),
             coco-id (1-90 with gaps) or alphabetical.
+        box_form: What the four numbers of a box are, if not as usual in the format: xyxy (two corners), xywh (a corner,
+            width and height) or cxcywh (the centre).
         coords: What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX],
             resized:WxH, relative or pixels.
         boxes: Records with the boxes that the answers name by index.
@@ -138,6 +142,7 @@ def convert(
         verb_base=verb_base,
         object_order=object_order,
         id_rule=id_ or "",
+        box_form=box_form,
         coords=coords,
         boxes=text_of(boxes),
         to_vocabulary=to_vocabulary,

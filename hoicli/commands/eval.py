@@ -95,7 +95,7 @@ def evaluate(
     from hoicli.evaluation.box_rules import chosen_rules
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-    from hoicli.evaluation.rows import METRICS
+    from hoicli.evaluation.rows import METRICS, check_metrics
     from hoicli.evaluation.run import tallies
     from hoicli.resampling.draws import Resampling
 
@@ -122,6 +122,7 @@ def evaluate(
     known = load(own or chosen[0].dataset)
     views = views_of(iou, slice, known)
     metrics = chosen_of("metric", metric, METRICS)
+    check_metrics(metrics, chosen)
     if split:
         known.split(split)  # an unknown split fails before the work
     filters = Filters.of(top_k, nms, allow_uncounted)

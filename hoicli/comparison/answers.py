@@ -77,9 +77,9 @@ def failure(rows: Sequence[AnyRow], margin: float) -> HoicliError | None:
         elif (low if less else -high) > margin:
             limit = f"above {margin:g}" if less else f"below {-margin or 0.0:g}"
             failed = f"{model} fails {arg('fail_if_worse')} against {baseline}"
-            what = (
-                f"the whole interval [{low:.4g}, {high:.4g}] of the difference in {NAMES[row['metric']]} ({_of(row)})"
-            )
+            places = next((n for n in range(2, 9) if round(low if less else -high, n) > margin), 9)
+            ends = f"[{low:.{places}f}, {high:.{places}f}]"
+            what = f"the whole interval {ends} of the difference in {NAMES[row['metric']]} ({_of(row)})"
             doubt = f" (p = {row['p']:.2g} does not confirm it)" if (row["p"] or 0.0) >= SURE else ""
             worse.append(f"{failed}: {what} is {limit}{doubt}")
     if worse:

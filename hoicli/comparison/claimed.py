@@ -43,8 +43,7 @@ class Claim:
         numbers: list[tuple[str, Decimal]] = []
         for part in text.split("/"):
             name, equals, number = part.strip().rpartition("=")
-            sound = re.fullmatch(r"\d{1,3}(\.\d{1,9})?", number, re.ASCII) and Decimal(number) <= 100
-            if not sound or bool(name) != bool(equals):
+            if not is_number(number) or bool(name) != bool(equals):
                 problem = f"{part!r} is no number as papers print it, in percent"
                 raise UsageError(f"{text}: {problem}; for example 46.06/43.72/46.76, or full=46.06")
             numbers.append((name, Decimal(number)))
@@ -65,6 +64,11 @@ class Claim:
             return [{subset: named[""]} for subset in subsets]
         numbers = [number for _, number in self.numbers]
         return [dict(zip(subsets, numbers, strict=False))] if len(numbers) <= len(subsets) else []
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number as papers print it, in percent."""
+    return bool(re.fullmatch(r"\d{1,3}(\.\d{1,9})?", text, re.ASCII)) and Decimal(text) <= 100
 
 
 def rounding(numbers: Iterable[tuple[float, Decimal]]) -> str:

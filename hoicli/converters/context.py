@@ -39,8 +39,9 @@ class Context:
     FORMATS that are read and written. split: "test" or "train", for sources that hold both. prefix: PREFIX of `data add
     PREFIX:PART`. open_names: labels may be any, because the files state them and no dataset was named. verb_base,
     object_order: the file's numbering, if it differs from its format's. id_rule: of `image_ids.ID_RULES`, or "".
-    coords, boxes, to_vocabulary, scores: options for answers of models. announce: prints an assumption. dropped: what
-    was left out: (count, first place) by reason. place: the current item of `each`.
+    box_form: of BOX_FORMS, if it differs from the format's. coords, boxes, to_vocabulary, scores: options for answers
+    of models. announce: prints an assumption. dropped: what was left out: (count, first place) by reason. place: the
+    current item of `each`.
     """
 
     vocabulary: Vocabulary
@@ -58,6 +59,7 @@ class Context:
     verb_base: int | None = None
     object_order: str | None = None
     id_rule: str = ""
+    box_form: str | None = None
     coords: str | None = None
     boxes: str | None = None
     to_vocabulary: bool = False
@@ -116,7 +118,8 @@ class Context:
     def numbered(self, kind: str, ids: Mapping[Label, int]) -> Mapping[Label, int]:
         """The numbers to write of "verbs", "objects" or "interactions" with these ids, by the dataset's `numbering`."""
         number_of = {place: number for number, place in self.vocabulary.numbering.get(kind, {}).items()}
-        return Spelled({name: number_of[place] for name, place in ids.items()}) if number_of else ids
+        named = {name: number_of[place] for name, place in ids.items() if place in number_of}
+        return Spelled(named) if number_of else ids
 
     def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
         """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a file's dataset

@@ -194,13 +194,19 @@ class Conversion:
         yield from records
 
     def _check_numbering(self, row: Format) -> None:
-        """Raises `UsageError` for an option about numbers if the format has names, or numbers of another kind."""
+        """Raises `UsageError` for an option about numbers if the format has names, or numbers of another kind, and for
+        one about boxes if they have one form."""
         context = self._context
         said = (("verb_base", context.verb_base, "verbs"), ("object_order", context.object_order, "objects"))
         for option, value, kind in said:
             if value is not None and kind not in row.numbers:
                 fitting = ", ".join(each.name for each in FORMATS.values() if kind in each.numbers)
                 raise UsageError(f"{arg(option, value)}: {row.name} numbers no {kind} so; it is for {fitting}")
+        if context.box_form is not None and not row.boxes:
+            fitting = ", ".join(each.name for each in FORMATS.values() if each.boxes)
+            raise UsageError(
+                f"{arg('box_form', context.box_form)}: boxes of {row.name} have one form; it is for {fitting}"
+            )
 
     def _check(self, record: Record, place: str) -> None:
         if _plainly_sound(record):

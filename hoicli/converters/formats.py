@@ -31,7 +31,8 @@ class Format:
     only dataset with such files; "" if --dataset has to say it. signs: what `detect` goes by, "" for a format that only
     --from chooses: `[key ...]` the keys of the first item of a list, `{key ...}` the keys of a dictionary, a name a
     function of the module; several must all hold. joint: several paths form one source. numbers: what the file numbers
-    in an order that it does not state: "verbs", "objects", "interactions". named: it states the names of all its
+    in an order that it does not state: "verbs", "objects", "interactions". boxes: --box-form may say what four numbers
+    are a box. named: it states the names of all its
     labels, so that without --dataset any are taken. owner: the package and version that added it.
     """
 
@@ -45,6 +46,7 @@ class Format:
     writes: bool = False
     joint: bool = False
     numbers: frozenset[str] = frozenset()
+    boxes: bool = False
     named: bool = False
     owner: str = ""
 
@@ -68,6 +70,7 @@ def _format(name: str, module: str, holds: str, dataset: str, traits: str, signs
         writes=bool(said & {"writes", "write-only"}),
         joint="joint" in said,
         numbers=frozenset(said & {"verbs", "objects", "interactions"}),
+        boxes=module in ("hoi_lists", "logits") and "write-only" not in said,
         named="names" in said,
     )
 

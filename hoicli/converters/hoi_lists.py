@@ -199,7 +199,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     objects, roles = _objects(source, layout, context), _roles(layout, context)
     verbs = Numbers.counted([*roles], context.base(0)) if roles else context.verbs(base=int(layout.verbs))
     verb_of, verb_key, scored = verbs.names, layout.verb, layout.scored
-    shift = context.truth_shift(layout.shift) if layout.shift else None
+    shift, form = context.truth_shift(layout.shift) if layout.shift else None, context.box_form
 
     def build(item: dict[str, Any]) -> Record:
         name = item[key_of(item, layout.image)]
@@ -207,7 +207,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         if context.format == "ppdm" and image_id_of(name).startswith("COCO_"):
             problem = f"{name!r} is a V-COCO image, whose verbs are numbered differently"
             raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco-list')} or ppdm-vcoco-list", field=".file_name")
-        boxes = float_boxes(item, box_key) if scored else boxes_of(item, box_key, shift)
+        boxes = float_boxes(item, box_key, form) if scored else boxes_of(item, box_key, shift, form)
         labels = [
             objects.name(row["category_id"], f".{box_key}[{index}].category_id") or None
             for index, row in enumerate(item[box_key])
@@ -258,8 +258,9 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
     elif not layout.scored:
         if context.format == "hoia" and not context.vocabulary.numbering:
             context.announce(DERIVED)
-        if context.format == "swig" or source.first_has("img_id"):  # INP-CC's, as test_hico_ann.json
-            context.announce(AS_CORNERS)
+        inp_cc = context.format == "swig" or source.first_has("img_id")  # as test_hico_ann.json
+        if inp_cc and context.box_form is None:
+            context.announce(f"{AS_CORNERS} ({arg('box_form', 'xywh')}: as described)")
 
 
 def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
@@ -296,14 +297,16 @@ def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
     return next((key for key in keys if key in item), keys[0])
 
 
-def boxes_of(item: dict[str, Any], key: str, off: Sequence[int] | None = None) -> list[list[Any]]:
-    """The boxes of an item as [x1, y1, x2, y2], minus `off`."""
-    return [corners(row["bbox"], f".{key}[{index}].bbox", off) for index, row in enumerate(item[key])]
+def boxes_of(
+    item: dict[str, Any], key: str, off: Sequence[int] | None = None, form: str | None = None
+) -> list[list[Any]]:
+    """The boxes of an item as [x1, y1, x2, y2], from a form of BOX_FORMS, minus `off`."""
+    return [corners(row["bbox"], f".{key}[{index}].bbox", off, form) for index, row in enumerate(item[key])]
 
 
-def float_boxes(item: dict[str, Any], key: str) -> list[list[float]]:
+def float_boxes(item: dict[str, Any], key: str, form: str | None = None) -> list[list[float]]:
     """The boxes of an item as floats, without a shift."""
-    return [[float(side) for side in box] for box in boxes_of(item, key)]
+    return [[float(side) for side in box] for box in boxes_of(item, key, form=form)]
 
 
 # GEN-VLKT, HOICLIP
@@ -318,7 +321,7 @@ def _read_classless(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: dict[str, Any]) -> Record:
         nonlocal highest
-        boxes = list(enumerate(float_boxes(item, "predictions")))
+        boxes = list(enumerate(float_boxes(item, "predictions", context.box_form)))
         used, table, hois = set(), BoxTable(context.subject), []
         for index, hoi in enumerate(item["hoi_prediction"]):
             field = f".hoi_prediction[{index}]"

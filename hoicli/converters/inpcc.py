@@ -93,7 +93,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _unknown(hoi: Any, field: str, context: Context) -> DataError:
-    ids = context.interactions().names
+    numbers = context.interactions()
+    ids = numbers.names
+    if len(ids) <= max(ids) - min(ids):
+        return DataError(f"HOI id {shown(hoi)}{numbers.refusal}", field=field)
     hint = "" if context.vocabulary.name == "swig" else f"; for SWIG-HOI's 14,130 say {arg('dataset', 'swig')}"
     return DataError(f"HOI id {shown(hoi)}, but ids run from {min(ids)} to {max(ids)}{hint}", field=field)
 

@@ -4,9 +4,10 @@
     pred_logits [B, Q, C], pred_boxes [B, Q, 8], box_scores [B, Q, 1], sizes [B, 2], image_ids [B]
 
 Boxes are relative [cx, cy, w, h], the person's and then the object's, as the released code reads them (text that
-describes it scales the four numbers as corners); they come out as float edges in pixels of the original image. `sizes`
-are original height and width; without them the sizes of --image-list are taken. A column is an interaction: 600 in
-HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them that are evaluated, in ascending order (INP-CC's test texts).
+describes it scales the four numbers as corners: --box-form xyxy); they come out as float edges in pixels of the
+original image. `sizes` are original height and width; without them the sizes of --image-list are taken. A column is an
+interaction: 600 in HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them that are evaluated, in ascending order
+(INP-CC's test texts); or the classes that the dataset's `numbering` numbers, in the order of their numbers.
 `image_ids` are names or numbers, joined as in `inpcc`; without them a file's name is its image. A folder means its .npz
 files, sorted by name. `read` raises `DataError` naming file, array and place.
 
@@ -38,6 +39,7 @@ from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.imagelist import ImageNumbers, named_image, numbered_images
+from hoicli.converters.numbers import BOX_FORMS
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, run_starts
@@ -132,13 +134,14 @@ class _Outputs:
         vocabulary = self._context.vocabulary
         if vocabulary.roles:
             raise self._error("pred_logits", f"columns are interactions of HICO-DET or SWIG-HOI, not {vocabulary.name}")
-        interactions = vocabulary.interactions
-        if count == len(interactions):
-            return list(interactions)
+        interactions, own = vocabulary.interactions, vocabulary.numbering.get("interactions", {})
+        numbered = [interactions[own[number]] for number in sorted(own)] or list(interactions)
+        if count == len(numbered):
+            return numbered
         evaluated = sorted(vocabulary.subsets.get("evaluated", ()))
         if count == len(evaluated):
             return [interactions[number] for number in evaluated]
-        problem = f"{count:,} classes, but {vocabulary.name} has {len(interactions):,}; {arg('dataset')} names another"
+        problem = f"{count:,} classes, but {vocabulary.name} has {len(numbered):,}; {arg('dataset')} names another"
         raise self._error("pred_logits", f"{problem} (a column is a verb and an object)")
 
     def images(self) -> Iterator[tuple[str, tuple[Any, Any, Floats, Floats, Floats]]]:
@@ -194,7 +197,7 @@ class _Outputs:
         for name, array in (("pred_boxes", relative), ("box_scores", box_scores[:, np.newaxis])):
             _require(np.isfinite(array), array, name)
         _require(logits < np.inf, logits, "pred_logits")  # -inf hides a class
-        boxes = corners(relative, size)
+        boxes = corners(relative, size, self._context.box_form or "cxcywh")
         with np.errstate(invalid="ignore"):
             query, column, score = triplets(logits, boxes, box_scores, self._settings)
         table, hois = BoxTable(self._context.subject), []
@@ -296,13 +299,14 @@ def triplets(
     return query, column, score
 
 
-def corners(boxes: Floats, size: tuple[float, float]) -> Floats:
-    """[Q, 8] pixels, x1 y1 x2 y2 of the person and of the object, from [Q, 8] relative cx cy w h; size: height, width.
+def corners(boxes: Floats, size: tuple[float, float], form: str = "cxcywh") -> Floats:
+    """[Q, 8] pixels, x1 y1 x2 y2 of the person and of the object, from [Q, 8] relative numbers in a form of BOX_FORMS;
+    size: height, width.
 
     Clamped to the image first, as the released code does.
     """
-    centre, extent = (boxes.reshape(-1, 2, 2, 2)[:, :, part] for part in (0, 1))  # [Q, side, xy]
-    relative = np.concatenate([centre - extent / 2, centre + extent / 2], axis=2)
+    first, second = (boxes.reshape(-1, 2, 2, 2)[:, :, part] for part in (0, 1))  # [Q, side, xy]
+    relative = np.concatenate(BOX_FORMS[form](first, second), axis=2)
     height, width = size
     pixels: Floats = relative.clip(0.0, 1.0) * np.array([width, height, width, height])
     return pixels.reshape(-1, 8)

@@ -114,10 +114,22 @@ BOX_SHIFTS: Mapping[str, Sequence[int] | None] = {"inclusive": None, "inclusive-
 """The shift of each convention of `vocabulary.labels.BOXES`."""
 
 
-def corners(box: Any, field: str, off: Sequence[int] | None = None) -> list[Any]:
-    """[x1, y1, x2, y2] minus `off`. Raises `DataError` that names the field if there are not four numbers."""
+BOX_FORMS: Mapping[str, Callable[[Any, Any], tuple[Any, Any]]] = {
+    "xyxy": lambda first, second: (first, second),
+    "xywh": lambda corner, extent: (corner, corner + extent),
+    "cxcywh": lambda centre, extent: (centre - extent / 2, centre + extent / 2),
+}
+"""`--box-form`: what the four numbers of a box are, each with (x1, x2) or (y1, y2) from the two numbers of one axis."""
+
+
+def corners(box: Any, field: str, off: Sequence[int] | None = None, form: str | None = None) -> list[Any]:
+    """[x1, y1, x2, y2], from a form of BOX_FORMS, minus `off`. Raises `DataError` that names the field if there are not
+    four numbers."""
     if len(box) != 4:
         raise DataError(f"{box} is no box; give [x1, y1, x2, y2]", field=field)
+    if form is not None:
+        (x1, x2), (y1, y2) = (BOX_FORMS[form](box[axis], box[axis + 2]) for axis in (0, 1))
+        box = [x1, y1, x2, y2]
     return list(box) if off is None else [side - less for side, less in zip(box, off, strict=True)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -168,11 +168,8 @@ class Evaluated:
         AP of a verb's classes stays below the best, (best - mean) / best, on average; `n` is the number of verbs.
 
         Of the verbs but no_interaction that have several classes in the mean; one whose best AP is 0 counts 100. Raises
-        `UsageError` where the classes are not (verb, object)."""
-        if self.protocol.roles or self.protocol.by_verb:
-            raise UsageError(
-                f"{arg('metric', 'mPD')}: the classes of {self.protocol.name} are no verbs with objects; leave it out"
-            )
+        as `check_metrics`."""
+        check_metrics(["mPD"], [self.protocol])
         vocabulary, ap = self.classes, self.results.ap
         left_out = vocabulary.no_interaction_ids
         aps: dict[str, list[float]] = {}
@@ -191,6 +188,15 @@ class Evaluated:
             drawn = {} if intervals is None or metric != metrics[0] else intervals.settings
             ends = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **drawn})
             yield metric, {"unit": "%", **ends}
+
+
+def check_metrics(metrics: Collection[str], protocols: Iterable[Protocol]) -> None:
+    """Raises `UsageError` for mPD of classes that are not (verb, object)."""
+    for row in protocols if "mPD" in metrics else ():
+        if row.roles or row.by_verb:
+            raise UsageError(
+                f"{arg('metric', 'mPD')}: the classes of {row.name} are no verbs with objects; leave it out"
+            )
 
 
 def tally_rows(

@@ -149,7 +149,9 @@ def _of_numbers(name: str, text: str, given: Sequence[str], vocabulary: Vocabula
 
 def _numbers(text: str, given: Sequence[str]) -> Iterator[float]:
     """The cuts in `text`, checked."""
-    wrong = UsageError(f"{arg('slice', text)}: give ascending numbers above 0 as cuts, for example distance:0.5:1")
+    name = text.split(":")[0]
+    example = ":".join([name, *(f"{cut:g}" for cut in MEASURES[name].cuts or (10, 100))])
+    wrong = UsageError(f"{arg('slice', text)}: give ascending numbers above 0 as cuts, for example {example}")
     if len(given) >= MOST_PARTS or not all(re.fullmatch(r"\d{1,12}(\.\d{1,12})?", part) for part in given):
         raise wrong
     cuts = [float(part) for part in given]

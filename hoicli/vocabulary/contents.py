@@ -119,11 +119,14 @@ def frequency_groups(counts: Sequence[int], cuts: Mapping[str, int | None]) -> d
 
 
 def numbers(how: Mapping[str, Any], entries: Sequence[Any]) -> dict[int, int]:
-    """Number -> 0-based id of the entries, by a field of `numbering`: {"ids": {label: number}}, or {"order": "listed"
-    (default), "alphabetical" or a permutation of the entries, "base": the first number (default 0)}."""
+    """Number -> 0-based id of the entries, by a field of `numbering`: {"ids": {label: number}}, of interactions {"ids":
+    {number: pair}}, or {"order": "listed" (default), "alphabetical" or a permutation of the entries, "base": the first
+    number (default 0)}."""
     ids = {tuple(entry) if isinstance(entry, list) else entry: number for number, entry in enumerate(entries)}
-    if "ids" in how:
+    if "ids" in how and isinstance(entries[0], str):
         return {number: ids[label] for label, number in how["ids"].items()}
+    if "ids" in how:
+        return {int(number): ids[tuple(pair)] for number, pair in how["ids"].items()}
     order = how.get("order", "listed")
     if isinstance(order, str):
         order = entries if order == "listed" else sorted(entries)

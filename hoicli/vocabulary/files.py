@@ -275,9 +275,12 @@ def _check_numbering(kind: str, how: Any, labels: _Labels) -> None:
     if type(how) is not dict or not how or not (set(how) <= {"order", "base"} or set(how) == {"ids"}):
         problem = f'{_shown(how)}; give {{"order": ..., "base": ...}} or {{"ids": {{label: number}}}}'
         raise DataError(problem, field=field)
+    if "ids" in how and kind == "interactions":
+        _check_mapper(how["ids"], labels.pairs, f"{field}.ids")
+        return
     if "ids" in how:
         given = how["ids"]
-        if kind == "interactions" or type(given) is not dict or sorted(given) != sorted(entries):
+        if type(given) is not dict or sorted(given) != sorted(entries):
             raise DataError(f"must have each of the {kind} once, with its number", field=f"{field}.ids")
         if not all(map(_is_count, given.values())) or _first_double(list(given.values())):
             raise DataError("numbers are whole, 0 or more, each once; correct the others", field=f"{field}.ids")
@@ -292,6 +295,21 @@ def _check_numbering(kind: str, how: Any, labels: _Labels) -> None:
         raise DataError(problem, field=f"{field}.order")
     if sorted(map(str, order)) != sorted(map(str, entries)):
         raise DataError(f"is no permutation of the {len(entries)} {kind}; list each once", field=f"{field}.order")
+
+
+def _check_mapper(given: Any, pairs: Sequence[tuple[str, str]], field: str) -> None:
+    """The interactions by number, of all or of some."""
+    if type(given) is not dict or not given:
+        raise DataError(f'{_shown(given)}; give {{"0": [verb, object], ...}}', field=field)
+    known, seen = set(pairs), dict[tuple[str, ...], str]()
+    for number, pair in given.items():
+        at = f"{field}.{number[:_LONGEST]}"
+        if not re.fullmatch("0|[1-9][0-9]{0,8}", number):
+            raise DataError("no number; the keys are the dump's numbers, whole, 0 or more", field=at)
+        if type(pair) is not list or not all(type(name) is str for name in pair) or tuple(pair) not in known:
+            raise DataError(f"{_shown(pair)} is none of `interactions`; give [verb, object] of one", field=at)
+        if (first := seen.setdefault(tuple(pair), number)) != number:
+            raise DataError(f"{_shown(pair)} has the number {first} already; each interaction once", field=at)
 
 
 def _check_classes(field: str, name: str, classes: Any, ids: Mapping[tuple[str, str], int]) -> None:

@@ -206,7 +206,8 @@ class Vocabulary:
         key = self.split_aliases.get(key.replace("_", "-"), key.replace("-", "_"))
         if key not in self.unseen:
             has = ", ".join(self.unseen) or "no zero-shot splits"
-            raise UsageError(f"{arg('split', name)}: {self.name} has {has}")
+            there = f"; {name} is no split but a subset, and has rows anyway" if name in self.groups else ""
+            raise UsageError(f"{arg('split', name)}: {self.name} has {has}{there}")
         return key
 
 

@@ -271,7 +271,24 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
             ("eval", "--protocol", "hoco,upt,x"),
             "hoicli: --protocol: unknown 'hoco', 'x'; choose from all, hico, hico-ko,",
         ),
-        (("eval", "--split", "rare"), "hoicli: --split rare: hico has uc0, uc1,"),
+        (("eval", "--split", "rare_last"), "hoicli: --split rare_last: hico has uc0, uc1,"),
+        (
+            ("eval", "--split", "rare"),
+            "hoicli: --split rare: hico has uc0, uc1, uc2, uc3, uc4, rare_first, non_rare_first, unseen_object, "
+            "unseen_verb; rare is no split but a subset, and has rows anyway\n",
+        ),
+        (
+            ("eval", "--slice", "people:6+"),
+            "hoicli: --slice people:6+: give ascending numbers above 0 as cuts, for example people:1:2:3:6\n",
+        ),
+        (
+            ("eval", "--gt", "none.jsonl", "--protocol", "vcoco-s1", "--metric", "mPD", "none.jsonl"),
+            "hoicli: --metric mPD: the classes of vcoco-s1 are no verbs with objects; leave it out\n",
+        ),
+        (
+            ("claim", "--gt", str(GT), str(GT), "30.33", "21.10", "33.09"),
+            "hoicli: claim: give the numbers as one word: 30.33/21.10/33.09\n",
+        ),
         (("eval", "--tag", "model"), "hoicli: --tag model: write key=value, for example --tag model=cdn\n"),
         (("eval", "--top-k", "0"), "hoicli: --top-k 0: give a whole number of at least 1\n"),
         (

@@ -132,8 +132,14 @@ def test_a_gate_fails_where_the_whole_interval_is_beyond_the_margin(
         assert found is None
     else:
         assert found is not None
-        said = f"the whole interval [-2, -0.4] of the difference in mAP (hico) is {limit}"
+        said = f"the whole interval [-2.00, -0.40] of the difference in mAP (hico) is {limit}"
         assert (found.code, str(found)) == ("worse", f"ours fails --fail-if-worse against base: {said}")
+
+
+def test_a_gate_shows_as_many_digits_as_say_why() -> None:
+    for ends, shown in (((-3.68, -0.2906), "[-3.68, -0.29]"), ((-3.68, -0.0004), "[-3.6800, -0.0004]")):
+        assert f"the whole interval {shown} of" in str(failure([row(-1.2, ends, 0.01)], 0.0))
+    assert "[-3.680, -0.502] of" in str(failure([row(-1.2, (-3.68, -0.502), 0.01)], 0.5))
 
 
 def test_a_gate_of_a_miss_rate_of_few_images_and_of_no_interval() -> None:
