@@ -16,7 +16,6 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.streams import Stream
@@ -77,8 +76,8 @@ def diagnosis_records(
     found: Located,
     types: ErrorTypes,
     vocabulary: Vocabulary,
-    settings: Mapping[str, str] | None = None,
-    protocol: Protocol | None = None,
+    settings: Mapping[str, str],
+    protocol: Protocol,
 ) -> Iterator[Record]:
     """One record for each image: every counted prediction with its type and what it repairs, every ground truth with
     its true positive and its repair, and `settings` as in match records. Indices of predictions are those of the
@@ -113,7 +112,7 @@ def diagnosis_records(
             }
             for row in range(truth_start, truth_first[image + 1])
         ]
-        yield _record(image_id, predictions, gt, settings, protocol or protocol_of(vocabulary))
+        yield _record(image_id, predictions, gt, settings, protocol)
 
 
 def unseen_records(
@@ -134,13 +133,8 @@ def _named(interaction: int, vocabulary: Vocabulary) -> dict[str, str]:
 
 
 def _record(
-    image_id: str,
-    predictions: list[Record],
-    gt: list[Record],
-    settings: Mapping[str, str] | None,
-    protocol: Protocol,
+    image_id: str, predictions: list[Record], gt: list[Record], settings: Mapping[str, str], protocol: Protocol
 ) -> Record:
-    said = settings or {}
-    ordered = {key: said[key] for key in SIGNATURE_KEYS if key in said and key != "data"}
-    head: Record = {"image_id": image_id, "protocol": protocol.name, "settings": ordered}
+    ordered = {key: settings[key] for key in SIGNATURE_KEYS if key in settings and key != "data"}
+    head = {"image_id": image_id, "protocol": protocol.name, "settings": ordered}
     return {**head, "predictions": predictions, "gt": gt}

@@ -38,8 +38,6 @@ def test_one_box_in_three_forms(hoicli: Hoicli, tmp_path: Path, form: str) -> No
         path.write_text(json.dumps([item]))
         found = record(hoicli, "--dataset", "hico", "--box-form", form, path)
         assert found["boxes"] == [expected] * 2
-        if form == "xyxy":
-            assert found == record(hoicli, "--dataset", "hico", path)
     item = {"file_name": "a.jpg", "box_annotations": [{"bbox": box, "category_id": 0}], "hoi_annotations": []}
     path.write_text(json.dumps([item]))
     assert record(hoicli, "--box-form", form, path)["boxes"] == [[10, 20, 40, 80]]
@@ -102,10 +100,8 @@ def test_a_mapper_from_the_numbers_of_a_dump(hoicli: Hoicli, tmp_path: Path) -> 
     ("mapper", "said"),
     [
         ([], '.ids: []; give {"0": [verb, object], ...}'),
-        ({"x": ["wear", "helmet"]}, ".ids.x: no number; the keys are the dump's numbers, whole, 0 or more"),
-        ({"01": ["wear", "helmet"]}, ".ids.01: no number"),
+        ({"01": ["wear", "helmet"]}, ".ids.01: no number; the keys are the dump's numbers, whole, 0 or more"),
         ({"1": ["wear", "hat"]}, '.ids.1: ["wear","hat"] is none of `interactions`; give [verb, object] of one'),
-        ({"1": [["wear"], "hat"]}, ".ids.1: "),
         ({"1": ["wear", "helmet"], "2": ["wear", "helmet"]}, '.ids.2: ["wear","helmet"] has the number 1 already'),
     ],
 )

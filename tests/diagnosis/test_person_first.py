@@ -54,9 +54,8 @@ def diagnosis(truth: Sequence[Record], predictions: Sequence[Record], reading: R
 
 def typed(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared") -> list[Record]:
     batches = typed_batches(lines(predictions), annotated(truth), Filters(), ErrorPolicy(), reading)
-    return [
-        record for batch, found, types in batches for record in diagnosis_records(found, types, batch.truth.vocabulary)
-    ]
+    row = protocol_of(VCOCO)
+    return [record for _, found, types in batches for record in diagnosis_records(found, types, VCOCO, {}, row)]
 
 
 def counts(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, int]:

@@ -36,6 +36,5 @@ def diagnosis(truth: Sequence[Record], predictions: Sequence[Record], reading: R
 
 def typed(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared") -> list[Record]:
     batches = typed_batches(lines(predictions), ground_truth(truth), Filters(), ErrorPolicy(), reading)
-    return [
-        record for batch, found, types in batches for record in diagnosis_records(found, types, batch.truth.vocabulary)
-    ]
+    diag = PROTOCOLS["diag"]
+    return [record for _, found, types in batches for record in diagnosis_records(found, types, HICO, {}, diag)]
