@@ -37,39 +37,38 @@ def emitted_predictions(
 ) -> Iterator[bytes]:
     """A line for each image: every prediction with its type and repair (`diagnosis_records`), every ground truth
     with what became of it. Parameters and errors as of `diagnose_models`; of one view only."""
-    vocabulary, protocol, views, truth = settled([predictions], gt, dataset, filters, policy, reading, asked, protocol)
+    vocabulary, row, views, truth = settled([predictions], gt, dataset, filters, policy, reading, asked, protocol)
     alone = f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further"
     seen: set[str] = set()
 
     def lines(found: Located, types: ErrorTypes) -> Iterator[bytes]:
         seen.update(found.image_ids)
-        return map(dump, diagnosis_records(found, types, vocabulary, settings, protocol))
+        return map(dump, diagnosis_records(found, types, vocabulary, settings, row))
 
     if views.slices or len(views.thresholds.values) > 1:
         raise UsageError(f"{alone} {arg('iou')}")
     if truth is not None and not predictions.matched:
-        (protocol,) = views.diagnosed(protocol)
+        (row,) = views.diagnosed(row)
         coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
-        settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(protocol), **protocol.settings()}
-        for batch, found, types in typed_batches(predictions, truth, filters, policy, reading, protocol):
+        settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(row), **row.settings()}
+        for batch, found, types in typed_batches(predictions, truth, filters, policy, reading, row):
             coverage.add(batch)
             tally.add_batch(batch, {})
             yield from lines(found, types)
         check_counted(tally, vocabulary, predictions.name, allowed=filters.allow_uncounted)
-        coverage.report(truth, [protocol], predictions.name)
+        coverage.report(truth, [row], predictions.name)
     else:
         held: list[Located] = []
         of_views = each_match(
-            predictions, vocabulary, protocol, filters, policy, lambda _, found: held.append(found),
-            truth=truth, asked=views,
+            predictions, vocabulary, row, filters, policy, lambda _, found: held.append(found), truth=truth, asked=views
         )  # fmt: skip
         if len(of_views) > 1:
             raise UsageError(f"{alone} {arg('iou')}")
-        protocol, settings = of_views[0][0], {**of_views[0][1], **SIGNATURES[reading]}
+        row, settings = of_views[0][0], {**of_views[0][1], **SIGNATURES[reading]}
         for found in held:
             yield from lines(found, types_of(found, reading))
     if truth is not None:
-        yield from map(dump, unseen_records(truth, seen, settings, protocol))
+        yield from map(dump, unseen_records(truth, seen, settings, row))
 
 
 def diagnosis_records(

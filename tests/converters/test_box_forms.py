@@ -46,8 +46,8 @@ def test_one_box_in_three_forms(hoicli: Hoicli, tmp_path: Path, form: str) -> No
 
 
 def logits(path: Path, numbers: list[float], columns: list[float]) -> Path:
-    content = {"pred_logits": [columns], "pred_boxes": [numbers * 2], "box_scores": [[9.0]], "sizes": [100, 200]}
-    np.savez(path, **{name: np.array(values) for name, values in content.items()})
+    boxes, sizes = np.array([numbers * 2]), np.array([100, 200])
+    np.savez(path, pred_logits=np.array([columns]), pred_boxes=boxes, box_scores=np.array([[9.0]]), sizes=sizes)
     return path
 
 
