@@ -70,8 +70,7 @@ def mask(
     """
     from hoicli.commands.inputs import Inputs, policy_of
     from hoicli.records.intake import ImageRegister
-    from hoicli.robustness.masking import image_path, write_changed
-    from hoicli.robustness.masks import Masking, read_record
+    from hoicli.robustness.masks import Masking, image_path, read_record, write_changed
     from hoicli.robustness.pixelation import Pixelation
 
     source, target = text_of(images), text_of(save_images)

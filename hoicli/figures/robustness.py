@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from hoicli.corruption.catalogue import FAMILIES, family_of
-from hoicli.errors import UsageError, arg
 from hoicli.figures.canvas import Bar, add_legend, draw_bars, draw_cells, draw_lines, saved, titled
-from hoicli.figures.shown import caveats_of, doubled, first_of, label, labels, model_name, value_of
+from hoicli.figures.shown import first_of, label, labels
 from hoicli.figures.styles import BESIDE, LINES, PAGE_WIDTH, PAPER, SERIES, SMALL, Look
-from hoicli.records.results import Row
 
 PLOTS = ("curves", "heatmap")
 """The figures of a corrupted benchmark: means by severity beside bars, and every cell by its colour."""
@@ -27,23 +24,24 @@ _SCALE, _PANEL, _ROOM = 0.5, 1.6, 0.24
 Means = Mapping[tuple[str, str, int], float]
 """(corruption, family, severity), "" and 0 for all -> mean; the clean value is of CLEAN."""
 CLEAN = ("clean", "", 0)
+Cells = Mapping[tuple[str, int], float]
+"""(corruption, severity) -> value in percent."""
 
 
-def plot_robustness(rows: Iterable[Row], path: str, *, metric: str = "mAP", look: Look = PAPER) -> None:
+def plot_robustness(
+    models: Mapping[str, Means], path: str, *, metric: str = "mAP", caveats: Sequence[str] = (), look: Look = PAPER
+) -> None:
     """How models stand corruption, of as many of the first models as LINES can tell apart: on the left the mean by
     severity, from the clean value on, of one model a line a family and one of all, of several a line a model; on the
     right bars of the means over severities, of one model of each corruption, of several each model's by family.
 
-    Drawn are the rows of `hoicli robust`. `metric` is what the rows average. Raises `UsageError` as `plot_diagnosis`
-    does.
+    `metric` is what the means are of, in percent. Raises `UsageError` as `plot_diagnosis` does.
     """
-    rows = list(rows)
-    models = _means(rows)
     shown = dict(zip(labels(list(models)), models.values(), strict=True)) if len(models) > 1 else models
     shown = dict(list(shown.items())[: len(LINES)])
     lines = _lines(shown)
     bars = _corruption_bars(*shown.values()) if len(shown) == 1 else list(_family_bars(shown))
-    with saved(path, look, first_of(len(shown), len(models), "models"), caveats_of(rows)) as figure:
+    with saved(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
         width = look.room(PAGE_WIDTH)
         beside, high = width >= BESIDE, max(0.15 * len(bars), 1.8) + 0.75
         figure.set_size_inches(width, high if beside else high + 2.4)
@@ -66,25 +64,6 @@ def plot_robustness(rows: Iterable[Row], path: str, *, metric: str = "mAP", look
         right.set_xlabel(f"{metric} (%)")
         titled(right, "Mean over severities", panel - names)
         add_legend(figure, left.get_legend_handles_labels()[0])
-
-
-def _means(rows: Iterable[Row]) -> dict[str, Means]:
-    """model -> means, models and parts in order of first appearance."""
-    models: dict[str, dict[tuple[str, str, int], float]] = {}
-    for row in rows:
-        value = value_of(row)
-        if value is None or row.get("metric") not in ("clean", "mri", "mean"):
-            continue
-        corruption = "clean" if row["metric"] == "clean" else row.get("corruption", "")
-        part = (corruption, row.get("family", ""), row.get("severity", 0))
-        means = models.setdefault(model_name(row), {})
-        if part in means:
-            raise doubled("one mean", model_name(row))
-        means[part] = value
-    whole: dict[str, Means] = {model: means for model, means in models.items() if ("", "", 0) in means}
-    if not whole:
-        raise UsageError(f"{arg('plot')}: there is no row of hoicli robust to draw")
-    return whole
 
 
 def _lines(models: Mapping[str, Means]) -> dict[str, list[tuple[float, float]]]:
@@ -124,30 +103,20 @@ def _family_bars(models: Mapping[str, Means]) -> Iterator[Bar]:
                 yield Bar(model or "no name", means.get(("", family, 0)), style)
 
 
-@dataclass(frozen=True)
-class HeatMap:
-    """One model's grid: its name, its clean value and MRI in percent (None where there is none), and corruption ->
-    severity -> value in percent, in the order to be drawn; what is missing is left out."""
-
-    name: str
-    clean: float | None
-    mri: float | None
-    cells: Mapping[str, Mapping[int, float]]
-
-
 def plot_heat_maps(
-    models: Sequence[HeatMap], path: str, *, metric: str = "mAP", caveats: Sequence[str] = (), look: Look = PAPER
-) -> None:
-    """Every corruption at every severity by colour and number, a panel for each of the first MOST_PANELS models.
+    models: Mapping[str, Means], cells: Sequence[Cells], path: str, *, metric: str = "mAP",
+    caveats: Sequence[str] = (), look: Look = PAPER,
+) -> None:  # fmt: skip
+    """Every corruption at every severity by colour and number, a panel for each of the first MOST_PANELS models; cells:
+    of each model, in the order to be drawn, what is missing left out.
 
     All panels have one scale, from 0 to the highest value of any, and one set of lines and columns: those that any of
     the models has. Families are set apart by a white line.
     """
-    shown = models[:MOST_PANELS]
-    corruptions = list(dict.fromkeys(name for model in shown for name in model.cells))
-    severities = sorted({level for model in shown for levels in model.cells.values() for level in levels})
-    cells = [value for model in shown for levels in model.cells.values() for value in levels.values()]
-    top = max([*(model.clean or 0.0 for model in shown), *cells], default=0.0) or 1.0
+    shown = list(zip(labels(list(models)), models.values(), cells, strict=True))[:MOST_PANELS]
+    corruptions = list(dict.fromkeys(name for *_, of in shown for name, _ in of))
+    severities = sorted({level for *_, of in shown for _, level in of})
+    top = max(value for _, means, of in shown for value in (means.get(CLEAN, 0.0), *of.values())) or 1.0
     # one or two panels have no need of the page
     width = look.room(PAGE_WIDTH if len(shown) >= _ACROSS else _NAMES + 2.3 * len(shown) + _SCALE)
     across = max(1, min(len(shown), _ACROSS, int((width - _NAMES - _SCALE) / _PANEL)))
@@ -156,8 +125,8 @@ def plot_heat_maps(
     with saved(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
         figure.set_size_inches(width, down * (_LINE * len(corruptions) + _ABOVE + _BELOW) + 0.3)
         panels = figure.subplots(down, across, squeeze=False).ravel()
-        for at, (ax, model, name) in enumerate(zip(panels, shown, labels([m.name for m in shown]), strict=False)):
-            rows = [[model.cells.get(what, {}).get(level, math.nan) for level in severities] for what in corruptions]
+        for at, (ax, (name, means, of)) in enumerate(zip(panels, shown, strict=False)):
+            rows = [[of.get((what, level), math.nan) for level in severities] for what in corruptions]
             names = [label(what.replace("_", " ")) for what in corruptions]
             mesh = draw_cells(ax, rows, names, list(map(str, severities)), 0, top, digits=1 if numbered else None)
             if at % across:
@@ -166,8 +135,8 @@ def plot_heat_maps(
                 if above != below:
                     ax.axhline(y, color="#FFFFFF", lw=2.5)
             ax.set_xlabel("severity")
-            whole = (("clean", model.clean), ("MRI", model.mri))
-            below = ", ".join(f"{what} {value:.1f}" for what, value in whole if value is not None)
+            whole = (("clean", CLEAN), ("MRI", ("", "", 0)))
+            below = ", ".join(f"{what} {means[part]:.1f}" for what, part in whole if part in means)
             ax.set_title("\n".join(filter(None, (name, below))), fontsize=SMALL, loc="left")
         for ax in panels[len(shown) :]:
             ax.set_visible(False)

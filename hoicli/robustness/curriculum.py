@@ -1,26 +1,16 @@
 """SAMPL's score-guided curriculum (RoHOI, section 4, equations 4 to 8): the masking level of the next epoch.
 
-Written from the paper's words, not its typeset equations: they leave a few choices, which are made here and named by
-letters. With s(t) the validation score of epoch t, e a small constant and tau the initial threshold:
+Written from the paper's words, not its typeset equations. docs/commands/curriculum.md has the choices that they leave.
+With s(t) the validation score of epoch t, e a small constant and tau the initial threshold:
 
-(4) relative change   d(t) = (s(t) - s(t-1)) / s(t-1), between consecutive epochs whatever their levels [a]; none from
-                      a score of 0, which would make every later change look small.
-(5) upgrade           |d(t)| < tau * (D(t) + e), D(t) the largest |d| so far, that of epoch t included: the score has
-                      calmed down to a share of its wildest move [b].
+(4) relative change   d(t) = (s(t) - s(t-1)) / s(t-1), none from a score of 0.
+(5) upgrade           |d(t)| < tau * (D(t) + e), D(t) the largest |d| so far, that of epoch t included.
 (6) unlocked level    one higher after an upgrade, high at most; training begins at clean. An epoch that was trained at
                       a level unlocks it, whatever was advised.
-(7) level score       q(l) = p(l) / (1 + n(l)), p(l) the score of the last epoch at level l and n(l) how many epochs
-                      were: what does well and is seldom used comes first [c]. A level without an epoch has the present
-                      score for p(l), so that a new level is tried at once.
-(8) next level        of the unlocked masked levels the one of highest q, unless clean's is as high or higher [d]: equal
-                      scores take the lower level. Before anything is unlocked, clean.
-
-[a] "the current masking severity level in the previous epoch" could also mean the last epoch at the same level.
-[b] "dynamically adjusted" by "the maximum observed relative change", "a small constant to avoid division by zero": the
-same as |d(t)| / (D(t) + e) < tau.
-"Notably, the severity level is only upgraded when the selected level differs from ." is not followed: the symbol at its
-end is lost, and if it is the clean level, where training begins, no epoch at clean could unlock the first mask.
-[c] "frequency memory bank".  [d] "chosen between the original data and" the best-scoring level.
+(7) level score       q(l) = p(l) / (1 + n(l)), p(l) the score of the last epoch at level l (of a level without one the
+                      present score) and n(l) how many epochs were.
+(8) next level        of the unlocked masked levels the one of highest q, of equals the lower, unless clean's is as
+                      high or higher.
 """
 
 from __future__ import annotations
@@ -28,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
@@ -131,46 +120,28 @@ def read_epochs(lines: Iterable[Line]) -> list[Epoch]:
     """
     found: dict[int, tuple[Epoch, str]] = {}
     for line in lines:
-        record = parse(line)
-        epoch = Epoch(
-            _number(record, "epoch", line), _level(record.get("severity"), line), _score(record.get("score"), line)
-        )
-        first = found.setdefault(epoch.epoch, (epoch, line.place))
-        if first[0] is not epoch:
-            raise DataError(
-                f"epoch {epoch.epoch} is at {first[1]} already; keep one line an epoch", place=line.place, field="epoch"
-            )
+        epoch = _epoch(parse(line), line.place)
+        first, place = found.setdefault(epoch.epoch, (epoch, line.place))
+        if first is not epoch:
+            problem = f"epoch {epoch.epoch} is at {place} already; keep one line an epoch"
+            raise DataError(problem, place=line.place, field="epoch")
     numbers = sorted(found)
     for before, number in pairwise(numbers):
         if number != before + 1:
-            raise DataError(
-                f"there is no epoch {before + 1}; changes are between consecutive epochs: give a line for each",
-                place=found[number][1],
-                field="epoch",
-            )
+            problem = f"there is no epoch {before + 1}; changes are between consecutive epochs: give a line for each"
+            raise DataError(problem, place=found[number][1], field="epoch")
     return [found[number][0] for number in numbers]
 
 
-def _number(record: Record, key: str, line: Line) -> int:
-    value = record.get(key)
-    if type(value) is not int or value < 0:
-        raise DataError(
-            "missing or no whole number of at least 0; a line has epoch, severity and score",
-            place=line.place,
-            field=key,
-        )
-    return value
-
-
-def _level(value: Any, line: Line) -> int:
-    if type(value) is int and 0 <= value < len(LEVELS):
-        return value
-    if type(value) is str and value in LEVELS:
-        return LEVELS.index(value)
-    raise DataError(f"choose {', '.join(LEVELS)}, or 0 to {len(LEVELS) - 1}", place=line.place, field="severity")
-
-
-def _score(value: Any, line: Line) -> float:
-    if not is_number(value) or value < 0:
-        raise DataError("missing or no finite number of at least 0", place=line.place, field="score")
-    return float(value)
+def _epoch(record: Record, place: str) -> Epoch:
+    number, level, score = (record.get(key, "") for key in ("epoch", "severity", "score"))
+    if type(number) is not int or number < 0:
+        problem = "missing or no whole number of at least 0; a line has epoch, severity and score"
+        raise DataError(problem, place=place, field="epoch")
+    if type(level) is str and level in LEVELS:
+        level = LEVELS.index(level)
+    if type(level) is not int or not 0 <= level < len(LEVELS):
+        raise DataError(f"choose {', '.join(LEVELS)}, or 0 to {len(LEVELS) - 1}", place=place, field="severity")
+    if not is_number(score) or score < 0:
+        raise DataError("missing or no finite number of at least 0", place=place, field="score")
+    return Epoch(number, level, float(score))

@@ -7,7 +7,8 @@ from itertools import chain
 from typing import Any
 
 from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
-from hoicli.figures.robustness import HeatMap, plot_heat_maps, plot_robustness
+from hoicli.figures.robustness import CLEAN as CLEAN_MEAN
+from hoicli.figures.robustness import Means, plot_heat_maps, plot_robustness
 from hoicli.figures.shown import caveats_of
 from hoicli.figures.styles import PAPER, Look
 from hoicli.records.results import Row, signature
@@ -160,16 +161,20 @@ def _side_by_side(grids: Sequence[Grid], keys: tuple[str, ...]) -> list[Row]:
 def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look = PAPER) -> None:
     """The models, the best first, as `kind` (one of `figures.robustness.PLOTS`) has them.
 
-    Raises `UsageError` where there is no matplotlib, or two models have one name.
+    Raises `UsageError` where there is no matplotlib.
     """
-    rows = [{**row, "model": grid.model} for grid in grids for row in robustness_rows([grid])]
+    models, caveats = {grid.model: _drawn(grid) for grid in grids}, caveats_of(robustness_rows(grids))
     if kind == "curves":
-        plot_robustness(rows, path, metric=grids[0].metric, look=look)
-        return
-    panels = []
-    for grid in grids:
-        cells: dict[str, dict[int, float]] = {}
-        for (corruption, severity), value in grid.cells.items():
-            cells.setdefault(corruption, {})[severity] = value
-        panels.append(HeatMap(grid.model, grid.clean, mri(grid.levels()), cells))
-    plot_heat_maps(panels, path, metric=grids[0].metric, caveats=caveats_of(rows), look=look)
+        plot_robustness(models, path, metric=grids[0].metric, caveats=caveats, look=look)
+    else:
+        cells = [grid.cells for grid in grids]
+        plot_heat_maps(models, cells, path, metric=grids[0].metric, caveats=caveats, look=look)
+
+
+def _drawn(grid: Grid) -> Means:
+    """The means of a grid as its figures want them."""
+    means = {} if grid.clean is None else {CLEAN_MEAN: grid.clean}
+    for metric, part, value, _, _ in (*_overall(grid), *_corruptions(grid), *_means(grid)):
+        if metric in ("mri", "mean") and value is not None:
+            means[str(part.get("corruption", "")), str(part.get("family", "")), int(part.get("severity", 0))] = value
+    return means

@@ -14,10 +14,9 @@ Where the supplement leaves a choice, or its parts disagree:
   6 searches all classes of the dataset: where only `pet giraffe` is annotated, `feed giraffe` goes to the class `feed
   giraffe` at 1.000.)
 
-**Two assignments.** `greedy` is the supplement's (both algorithms, lines 9 to 22): ground truth chooses in the order of
-its record, and what is taken is gone. `optimal` gives an image the greatest total similarity that one-to-one matches
-can have, and with it the most matches; what the two differ by is what the order of annotation costs. Between equally
-good assignments the predictions that come first by score, then by place in the record, are preferred.
+`greedy` is the supplement's assignment (both algorithms, lines 9 to 22); `optimal` gives an image the greatest total
+similarity that one-to-one matches can have, and with it the most matches. Between equally good assignments the
+predictions that come first by score, then by place in the record, are preferred.
 
 Similarities are whole numbers of UNIT, a billionth: sums are exact in any order, and 0.1 + 0.7 ties with 0.3 + 0.5.
 """

@@ -6,8 +6,7 @@ Matching is within an image, so a resampled image brings its matches along; only
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -23,17 +22,6 @@ from hoicli.shoe.matching import UNIT
 from hoicli.shoe.run import Run
 from hoicli.shoe.scores import OF_CLASS, Entries, f1_of, loose_of, outcomes, plain_entries, soft_entries
 from hoicli.shoe.settings import METRICS
-
-Interval = tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class Intervals:
-    """The 95 % interval of each metric, in [0, 1], and of each class by the metric that is the mean over classes; None
-    where fewer than two images have what it is over."""
-
-    of_means: Mapping[str, Interval]
-    of_classes: Mapping[str, Sequence[Interval]]
 
 
 def weighted(run: Run) -> dict[str, Weighted]:
@@ -98,49 +86,35 @@ def images_of(run: Run) -> dict[str, int]:
     return {**dict.fromkeys((*OF_CLASS, "gt_miss_rate"), truth), "prediction_miss_rate": kept}
 
 
-def intervals_of(run: Run, resampling: Resampling, *, per_class: bool) -> Intervals:
-    """The intervals of all metrics, and with `per_class` of all classes."""
-    metrics, images, scores = weighted(run), images_of(run), run.scores
+def intervals_of(run: Run, resampling: Resampling) -> dict[str, tuple[float, float] | None]:
+    """The 95 % interval of each metric that has a value, in [0, 1]; None where fewer than two images have what it is
+    over."""
+    metrics, images = weighted(run), images_of(run)
     every = resampled(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
-    between = {"lowest": 0.0, "highest": 1.0}
-    of_means: dict[str, Interval] = {}
-    of_classes: dict[str, list[Interval]] = {name: [None] * len(scores.classes) for name in OF_CLASS}
-    class_of, image_of = run.shoe.classes.class_of, run.shoe.truth.image_of_hoi
-    owners = np.unique(np.stack([class_of, image_of]), axis=1)[0]
-    of_class = np.bincount(owners, minlength=len(scores.classes)).tolist()
-    for name, rounds in zip(metrics, every, strict=True):
-        value = getattr(scores, name)
-        if value is not None:
-            of_means[name] = interval(value, means(rounds), images[name], **between)
-        if per_class and name in OF_CLASS:
-            values = rounds.classes()
-            of_classes[name] = [
-                interval(getattr(row, OF_CLASS[name]), values[number], of_class[number], **between)
-                for number, row in enumerate(scores.classes)
-            ]
-    return Intervals(of_means, of_classes)
+    return {
+        name: interval(getattr(run.scores, name), means(rounds), images[name], lowest=0.0, highest=1.0)
+        for name, rounds in zip(metrics, every, strict=True)
+    }
 
 
 def evaluation_rows(
     run: Run, tags: Mapping[str, str], resampling: Resampling | None = None, *, per_class: bool = False
 ) -> Iterator[Row]:
-    """The five numbers of each delta in percent, then with `per_class` soft_ap, f1 and ap of each class; with
-    intervals from `resampling`. tags: on every row, and the delta's where there are several.
+    """The five numbers of each delta in percent, with intervals from `resampling`, then with `per_class` soft_ap, f1
+    and ap of each class. tags: on every row, and the delta's where there are several.
 
     `n` is the count behind a value: classes for a mean, ground truth or predictions for a rate, ground truth for a
     class. A value is null where there is nothing to average, or no scores to rank by.
     """
     drawn = {} if resampling is None else resampling.signature()
     for delta, done in run.each():
-        intervals = None if resampling is None else intervals_of(done, resampling, per_class=per_class)
+        intervals = None if resampling is None else intervals_of(done, resampling)
         common = {"unit": "%", **row_ends("shoe", {**tags, **delta}, {**done.signature, **drawn})}
         for metric in METRICS:
             number = {"value": percent(getattr(done.scores, metric)), "n": done.scores.count(metric)}
-            ends = {} if intervals is None else interval_keys(intervals.of_means.get(metric))
+            ends = {} if intervals is None else interval_keys(intervals.get(metric))
             yield {"metric": metric, "subset": done.subset, **number, **ends, **common}
-        for at, row in enumerate(done.scores.classes if per_class else ()):
-            for mean, metric in OF_CLASS.items():
+        for row in done.scores.classes if per_class else ():
+            for metric in OF_CLASS.values():
                 place = {"metric": metric, "subset": done.subset, "verb": row.verb, "object": row.object}
-                number = {"value": percent(getattr(row, metric)), "n": row.positives}
-                ends = {} if intervals is None else interval_keys(intervals.of_classes[mean][at])
-                yield {**place, **number, **ends, **common}
+                yield {**place, "value": percent(getattr(row, metric)), "n": row.positives, **common}

@@ -1,10 +1,8 @@
 """Which predictions count by their confidence, and which images are of one human-object pair.
 
 **Confidence.** The supplement's Algorithm 2 keeps predictions "with confidence score rank s >= tau", its Table 2 has
-tau = 0.5, and neither says of what the rank is. RANKS has the readings that can be told apart, and docs/shoe.md what
-each of them does to the pattern of Table 2: detectors miss 19 to 21 % of the ground truth there, and 36 to 39 % of
-their predictions. So of the subset's 6,616 triplets some 5,300 are matched, by some 8,400 predictions: two an image.
-Algorithm 1 has no filter; section 6.4 says that its predictions are filtered, too: `--filter-map`.
+tau = 0.5, and neither says of what the rank is. RANKS has the readings that can be told apart, docs/shoe.md what each
+of them does to the pattern of Table 2. Section 6.4 filters Algorithm 1's predictions, too: `--filter-map`.
 
 **One pair.** The supplement does not define the "single HOI" subset of its Table 2 and Figure 6. Figure 6 shows images
 of it with three interactions of one pair (hold, ride and sit on a motorcycle), so it is not one class per image;

@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from hoicli.figures.confusion import Panel, most_confused, ordered, plot_confusi
 from hoicli.figures.curves import plot_curves, wilson
 from hoicli.figures.diagnosis import plot_diagnosis
 from hoicli.figures.ratings import Counts, plot_counts, plot_kappa
-from hoicli.figures.robustness import HeatMap, plot_heat_maps, plot_robustness
+from hoicli.figures.robustness import plot_heat_maps, plot_robustness
 from hoicli.figures.styles import NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
 from hoicli.figures.sweeps import plot_pairs
 from hoicli.vocabulary.datasets import load
@@ -92,22 +92,12 @@ def curve(model: str, **more: Any) -> list[dict[str, Any]]:
     return [{**common, **row} for row in rows]
 
 
-def robust(model: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [{"metric": "clean", "value": 40.0}, {"metric": "mri", "value": 25.0}]
-    rows += [{"metric": "mean", "severity": level, "value": 35.0 - 4 * level} for level in SEVERITIES]
-    for name in FAMILIES:
-        rows.append({"metric": "mean", "family": name, "value": 30.0})
-        rows += [{"metric": "mean", "family": name, "severity": level, "value": 30.0 - level} for level in SEVERITIES]
-        rows += [
-            {"metric": "mean", "family": name, "corruption": what, "value": 30.0}
-            for what in ROHOI
-            if family_of(what) == name
-        ]
-    return [{**row, "model": model} for row in rows]
-
-
-def heat(model: str) -> HeatMap:
-    return HeatMap(model, 40.0, 25.0, {name: dict.fromkeys(SEVERITIES, 12.3) for name in ROHOI})
+def robust(*models: str) -> dict[str, dict[tuple[str, str, int], float]]:
+    means = {("clean", "", 0): 40.0, ("", "", 0): 25.0}
+    means |= {("", "", level): 35.0 - 4 * level for level in SEVERITIES}
+    means |= {("", name, level): 30.0 - level for name in FAMILIES for level in (0, *SEVERITIES)}
+    means |= {(what, family_of(what), 0): 30.0 for what in ROHOI}
+    return dict.fromkeys(models, means)
 
 
 def votes(title: str, raters: int) -> Counts:
@@ -133,8 +123,10 @@ FIGURES: dict[str, Draw] = {
     ),
     "pairstats": lambda path, look: plot_pairs([*sweep("CDN"), *sweep(MODELS[1], "det_threshold")], path, look),
     "robust": lambda path, look: plot_robustness(robust("CDN"), path, look=look),
-    "robust five": lambda path, look: plot_robustness([r for m in MODELS for r in robust(m)], path, look=look),
-    "robust heat five": lambda path, look: plot_heat_maps([heat(name) for name in MODELS], path, look=look),
+    "robust five": lambda path, look: plot_robustness(robust(*MODELS), path, look=look),
+    "robust heat five": lambda path, look: plot_heat_maps(
+        robust(*MODELS), [dict.fromkeys(product(ROHOI, SEVERITIES), 12.3)] * len(MODELS), path, look=look
+    ),
     "curves": lambda path, look: plot_curves(curve(""), path, look),
     "curves five": lambda path, look: plot_curves([r for m in MODELS for r in curve(m)], path, look),
     "curves of a verb": lambda path, look: plot_curves(

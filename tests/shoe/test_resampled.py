@@ -118,21 +118,18 @@ def many(shift: float) -> tuple[list[Record], list[Record]]:
 
 def test_intervals_hold_the_number_and_narrow_with_the_set() -> None:
     run = run_of(*many(0.0))
-    intervals = intervals_of(run, Resampling(400, 0), per_class=True)
+    intervals = intervals_of(run, Resampling(400, 0))
     widths = {}
-    for name, found in intervals.of_means.items():
+    for name, found in intervals.items():
         assert found is not None
         assert found[0] < getattr(run.scores, name) < found[1], name
         widths[name] = found[1] - found[0]
     # a rate's interval is that of a proportion: 2 * 1.96 * sqrt(p (1 - p) / n)
     missed = run.scores.gt_miss_rate or 0.0
     assert widths["gt_miss_rate"] == pytest.approx(3.92 * (missed * (1 - missed) / 40) ** 0.5, rel=0.15)
-    assert set(intervals.of_classes) == {"soft_map", "mf1", "map"}
-    assert all(len(of) == 2 and None not in of for of in intervals.of_classes.values())
-    one = intervals_of(run_of(*(side[:1] for side in many(0.0))), Resampling(20, 0), per_class=False)
-    assert set(one.of_means.values()) <= {None}
-    nothing = intervals_of(run_of([image()], [image()]), Resampling(20, 0), per_class=True)
-    assert (nothing.of_means, nothing.of_classes) == ({}, {"soft_map": [], "mf1": [], "map": []})
+    one = intervals_of(run_of(*(side[:1] for side in many(0.0))), Resampling(20, 0))
+    assert set(one.values()) <= {None}
+    assert intervals_of(run_of([image()], [image()]), Resampling(20, 0)) == {}
 
 
 def test_swapping_two_models_is_symmetric() -> None:
@@ -152,5 +149,5 @@ def test_swapping_two_models_is_symmetric() -> None:
 
 def test_order_of_lines_changes_no_interval() -> None:
     truth, found = many(0.1)
-    one = intervals_of(run_of(truth, found), Resampling(40, 1), per_class=True)
-    assert intervals_of(run_of(truth[::-1], found[::-1]), Resampling(40, 1), per_class=True) == one
+    one = intervals_of(run_of(truth, found), Resampling(40, 1))
+    assert intervals_of(run_of(truth[::-1], found[::-1]), Resampling(40, 1)) == one
