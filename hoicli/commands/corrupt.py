@@ -265,6 +265,6 @@ def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:
         picture = decode(data)
     except DataError as error:
         raise error.at(image) from None
-    sheet = contact_sheet(picture.pixels, image_id=Path(image).stem, seed=seed, recipe=recipe)
+    sheet = contact_sheet(picture.pixels[:, :, :3], image_id=Path(image).stem, seed=seed, recipe=recipe)
     with open_output(output) as write:
         write(bytes(cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))[1]))

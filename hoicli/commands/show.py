@@ -18,7 +18,7 @@ from hoicli.io.messages import note
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from hoicli.figures.showing import Shown
+    from hoicli.figures.overlays import Overlay
 
 TILE, PICTURE = 480, 1280
 """Pixels of the longer side of a picture, if nothing else is asked for: in a sheet, and of one in a folder at most."""
@@ -101,11 +101,11 @@ def show(
         with open_output(target) as write:
             write(data)
     else:
-        write_pictures(target, [item.overlay for item in found], map(encoded, drawing))
+        write_pictures(target, found, map(encoded, drawing))
     return Notes()
 
 
-def _drawn(found: list[Shown], folder: Path | None, size: int) -> Iterator[Image]:
+def _drawn(found: list[Overlay], folder: Path | None, size: int) -> Iterator[Image]:
     """The pictures one after another, then a note of the images that were not at hand."""
     from hoicli.figures.overlays import drawn, opened
     from hoicli.io.progress import Progress
@@ -116,8 +116,8 @@ def _drawn(found: list[Shown], folder: Path | None, size: int) -> Iterator[Image
         for number, item in enumerate(found, start=1):
             picture = opened(folder, item.file_name)
             if picture is None:
-                missing.append(short(item.file_name or f"{item.overlay.image_id}, without file_name"))
-            yield drawn(item.overlay, picture, size)
+                missing.append(short(item.file_name or f"{item.image_id}, without file_name"))
+            yield drawn(item, picture, size)
             progress.to(number)
     if missing and folder is not None:
         note(

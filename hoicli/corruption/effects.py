@@ -63,21 +63,12 @@ def corrupt(
 
 
 def applied(image: Image, name: str, drawn: Any, constants: Sequence[Any]) -> Image:
-    """As `corrupt`, with what `draw` gave."""
-    alpha = image[:, :, 3:] if image.shape[2] == 4 else None
-    pixels, alpha = apply(np.ascontiguousarray(image[:, :, :3]), alpha, name, drawn, constants)
-    return pixels if alpha is None else np.concatenate([pixels, alpha], axis=2)
-
-
-def apply(
-    pixels: Image, alpha: Image | None, name: str, drawn: Any, constants: Sequence[Any]
-) -> tuple[Image, Image | None]:
-    """(pixels, alpha) of the corrupted picture. What moves takes the alpha channel along; nothing else touches it."""
+    """As `corrupt`, with what `draw` gave. What moves takes an alpha channel along; nothing else touches it."""
     effect = effect_of(name)
-    if alpha is None or effect.motion is None:
-        return effect.apply(pixels, drawn, *constants), alpha
-    both = effect.apply(np.concatenate([pixels, alpha], axis=2), drawn, *constants)
-    return np.ascontiguousarray(both[:, :, :-1]), np.ascontiguousarray(both[:, :, -1:])
+    if image.shape[2] < 4 or effect.motion is not None:
+        return effect.apply(np.ascontiguousarray(image), drawn, *constants)
+    pixels = effect.apply(np.ascontiguousarray(image[:, :, :3]), drawn, *constants)
+    return np.concatenate([pixels, image[:, :, 3:]], axis=2)
 
 
 TILE = 256

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import DRAWING, HOICLI_1, JPEG_QUALITY, Recipe
-from hoicli.corruption.effects import apply, draw, effect_of
+from hoicli.corruption.effects import applied, draw, effect_of
 from hoicli.corruption.images import Picture, check_size, encode, finished, read_picture, shown, stamp_of
 from hoicli.corruption.pixels import Shape
 from hoicli.corruption.quality import Original
@@ -176,15 +176,15 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
         return _records(job, plan, shape)
     data, picture = read_picture(job.record, job.source, job.place)
     if plan.alone:
-        return _records(job, plan, picture.pixels.shape)
+        return _records(job, plan, picture.pixels[:, :, :3].shape)
     _check_place(job, plan)
     source = hashlib.sha256(data).hexdigest()
-    original = Original(picture.pixels)
+    original = Original(picture.pixels[:, :, :3])
 
     def scores(cell: tuple[str, int], drawn: Any) -> Scores:
         return _cell_file(job, plan, cell, picture, original, drawn, source)
 
-    return _records(job, plan, picture.pixels.shape, scores)
+    return _records(job, plan, picture.pixels[:, :, :3].shape, scores)
 
 
 def _records(
@@ -230,11 +230,11 @@ def _cell_file(
         return stamp["psnr"], stamp["ssim"]
     if name == "jpeg" and picture.kind == "JPEG":
         pixels = picture.pixels
-        data = encode(picture, pixels, None, quality=constants[0])  # the file itself is the corruption
+        data = encode(picture, pixels, quality=constants[0])  # the file itself is the corruption
     else:
-        pixels, alpha = apply(picture.pixels, picture.alpha, name, drawn, constants)
-        data = encode(picture, pixels, alpha)
-    seen = shown(picture, pixels, data)
+        pixels = applied(picture.pixels, name, drawn, constants)
+        data = encode(picture, pixels)
+    seen = shown(picture, pixels, data)[:, :, :3]
     psnr, ssim = original.psnr(seen), original.ssim(seen)
     stamp = {"corruption": name, "severity": severity, "seed": plan.seed, "digest": digest, "psnr": psnr, "ssim": ssim}
     try:

@@ -50,13 +50,12 @@ _LONGEST_EXIF = 65_533
 
 @dataclass(frozen=True)
 class Picture:
-    """A decoded file. pixels: uint8 [height, width, 1 or 3 (RGB)]; alpha: uint8 [height, width, 1], where it has any.
+    """A decoded file. pixels: uint8 [height, width, 1, 3 (RGB) or 4 (RGBA)].
 
     kind: "JPEG" or "PNG"; kept: what Pillow is to write into every file made of it.
     """
 
     pixels: Image
-    alpha: Image | None
     kind: str
     kept: Mapping[str, Any]
 
@@ -80,7 +79,7 @@ def decode(data: bytes) -> Picture:
             check_size(image.width, image.height)
             image.load()
             kind = "PNG" if image.format == "PNG" else "JPEG"
-            pixels, alpha = _channels(image)
+            pixels = _channels(image)
     except DataError:
         raise
     except PIL.UnidentifiedImageError:
@@ -97,7 +96,7 @@ def decode(data: bytes) -> Picture:
         kept = {}
     if len(kept.get("exif", b"")) > _LONGEST_EXIF:
         del kept["exif"]
-    return Picture(pixels, alpha, kind, kept)
+    return Picture(pixels, kind, kept)
 
 
 def read_picture(record: Mapping[str, Any], path: Path, place: str) -> tuple[bytes, Picture]:
@@ -127,30 +126,26 @@ def read_picture(record: Mapping[str, Any], path: Path, place: str) -> tuple[byt
     return data, picture
 
 
-def _channels(image: PIL.Image.Image) -> tuple[Image, Image | None]:
-    """(pixels, alpha)."""
+def _channels(image: PIL.Image.Image) -> Image:
     if image.mode.startswith("I"):  # 16-bit grey; Pillow's own conversion would cut it off at 255
         grey = np.asarray(image).astype(np.int64)
-        return np.rint(grey / 257).clip(0, 255).astype(np.uint8)[:, :, None], None
+        return np.rint(grey / 257).clip(0, 255).astype(np.uint8)[:, :, None]
     if "transparency" in image.info or image.mode in ("LA", "La", "RGBA", "RGBa", "PA"):
-        values = np.asarray(image.convert("RGBA"), dtype=np.uint8)
-        return np.ascontiguousarray(values[:, :, :3]), np.ascontiguousarray(values[:, :, 3:])
+        return np.asarray(image.convert("RGBA"), dtype=np.uint8)
     image = image.convert("L" if image.mode in ("1", "L") else "RGB")
-    return np.asarray(image, dtype=np.uint8).reshape(image.height, image.width, -1), None
+    return np.asarray(image, dtype=np.uint8).reshape(image.height, image.width, -1)
 
 
-def encode(picture: Picture, pixels: Image, alpha: Image | None, *, quality: int = JPEG_QUALITY) -> bytes:
+def encode(picture: Picture, pixels: Image, *, quality: int = JPEG_QUALITY) -> bytes:
     """A file of the picture's kind that holds these pixels, with what is kept, and without its stamp (`finished`).
 
     JPEG: at `quality`, with colours at full resolution if that is JPEG_QUALITY (otherwise JPEG is the corruption).
     """
     if picture.kind == "JPEG":
         return encode_jpeg(pixels, quality, full_colour=quality == JPEG_QUALITY, **picture.kept)
-    whole = pixels if alpha is None else np.concatenate([pixels, alpha], axis=2)
     file = io.BytesIO()
-    PIL.Image.fromarray(whole if whole.shape[2] > 1 else whole[:, :, 0]).save(
-        file, "PNG", compress_level=1, **picture.kept
-    )
+    image = PIL.Image.fromarray(pixels if pixels.shape[2] > 1 else pixels[:, :, 0])
+    image.save(file, "PNG", compress_level=1, **picture.kept)
     return file.getvalue()
 
 

@@ -249,7 +249,7 @@ def blocks_of(count: Ints) -> list[slice]:
     return [slice(*ends) for ends in pairwise(bounds)]
 
 
-def first_largest(group: Ints, value: Floats) -> Ints:
+def first_largest(group: Ints, value: Floats | Ints) -> Ints:
     """The position of the largest value in each run of equal `group`, the first of equals."""
     starts = run_starts(group)
     if len(starts) == 0:

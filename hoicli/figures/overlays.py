@@ -57,11 +57,13 @@ class Layer:
 
 @dataclass(frozen=True)
 class Overlay:
-    """An image and what is drawn on it; size: its width and height in the pixels of the boxes, None if not known."""
+    """An image and what is drawn on it; size: its width and height in the pixels of the boxes, None if not known;
+    file_name: in the folder of images, None where none is known."""
 
     image_id: str
     size: tuple[float, float] | None
     layers: Sequence[Layer]
+    file_name: str | None = None
 
 
 def image_file(folder: Path | None, file_name: object) -> Path | None:

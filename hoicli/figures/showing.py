@@ -83,15 +83,7 @@ class Source:
         return record
 
 
-@dataclass(frozen=True)
-class Shown:
-    """An image to be drawn: its file in the folder of images, None where none is known, and what is drawn on it."""
-
-    file_name: str | None
-    overlay: Overlay
-
-
-def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> Iterator[Shown]:
+def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> Iterator[Overlay]:
     """The images to draw, in the order of the choice, else by id; of sources that were read.
 
     Raises `DataError` for an image that no stream has, and where there is nothing to draw.
@@ -113,10 +105,8 @@ def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> It
             for record in records
             if record and all(is_number(record.get(key)) and record[key] > 0 for key in ("width", "height"))
         ]
-        yield Shown(
-            next(iter(named), None) or files.of(image_id),
-            Overlay(image_id, next(iter(sizes), None), list(_layers(sources, records, choice))),
-        )
+        file_name = next(iter(named), None) or files.of(image_id)
+        yield Overlay(image_id, next(iter(sizes), None), list(_layers(sources, records, choice)), file_name)
 
 
 def _layers(sources: Sequence[Source], records: Sequence[Record | None], choice: Choice) -> Iterator[Layer]:

@@ -215,7 +215,8 @@ def write_changed(record: Record, change: Masking | Pixelation, images: str, out
         problem = f"{path}: {arg('images')} and {arg('save_images')} are nested, and an image could be overwritten"
         raise DataError(f"{problem}; give a folder outside", place=place, field="file_name")
     if record[change.key]:
-        encoded = encode(picture, change.painted(picture.pixels, record), picture.alpha)
-        data = finished(picture, encoded, {change.key: record[change.key]})
+        pixels = picture.pixels.copy()
+        pixels[:, :, :3] = change.painted(pixels[:, :, :3], record)  # not what is transparent
+        data = finished(picture, encode(picture, pixels), {change.key: record[change.key]})
     write_whole(target, data, root=Path(out))
     return record

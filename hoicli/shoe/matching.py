@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hoicli.errors import DataError
-from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs
+from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, first_largest
 from hoicli.records.boxes import iou
 from hoicli.records.images import NO_BOX
 from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, starts_of
@@ -249,14 +249,8 @@ class Shoe:
     def _seek(self, prediction: Ints, row: Ints, similarity: Ints) -> None:
         """Set `nearest` for each prediction (runs): the most similar of its ground-truth rows, the first of equals, and
         the similarity."""
-        runs = run_starts(prediction)
-        if len(runs) == 0:
-            return
-        top = np.maximum.reduceat(similarity, runs)
-        reached = np.flatnonzero(similarity == np.repeat(top, np.diff(runs, append=len(row))))
-        first = reached[run_starts(prediction[reached])]
-        self.nearest[prediction[first]] = row[first]
-        self.nearest_similarity[prediction[first]] = top
+        best = first_largest(prediction, similarity)
+        self.nearest[prediction[best]], self.nearest_similarity[prediction[best]] = row[best], similarity[best]
 
     def _meet(self, overlap: Overlap, prediction: Ints, row: Ints, similarity: Ints) -> Meetings:
         """The pairs from `_pairs`, of that similarity, that overlap enough."""

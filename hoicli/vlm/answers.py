@@ -11,9 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from hoicli.converters.containers.source import Source
@@ -197,21 +196,16 @@ def _labels(options: Any, question: Question) -> dict[str, str]:
 
 def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tuple[str, str, Detected]]:
     """(place, image, predictions) of every image of a detector's output."""
-    unread: Iterable[tuple[str, Callable[[], tuple[str, Detected]]]]
+    images: Iterable[tuple[str, Any]] = ((line.place, line) for line in lines_of(source))
     if form == "dump":
-        images = source.mapping.items()
-        unread = ((Place.of(source.name, name[:80]), partial(_of_entry, name, entry)) for name, entry in images)
-    else:
-        unread = ((line.place, partial(_of_line, line)) for line in lines_of(source))
-    for place, read in unread:
+        images = ((Place.of(source.name, name[:80]), (name, entry)) for name, entry in source.mapping.items())
+    for place, item in images:
         try:
-            yield place, *read()
+            found = (image_id_of(item[0]), of_dump(item[1])) if form == "dump" else _of_line(item)
         except DataError as error:
             policy.handle(error.at(place))
-
-
-def _of_entry(file_name: str, entry: Any) -> tuple[str, Detected]:
-    return image_id_of(file_name), of_dump(entry)
+        else:
+            yield place, *found
 
 
 def _of_line(line: Line) -> tuple[str, Detected]:

@@ -15,8 +15,8 @@ from functools import cached_property
 from itertools import chain, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hoicli.evaluation.pairing import first_largest
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts, runs_of, starts_of
 from hoicli.resampling.draws import Weights
@@ -34,8 +34,6 @@ RELEASED_THRESHOLDS: Floats = np.arange(0.5, 1.0, 0.05)
 does not reach them; its scripts that ask at once take their AR@0.75 from this list, too."""
 SIZES = {"small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
 """The least area of the true pair's object in pixels, and the area that is too much."""
-
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ def _in_order(hit: Bools, row: Ints, column: Ints, score: Floats, rank: Ints) ->
     for begin, end in pairwise(bounds):  # one round for each rank, over all questions
         mine = order[begin:end]
         mine = mine[~hit[column[mine]]]
-        hit[column[mine[_first_best(row[mine], score[mine])]]] = True
+        hit[column[mine[first_largest(row[mine], score[mine])]]] = True
 
 
 def _best_first(hit: Bools, row: Ints, column: Ints, score: Floats, question: Ints) -> None:
@@ -135,17 +133,6 @@ def _best_first(hit: Bools, row: Ints, column: Ints, score: Floats, question: In
     left = np.arange(len(row))
     used = np.zeros(int(row.max()) + 1 if len(row) else 0, dtype=bool)
     while len(left):  # one round for each match of the question that has most
-        best = left[_first_best(question[left], score[left])]
+        best = left[first_largest(question[left], score[left])]
         hit[column[best]], used[row[best]] = True, True
         left = left[~hit[column[left]] & ~used[row[left]]]
-
-
-def _first_best(group: Ints, score: Floats) -> Indices:
-    """Where each run of one group has its highest score, the first of equals."""
-    starts = run_starts(group)
-    if not len(starts):
-        return np.zeros(0, dtype=np.intp)
-    best = np.maximum.reduceat(score, starts)
-    run = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(score)]))
-    at = np.flatnonzero(score == best[run])
-    return at[np.unique(run[at], return_index=True)[1]]

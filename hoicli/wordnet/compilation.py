@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hoicli.errors import DataError
+from hoicli.records.kit import Ints
 from hoicli.wordnet.files import COUNTS
-from hoicli.wordnet.graph import HYPERNYMS, POS, RELATIONS, Arrays, Graph, Ints
+from hoicli.wordnet.graph import HYPERNYMS, POS, RELATIONS, Arrays, Graph
 from hoicli.wordnet.measures import ancestors
 from hoicli.wordnet.reader import WordNetReader
 

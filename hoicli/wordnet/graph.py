@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from hoicli.records.kit import Ints, starts_of
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 POS = ("n", "v", "a", "r")
@@ -46,7 +47,7 @@ class Lemmas(Mapping[str, list[int]]):
     def __init__(self, arrays: Arrays) -> None:
         """arrays: "lemmas" [bytes] the L lemmas, a line each; "sense_count" [L]; "senses" [S] their rows."""
         self._arrays = arrays
-        self._start = starts(arrays["sense_count"])
+        self._start = starts_of(arrays["sense_count"])
         self._senses = arrays["senses"]
 
     def __getitem__(self, lemma: str) -> list[int]:
@@ -83,7 +84,7 @@ class Graph:
         """arrays: as `compilation.compiled` makes them."""
         self.array = cache(arrays.__getitem__)
         self.counted = "concordance" in arrays
-        bounds = starts(arrays["sizes"]).tolist()
+        bounds = starts_of(arrays["sizes"]).tolist()
         self.size: int = bounds[-1]
         """N."""
         self.ranges = {pos: range(*among) for pos, among in zip(POS, pairwise(bounds), strict=True)}
@@ -136,11 +137,11 @@ class Graph:
 
     @cached_property
     def _word_start(self) -> Ints:
-        return starts(self.array("word_count"))
+        return starts_of(self.array("word_count"))
 
     def edges(self, *kinds: str) -> tuple[Ints, Ints]:
         """(sources, targets) [E] of all pointers of the named RELATIONS, sources ascending; between words too."""
-        start = starts(self.array("edge_count"))
+        start = starts_of(self.array("edge_count"))
         spans = [slice(*start[number : number + 2]) for number in map(list(RELATIONS).index, kinds)]
         sources, targets = (
             np.concatenate([self.array(side)[span] for span in spans]).astype(np.int64)
@@ -148,11 +149,6 @@ class Graph:
         )
         order = np.argsort(sources, kind="stable")
         return sources[order], targets[order]
-
-
-def starts(counts: npt.NDArray[Any]) -> Ints:
-    """[C + 1] where the parts of an array begin, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 def _numbered(text: npt.NDArray[Any]) -> dict[str, int]:

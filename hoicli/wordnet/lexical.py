@@ -30,9 +30,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoicli.wordnet.graph import HYPERNYMS, POS, Graph, Ints, starts
-
-Floats = npt.NDArray[np.float64]
+from hoicli.records.kit import Floats, Ints, starts_of
+from hoicli.wordnet.graph import HYPERNYMS, POS, Graph
 
 DECAY = 0.8
 RELATED = ("verb_group", "also_see", "entailment", "cause", "similar", "pertainym", "attribute")
@@ -196,7 +195,7 @@ def _gloss_words(graph: Graph) -> sparse.csr_array:
     """[synsets, words] the words of each gloss, of unit length."""
     counts, numbers = graph.array("gloss_count"), graph.array("gloss_words").astype(np.int64)
     width = int(numbers.max(initial=-1)) + 1
-    both = sparse.csr_array((np.ones(len(numbers)), numbers, starts(counts)), shape=(2 * graph.size, width))
+    both = sparse.csr_array((np.ones(len(numbers)), numbers, starts_of(counts)), shape=(2 * graph.size, width))
     strong, weak = both[: graph.size], both[graph.size :]
     spread = np.bincount(strong.indices, minlength=strong.shape[1]) + np.bincount(weak.indices, minlength=weak.shape[1])
     rarity = np.log(graph.size / spread)

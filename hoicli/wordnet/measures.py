@@ -22,10 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hoicli.errors import UsageError
-from hoicli.wordnet.graph import HYPERNYMS, Graph, Ints
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from hoicli.records.kit import Bools, Floats, Ints, distinct, expanded, find
+from hoicli.wordnet.graph import HYPERNYMS, Graph
 
 MEASURES = {
     "path": "1 / (1 + edges of the shortest way over a common ancestor)",
@@ -138,18 +136,9 @@ class Ancestors:
     def common(self, first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
         """(pair, node, edges of the way over it) of every common ancestor, pairs ascending, of two lists of synsets."""
         rows, others = np.searchsorted(self.synsets, first), np.searchsorted(self.synsets, second)
-        pair, at = _expanded(self.start, rows)
-        wanted = others[pair] * self.base + self.node[at]
-        found = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
-        hit = self.key[found] == wanted
+        pair, at = expanded(self.start[rows], self.start[rows + 1] - self.start[rows])
+        found, hit = find(self.key, others[pair] * self.base + self.node[at])
         return pair[hit], self.node[at[hit]], self.distance[at[hit]] + self.distance[found[hit]]
-
-
-def _expanded(start: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """(place in `rows`, position) of all that the rows have: row r has the positions start[r] to start[r + 1]."""
-    counts = start[rows + 1] - start[rows]
-    place = np.repeat(np.arange(len(rows)), counts)
-    return place, np.arange(len(place)) + np.repeat(start[rows] - (np.cumsum(counts) - counts), counts)
 
 
 @cache
@@ -161,7 +150,7 @@ def _hypernyms(graph: Graph) -> tuple[Ints, Ints]:
 
 def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     """Breadth first over all synsets at once. `root` adds the simulated root, numbered `graph.size`."""
-    synsets = _distinct(synsets)
+    synsets = distinct(synsets)
     base = graph.size + 1
     first, target = _hypernyms(graph)
     real = np.flatnonzero(synsets < graph.size)
@@ -170,8 +159,8 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     seen = level
     while len(level):
         owner, node = np.divmod(level, base)
-        which, at = _expanded(first, node)
-        level = _distinct(owner[which] * base + target[at])
+        which, at = expanded(first[node], first[node + 1] - first[node])
+        level = distinct(owner[which] * base + target[at])
         level = level[~np.isin(level, seen, assume_unique=True)]
         edges += 1
         keys.append(level)
@@ -188,12 +177,6 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     key = key[order]
     start = np.searchsorted(key, np.arange(len(synsets) + 1) * base)
     return Ancestors(synsets, start, key % base, distance[order], key, base)
-
-
-def _distinct(numbers: Ints) -> Ints:
-    """Numbers, none below 0, each once, ascending: `np.unique`, which would import masked arrays first."""
-    ordered = np.sort(numbers)
-    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:

@@ -182,7 +182,7 @@ def costs() -> Table:
     cv2.setNumThreads(1)
     keep_memory()
     photo = resized(photographs()["astronaut.png"], 480, 640, cv2.INTER_AREA)
-    picture = Picture(photo, None, "JPEG", {})
+    picture = Picture(photo, "JPEG", {})
     original = Original(photo)
     rows = []
     besides = np.zeros(3)

@@ -14,9 +14,8 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
-from hoicli.corruption.catalogue import HOICLI_1
-from hoicli.corruption.effects import EFFECTS, apply, corrupt, draw
-from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
+from hoicli.corruption.effects import EFFECTS, corrupt
+from hoicli.corruption.images import decode, encode, finished, shown, stamp_of
 from hoicli.errors import DataError
 from tests.support.pictures import textured
 
@@ -37,7 +36,7 @@ def scene(mode: str = "RGB") -> PIL.Image.Image:
 def written(data: bytes) -> PIL.Image.Image:
     """The file that is made of a file, without any corruption."""
     picture = decode(data)
-    image = PIL.Image.open(BytesIO(finished(picture, encode(picture, picture.pixels, picture.alpha), {"psnr": 1})))
+    image = PIL.Image.open(BytesIO(finished(picture, encode(picture, picture.pixels), {"psnr": 1})))
     image.load()
     return image
 
@@ -58,7 +57,7 @@ def test_what_cannot_hold_a_corruption_is_converted(mode: str, becomes: str) -> 
     data = file_of(source, "JPEG" if mode == "CMYK" else "PNG")
     picture = decode(data)
     expected = np.asarray(PIL.Image.open(BytesIO(data)).convert(becomes))
-    assert (picture.pixels == expected[:, :, :3]).all()
+    assert (picture.pixels == expected).all()
     assert written(data).mode == becomes
 
 
@@ -103,7 +102,7 @@ def test_jpeg_is_written_as_jpeg_near_the_pixels() -> None:
         apart = np.abs(np.asarray(result).astype(int) - np.asarray(PIL.Image.open(BytesIO(data))))
         assert apart.mean() < 2
         picture = decode(data)
-        encoded = encode(picture, picture.pixels, None)
+        encoded = encode(picture, picture.pixels)
         assert (shown(picture, picture.pixels, encoded).squeeze() == np.asarray(result)).all()
 
 
@@ -111,13 +110,9 @@ def test_jpeg_is_written_as_jpeg_near_the_pixels() -> None:
 def test_alpha_moves_with_what_moves_and_stays_with_the_rest(name: str) -> None:
     alpha = np.zeros((*SCENE.shape[:2], 1), dtype=np.uint8)
     alpha[10:30, 10:40] = 255
-    picture = Picture(SCENE, alpha, "PNG", {})
-    drawn = draw(name, SCENE.shape, image_id="", seed=0)
-    pixels, after = apply(picture.pixels, picture.alpha, name, drawn, HOICLI_1.level(name, 5))
-    assert (pixels == corrupt(SCENE, name, 5)).all()
-    assert after is not None
-    assert after.shape == alpha.shape
-    assert (after == alpha).all() == (EFFECTS[name].motion is None)
+    after = corrupt(np.concatenate([SCENE, alpha], axis=2), name, 5)
+    assert (after[:, :, :3] == corrupt(SCENE, name, 5)).all()
+    assert (after[:, :, 3:] == alpha).all() == (EFFECTS[name].motion is None)
 
 
 def cut(data: bytes, share: float) -> bytes:
@@ -182,7 +177,7 @@ def test_a_stamp_is_read_back_and_nothing_else_is_taken_for_one(tmp_path: Path) 
     for data in (JPEG, PNG):
         picture = decode(data)
         stamp = {"digest": "0f", "psnr": 31.25, "ssim": None}
-        path.write_bytes(finished(picture, encode(picture, picture.pixels, None), stamp))
+        path.write_bytes(finished(picture, encode(picture, picture.pixels), stamp))
         assert stamp_of(path) == stamp
         path.write_bytes(path.read_bytes()[:-1])
         assert stamp_of(path) is None

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hoicli.records.kit import starts_of
 from hoicli.wordnet import lexical, measures
-from hoicli.wordnet.graph import HYPERNYMS, POS, starts
+from hoicli.wordnet.graph import HYPERNYMS, POS
 from hoicli.wordnet.lexicon import embedded
 from tests.support import word_similarity
 from tests.support.wordnet_files import nltk_wordnet
@@ -178,7 +179,7 @@ SPREAD = np.bincount(NUMBERS)
 
 @cache
 def words(synset: int) -> Vector:
-    start = starts(COUNTS)
+    start = starts_of(COUNTS)
     strong, weak = (NUMBERS[start[at] : start[at + 1]].tolist() for at in (synset, WORDNET.size + synset))
     weights = {**dict.fromkeys(weak, 0.5), **dict.fromkeys(strong, 1.0)}
     return unit({word: weight * math.log(WORDNET.size / SPREAD[word]) for word, weight in weights.items()})

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.records.kit import Floats, Ints
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet import measures
-from hoicli.wordnet.graph import Graph, Ints
+from hoicli.wordnet.graph import Graph
 from hoicli.wordnet.lexicon import embedded
 from hoicli.wordnet.measures import MEASURES, information_content, raw_similarities, rescaled
 from hoicli.wordnet.senses import ground_truth_sense
@@ -26,7 +27,7 @@ WN = embedded().graph
 BY_COUNTS = ("res", "lin", "jcn")
 
 
-def similarities(graph: Graph, measure: str, pairs: Ints) -> measures.Floats:
+def similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
     """The measure in [0, 1]."""
     return rescaled(graph, measure, pairs, raw_similarities(graph, measure, pairs))
 
