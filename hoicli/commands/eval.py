@@ -17,7 +17,6 @@ from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.commands.inputs import Inputs
-    from hoicli.evaluation.box_rules import BoxRule
     from hoicli.evaluation.protocols import Protocol
     from hoicli.evaluation.slices import Slice
     from hoicli.evaluation.tally import Tally
@@ -92,7 +91,6 @@ def evaluate(
             draws an object anew for each class; else 1, equal boxes alone.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
-    from hoicli.evaluation.box_rules import chosen_rules
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.rows import METRICS, check_metrics
@@ -108,12 +106,9 @@ def evaluate(
         of_triplets["ignore_no_interaction"] = ignore_no_interaction or None
         if others := [arg(name) for name, value in of_triplets.items() if value is not None]:
             raise UsageError(f"{', '.join(others)}: for triplets, not for {arg('boxes')}; leave out one or the other")
-        rules = chosen_rules(names)
-        if explain:
-            return Result([], rendered=lambda _: "".join(f"{rule.explained()}\n" for rule in rules).encode())
         inputs = Inputs(own, policy_of(on_error), own or "hico", from_, image_list)
-        given = required(gt, "eval --boxes"), predictions
-        return _of_boxes(rules, inputs, *given, same, tags_of(tag), per_class=per_class, uncounted=allow_uncounted)
+        given = None if explain else required(gt, "eval --boxes")
+        return _of_boxes(names, inputs, given, predictions, same, tags_of(tag), per_class, allow_uncounted)
     if same is not None:
         raise UsageError(f"{arg('same')}: is for {arg('boxes')}; leave it out")
     if explain:
@@ -149,39 +144,39 @@ def evaluate(
 
 
 def _of_boxes(
-    rules: Sequence[BoxRule],
+    names: Sequence[str],
     inputs: Inputs,
-    gt: Given,
+    gt: Given | None,
     predictions: Given | None,
     same: float | None,
     tags: Mapping[str, str],
-    *,
     per_class: bool,
-    uncounted: bool,
+    allow_uncounted: bool,
 ) -> Result:
-    """The rows of boxes. same, uncounted: the options."""
-    from hoicli.evaluation.box_rules import DRAWN_ANEW
-    from hoicli.evaluation.boxes import box_rows, tally_boxes
+    """The rows of boxes by the rules of these names; without `gt` what these do."""
+    from hoicli.evaluation.box_rules import DRAWN_ANEW, chosen_rules
+    from hoicli.evaluation.boxes import evaluated_boxes
     from hoicli.evaluation.run import read_truth
     from hoicli.records.intake import ErrorPolicy
     from hoicli.validation.duplicates import drawn_once
 
+    rules = chosen_rules(names)
+    if gt is None:
+        return Result([], rendered=lambda _: "".join(f"{rule.explained()}\n" for rule in rules).encode())
     vocabulary, policy = load(inputs.within or "hico"), inputs.policy or ErrorPolicy()
     same = DRAWN_ANEW.get(vocabulary.name, 1.0) if same is None else same
     if not 0 < same <= 1:
         raise UsageError(f"{arg('same', same)}: the threshold is an overlap, above 0 and at most 1")
     stream = inputs.predictions(predictions).unmatched("eval --boxes")
-    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=uncounted)
+    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
     once = drawn_once(truth, same)
     if not once.all():
         note(f"{once.sum():,} of {len(once):,} annotated boxes count in AP, others repeat one ({arg('same', same)})")
-    found, settings = tally_boxes(stream, truth, rules, policy, once)
-    settings |= {"same": f"{same:g}"} if same < 1 else {}
-    make = partial(box_rows, found, rules, vocabulary, settings, tags)
+    found = evaluated_boxes(stream, truth, rules[0], policy, once)
     policy.report()
-    return Result(
-        [*make(per_class=per_class)], classes=lambda: [row for row in make(per_class=True) if "object" in row]
-    )
+    rows = partial(found.rows, rules, {"same": f"{same:g}"} if same < 1 else {}, tags)
+    made = [*rows(per_class=per_class)]
+    return Result(made, classes=lambda: [row for row in rows(per_class=True) if "object" in row])
 
 
 def rows_of(

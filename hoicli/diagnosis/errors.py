@@ -51,7 +51,7 @@ from numpy.typing import NDArray
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import check_pairs
 from hoicli.evaluation.protocols import Protocol
-from hoicli.records.kit import Bools, Floats, Ints, best_of_groups, expanded, find, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expanded, find, ranks_in_groups, starts_of
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.roles import class_columns
 from hoicli.vocabulary.labels import Vocabulary
@@ -274,7 +274,7 @@ def _by_person(found: Located) -> Typed:
     pair = of_person & (of_object | neither)
     counted = np.flatnonzero(found.counted)
     may_repair = np.zeros(len(found.score), dtype=bool)
-    may_repair[counted[best_of_groups(found.image[counted], found.score[counted], REPAIR_CANDIDATES)]] = True
+    may_repair[counted[ranks_in_groups(found.image[counted], found.score[counted]) < REPAIR_CANDIDATES]] = True
     error = each_error(found, kind[group_of])
     return Typed(error, group_of, kind, group, truth, of_person, of_object, pair, may_repair)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.protocols import EVERY_RECALL, GRID_ARANGE, Protocol
@@ -59,24 +60,23 @@ class BoxRule:
 
 def _coco_metrics() -> tuple[BoxMetric, ...]:
     """The twelve numbers of `COCOeval.summarize`."""
+    precision = partial(BoxMetric, threshold=None, cap=COCO_CAP)
+    recall = partial(precision, recall=True)
     sizes = [area for area in AREAS if area != "all"]
     return (
-        *(
-            BoxMetric(name, threshold, cap=COCO_CAP)
-            for name, threshold in (("AP", None), ("AP50", 0.5), ("AP75", 0.75))
-        ),
-        *(BoxMetric(f"AP_{area}", None, area=area, cap=COCO_CAP) for area in sizes),
-        *(BoxMetric(f"AR@{cap}", None, recall=True, cap=cap) for cap in (1, 10, COCO_CAP)),
-        *(BoxMetric(f"AR_{area}", None, recall=True, area=area, cap=COCO_CAP) for area in sizes),
+        *(precision("AP"), precision("AP50", threshold=0.5), precision("AP75", threshold=0.75)),
+        *(precision(f"AP_{area}", area=area) for area in sizes),
+        *(recall(f"AR@{cap}", cap=cap) for cap in (1, 10, COCO_CAP)),
+        *(recall(f"AR_{area}", area=area) for area in sizes),
     )
 
 
 _VOC = (BoxMetric("AP50"), BoxMetric("recall50", recall=True))
-_VOC_WORDS = (
+_by_pixels = partial(Protocol, source="VOCdevkit VOCevaldet.m", inclusive=True, grid=EVERY_RECALL)
+_MOST_OVERLAPPED = (
     "a detection takes the annotated box that it overlaps most, IoU >= 0.5 of boxes x2 - x1 + 1 wide, and is false if "
     "a better-scored one has taken that; AP is "
 )
-
 _RULES = (
     BoxRule(
         Protocol(
@@ -92,38 +92,21 @@ _RULES = (
         COCO_IOU,
     ),
     BoxRule(
-        Protocol(
-            name="voc-boxes",
-            title="PASCAL VOC since 2010",
-            source="VOCdevkit VOCevaldet.m, VOCap.m",
-            grid=EVERY_RECALL,
-            inclusive=True,
-            remark=f"{_VOC_WORDS}the area under the precision envelope",
-        ),
+        _by_pixels("voc-boxes", "PASCAL VOC since 2010", remark=f"{_MOST_OVERLAPPED}the area under the envelope"),
         BEST,
         _VOC,
     ),
     BoxRule(
-        Protocol(
-            name="voc07-boxes",
-            title="PASCAL VOC 2007",
-            source="VOCdevkit 2007 VOCevaldet.m",
-            grid=GRID_ARANGE,
-            inclusive=True,
-            remark=f"{_VOC_WORDS}read at 11 points",
-        ),
+        _by_pixels("voc07-boxes", "PASCAL VOC 2007", grid=GRID_ARANGE, remark=f"{_MOST_OVERLAPPED}read at 11 points"),
         BEST,
         _VOC,
     ),
     BoxRule(
-        Protocol(
-            name="diag-boxes",
-            title="recall of boxes as Diag-HOI prints it",
+        _by_pixels(
+            "diag-boxes",
+            "recall of boxes as Diag-HOI prints it",
             source="the paper's section 6.7, which has no code; found as its code finds pairs",
-            grid=EVERY_RECALL,
-            inclusive=True,
-            remark="an annotated box is found if any detection overlaps it, IoU >= 0.5 of boxes x2 - x1 + 1 wide; a "
-            "detection may find several",
+            remark="an annotated box is found if any detection overlaps it, IoU >= 0.5 of boxes x2 - x1 + 1 wide",
         ),
         ANY,
         _VOC[1:],

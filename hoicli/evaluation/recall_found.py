@@ -21,7 +21,7 @@ from hoicli.evaluation.recall_conventions import BOXES, CONSTRAINTS, NOTHING, PR
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools, Growing, Ints, joined, run_starts
+from hoicli.records.kit import Bools, Growing, Ints, joined, ranks_in_groups
 from hoicli.records.reading import read_scenes
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
@@ -34,23 +34,12 @@ def ranks(scenes: Scenes) -> dict[str, Ints]:
     """[T] by constraint, the place of each prediction in its image, from 0 by descending score, ties by input order;
     NEVER for a prediction that the constraint leaves out. A pair is two boxes of the record, told apart by their
     places."""
-    order = np.lexsort((-scenes.score, scenes.image_of_hoi))
-    image, pair = scenes.image_of_hoi[order], (scenes.subject * len(scenes.boxes) + scenes.object)[order]
-    best = np.zeros(len(order), dtype=bool)
-    best[np.unique(pair, return_index=True)[1]] = True
-    return {
-        name: _places(order, image, ranked)
-        for name, ranked in zip(CONSTRAINTS, (best, np.ones_like(best)), strict=True)
-    }
-
-
-def _places(order: Ints, image: Ints, ranked: Bools) -> Ints:
-    """[T] the place of each of the `ranked` of an image; rows `order` are by image, then by descending score."""
-    place = np.full(len(order), NEVER)
-    chosen, of_image = order[ranked], image[ranked]
-    first = run_starts(of_image)
-    place[chosen] = np.arange(len(chosen)) - np.repeat(first, np.diff(np.r_[first, len(chosen)]))
-    return place
+    every, pair = np.arange(len(scenes.score)), scenes.subject * len(scenes.boxes) + scenes.object
+    best = np.flatnonzero(ranks_in_groups(pair, scenes.score) == 0)
+    places = {name: np.full(len(every), NEVER) for name in CONSTRAINTS}
+    for name, ranked in zip(CONSTRAINTS, (best, every), strict=True):
+        places[name][ranked] = ranks_in_groups(scenes.image_of_hoi[ranked], scenes.score[ranked])
+    return places
 
 
 class Found:

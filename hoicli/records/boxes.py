@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hoicli.records.images import Images
-from hoicli.records.kit import Bools, Floats, Ints, best_of_groups, run_starts
+from hoicli.records.kit import Bools, Floats, Ints, ranks_in_groups, run_starts
 from hoicli.records.scenes import Scenes
 
 SMALL_GROUP = 512
@@ -199,5 +199,5 @@ def best_per_image(scenes: Scenes, count: int, among: Bools | None = None) -> Bo
         return np.ones(len(scenes.score), dtype=bool)
     rows = np.arange(len(scenes.score)) if among is None else np.flatnonzero(among)
     keep = np.zeros(len(scenes.score), dtype=bool)
-    keep[rows[best_of_groups(scenes.image_of_hoi[rows], scenes.score[rows], count)]] = True
+    keep[rows[ranks_in_groups(scenes.image_of_hoi[rows], scenes.score[rows]) < count]] = True
     return keep

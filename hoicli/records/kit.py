@@ -90,14 +90,13 @@ def find(ascending: Ints, values: Ints) -> tuple[Ints, Bools]:
     return place, ascending[place] == values
 
 
-def best_of_groups(group: Ints, score: Floats, count: int) -> Bools:
-    """[M] the `count` members of each group with the highest scores, ties by their order. `group` is ascending."""
+def ranks_in_groups(group: Ints, score: Floats) -> Ints:
+    """[M] the place of each member in its group, from 0, by descending score, ties by their order."""
     order = np.lexsort((-score, group))
-    first = run_starts(group)
-    rank = np.arange(len(order)) - np.repeat(first, np.diff(np.r_[first, len(order)]))
-    best = np.zeros(len(order), dtype=bool)
-    best[order[rank < count]] = True
-    return best
+    first = run_starts(group[order])
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.r_[first, len(order)]))
+    return rank
 
 
 def rank_by_id(image_ids: Sequence[str]) -> Ints:

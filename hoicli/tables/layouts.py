@@ -222,14 +222,6 @@ def _of_robust(row: Row) -> bool:
     return metric in _ROBUSTNESS or (metric == "mean" and any(key in row for key in PARTS))
 
 
-def _of_class(row: Row) -> bool:
-    return "verb" in row or "object" in row
-
-
-def _of_boxes(row: Row) -> bool:
-    return str(row.get("protocol")).endswith("-boxes")
-
-
 def _has(key: str) -> Callable[[Row], bool]:
     return lambda row: key in row
 
@@ -254,10 +246,12 @@ KINDS = (
     Kind("point", _has("threshold"), (*_OF_WHAT, "threshold", "rank")),
     Kind("level", _has("recall"), (*_OF_WHAT, "recall")),
     Kind("bin", _has("bin_low"), (*_OF_WHAT, "bin_low", "bin_high")),
-    Kind("class", _of_class, ("verb", "object", "role", "n"), ("oracle", "error", "constraint", "protocol")),
+    Kind("class", lambda row: not row.keys().isdisjoint(("verb", "object")),
+         ("verb", "object", "role", "n"), ("oracle", "error", "constraint", "protocol")),
     Kind("robustness", _of_robust, _MEAN, ("subset",), mean=True),
     # of a detector's boxes: a dozen metrics
-    Kind("boxes", _of_boxes, ("protocol", "metric"), ("subset",), mean=True),
+    Kind("boxes", lambda row: str(row.get("protocol")).endswith("-boxes"),
+         ("protocol", "metric"), ("subset",), mean=True),
     Kind("mean", lambda _: True, _MEAN, ("subset",), mean=True),
 )  # fmt: skip
 """The kind of a row is the first one that recognises it."""

@@ -6,10 +6,10 @@ import numpy as np
 
 from hoicli.records.kit import (
     Growing,
-    best_of_groups,
     expanded,
     find,
     rank_by_id,
+    ranks_in_groups,
     run_starts,
     runs_of,
     starts_of,
@@ -36,11 +36,10 @@ def test_find_says_what_is_not_there() -> None:
     assert not find(np.zeros(0, dtype=np.int64), np.array([1]))[1].any()
 
 
-def test_the_best_of_each_group_and_of_equals_the_first() -> None:
+def test_ranks_in_groups_and_of_equals_the_first_is_better() -> None:
     group, score = np.array([0, 0, 0, 2, 2]), np.array([0.5, 0.9, 0.5, 0.1, 0.1])
-    assert best_of_groups(group, score, 2).tolist() == [True, True, False, True, True]
-    assert best_of_groups(group, score, 1).tolist() == [False, True, False, True, False]
-    assert best_of_groups(group[:0], score[:0], 1).tolist() == []
+    assert ranks_in_groups(group, score).tolist() == [1, 0, 2, 0, 1]
+    assert ranks_in_groups(group[:0], score[:0]).tolist() == []
 
 
 def test_columns_grow_part_by_part() -> None:
