@@ -11,6 +11,7 @@ from hoicli.commands.options import Argument, Names, Option, Streams
 from hoicli.commands.results import Result
 from hoicli.commands.values import count_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
 
@@ -21,7 +22,7 @@ from hoicli.vocabulary.datasets import load
         ("hoicli audit --gt gt.jsonl", "boxes of one person or object that were drawn twice"),
         (
             "hoicli audit --gt gt.jsonl preds.jsonl other.jsonl",
-            "also what both models contradict, and labels that seem to be missing",
+            "also what the models contradict, and labels that seem to be missing",
         ),
         (
             "hoicli audit --gt gt.jsonl --top 20 preds.jsonl other.jsonl > rows.jsonl",
@@ -47,9 +48,7 @@ def audit(
     kind: Annotated[Names, Option("NAME", offer="validation.audit:KINDS", several=True)] = None,
     same: Annotated[float, Option("T")] = 0.7,
     votes: Annotated[int | None, Option("N", mark=Count(1, 1000))] = None,
-    confident: Annotated[float, Option("T")] = 0.5,
-    dismissed: Annotated[float, Option("T")] = 0.9,
-    known: Annotated[float, Option("T")] = 20.0,
+    sure: Annotated[float, Option("T")] = 0.2,
     top: Annotated[int | str, Option("N")] = 100,
     top_k: options.TopK = None,
     nms: options.Nms = None,
@@ -61,19 +60,17 @@ def audit(
 ) -> Result:
     """Suspicious ground truth: boxes drawn twice, triplets that models contradict, labels that seem to be missing.
 
-    near_duplicate: two boxes of one label overlap by --same. contradicted: a model confidently predicts another class
-    on the pair, and the annotated one not at all or no higher than its false positives. missing_label: models
-    confidently predict a class on a pair, and it is not annotated there. Each row is a candidate, not an error. mAP is
-    given as it is, and with duplicates merged, contradicted triplets removed, missing ones added.
+    near_duplicate: two boxes of one label overlap by --same. contradicted: on an annotated pair, models see another
+    class, which is not annotated there, rather than the annotated one. missing_label: models see a class on a pair, and
+    it is not annotated there. Each row is a candidate, not an error. mAP is given as it is, and with duplicates merged,
+    contradicted triplets removed, missing ones added.
 
     Arguments:
         protocol: The protocol that decides what is correct and gives mAP: the dataset's main one (default), or another.
         kind: near_duplicate, contradicted, missing_label; several with commas (default: all that the input allows).
         same: Boxes of one label with at least this IoU count as one, annotated or of two models.
-        votes: How many models must agree (default: all).
-        confident: A prediction is confident if this share of the class's true positives score no higher.
-        dismissed: A class is rejected if at most this share of its false positives score lower.
-        known: A model counts for the classes in which its AP is at least this.
+        votes: How many models must say so (default: at least half of them).
+        sure: How sure each of these must be, from 0 to 1: its score among those of right and wrong predictions.
         top: Write the N surest candidates of each kind, or all; mAP always uses all of them.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required
@@ -97,7 +94,7 @@ def audit(
     policy, tags = policy_of(on_error), tags_of(tag, "model", "annotations")
     inputs = Inputs(own, policy, vocabulary.path or vocabulary.name, from_, image_list)
     models = inputs.models(predictions, name) if predictions else []
-    rules = Rules(same, votes, confident, dismissed, known / 100)
+    rules = Rules(same, votes, sure)
     rules.of(len(models))
     for model in models:
         model.unmatched("audit")
@@ -107,6 +104,8 @@ def audit(
     made = AuditRows(audited, kinds, tags)
     found = list(made.candidates(most))
     policy.report()
+    if more := audited.more(kinds):
+        note(more)
     return Result([*found, *made.means()])
 
 

@@ -168,16 +168,18 @@ class Pairing:
             first = first + marked * np.array(protocol.last_pixel_shift)[:, np.newaxis]
         return protocol_iou(protocol, first, self.truth.scenes.boxes[truth_box].T)
 
-    def matched_boxes(self, protocol: Protocol) -> tuple[Ints, Ints]:
-        """Every (predicted box, ground-truth box) of one image and label with enough overlap, ascending. A person-first
-        protocol ignores labels."""
+    def matched_boxes(self, protocol: Protocol, *, any_label: bool = False) -> tuple[Ints, Ints]:
+        """Every (predicted box, ground-truth box) of one image and label, or of `any_label`, with enough overlap,
+        ascending. A person-first protocol ignores labels."""
         image, start = self.image[self.predictions.image_of_box], self.truth.scenes.box_start
         count = start[image + 1] - start[image]
         self._check(count, self.predictions.image_of_box, "boxes")
         found = []
         for part in blocks_of(count):
             box, truth_box = expanded(start[image[part]], count[part])
-            box, truth_box = self._fitting(protocol, box + part.start, truth_box)
+            box += part.start
+            if not any_label:
+                box, truth_box = self._fitting(protocol, box, truth_box)
             enough = self.meets(protocol, box, truth_box)
             found.append((box[enough], truth_box[enough]))
         boxes, truth_boxes = zip(*found, strict=True)

@@ -40,7 +40,7 @@ def annotated(
         of_rows = [note for row in rows[place] for note in words_of(row)]
         for note in (*of_rows, *notes.get(place, ()), *apart.get(place, ())):
             places.setdefault(note, {})[place] = None
-    general = dict.fromkeys(n for n, found in places.items() if len(found) == len(rows) and len(table.lines) > 1)
+    general = dict.fromkeys(n for n, found in places.items() if len(found) == len(rows))
     places = {note: found for note, found in places.items() if note not in general}
     marks: dict[Place, str] = {}
     below = [("*" + (str(number) if len(places) > 1 else ""), note) for number, note in enumerate(places, start=1)]

@@ -6,10 +6,12 @@ Every finding is a candidate: whether it is an error is for a person to say, wit
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
 
+from hoicli.errors import arg
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -18,7 +20,7 @@ from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.run import gathered, no_image_twice
-from hoicli.evaluation.tally import Tally, classes_of
+from hoicli.evaluation.tally import Tally
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection, shared_out
 from hoicli.records.intake import ErrorPolicy
@@ -80,10 +82,7 @@ class Audit:
         tally = self.tally(batch)
         check_counted(tally, vocabulary, stream.name, allowed=self.filters.allow_uncounted)
         coverage.report(truth, [protocol], stream.name, model=told)
-        ((_, results),) = tally.results(vocabulary)
-        number = np.arange(len(vocabulary.interactions))
-        ap = np.where(results.positives > 0, results.ap, 0.0)[classes_of(number, vocabulary, protocol)]
-        return Opinion(name, batch, batch.match(protocol, self.filters), tally, protocol, ap)
+        return Opinion(name, batch, batch.match(protocol, self.filters), tally, protocol)
 
     def tally(self, batch: Batch) -> Tally:
         """A batch matched with its ground truth, which may be changed, and counted."""
@@ -102,6 +101,21 @@ class Audit:
         """The triplets that the models predict and nobody annotated."""
         return missing(self.truth, self.opinions, self.rules)
 
+    def more(self, kinds: Sequence[str]) -> str:
+        """Which setting finds more candidates of these kinds, and how many; "" for none."""
+        rules, of_models = self.rules, [kind for kind in kinds if kind != DUPLICATE]
+        if not self.opinions or not of_models:
+            return ""
+        several = (rules.votes or 1) > 1
+        wider = replace(rules, votes=1) if several else replace(rules, sure=rules.sure / 2)
+        found = []
+        for kind in of_models:
+            here, there = (self.contradicted, contradicted) if kind == CONTRADICTED else (self.missing, missing)
+            now, then = len(here.models), len(there(self.truth, self.opinions, wider).models)
+            found += [f"{then:,} {kind} (now {now:,})"] if then > now else []
+        setting = arg("votes", 1) if several else arg("sure", f"{wider.sure:g}")
+        return f"{setting} finds {' and '.join(found)}" if found else ""
+
     @property
     def signed(self) -> dict[str, str]:
         """What the predictions add to signatures: how they were filtered, and whether most of a model's count."""
@@ -114,8 +128,8 @@ class Audit:
         same = f"same-{rules.same:g}"
         if kind == DUPLICATE:
             return settings | {"audit": same}
-        asked = f"{rules.confident:g}/{rules.dismissed:g}/{rules.known:g}/{rules.votes}-of-{len(self.opinions)}"
-        return settings | self.signed | {"audit": f"{asked}/{same}" if kind == MISSING else asked}
+        asked = f"sure-{rules.sure:g}/{rules.votes}-of-{len(self.opinions)}"
+        return settings | self.signed | {"audit": f"{asked}/{same}"}
 
     def changed(self, kinds: Sequence[str]) -> Scenes:
         """The annotations with the candidates of these kinds added, removed and merged, in this order."""

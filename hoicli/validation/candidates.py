@@ -1,8 +1,7 @@
-"""Annotations that several models contradict, and labels that several models miss: candidates, none of them an error
-for sure.
+"""Annotations that models contradict, and labels that models miss: candidates, none of them an error for sure.
 
-Scores of two models, or of two classes, cannot be compared. So a prediction is placed among the right ones and among
-the wrong ones of its own class and model; and a model is only asked about classes that it finds.
+Scores of two models, or of two classes, cannot be compared. So a prediction is placed among the right and the wrong
+ones of its own class and model.
 """
 
 from __future__ import annotations
@@ -34,26 +33,21 @@ BACKGROUND = 0.1
 @dataclass(frozen=True)
 class Rules:
     """What is a candidate. same: the IoU from which on two boxes of a label are one. votes: how many models must say
-    so, None for all of them. confident: the least share of a class's true positives that score no higher than a
-    confident prediction. dismissed: the largest share of its false positives that score lower than one that is not
-    confident and says no. known: the AP of a class, in [0, 1], from which on the model is asked about it."""
+    so, None for at least half of them. sure: how sure each of these must be, from 0 to 1."""
 
     same: float = 0.7
     votes: int | None = None
-    confident: float = 0.5
-    dismissed: float = 0.9
-    known: float = 0.2
+    sure: float = 0.2
 
     def __post_init__(self) -> None:
-        for name in ("same", "confident", "dismissed", "known"):
+        for name in ("same", "sure"):
             value = getattr(self, name)
             if not (0 < value <= 1 if name == "same" else 0 <= value <= 1):
-                scale = "in percent, from 0 to 100" if name == "known" else "from 0 to 1"
-                raise UsageError(f"{arg(name, 100 * value if name == 'known' else value)}: give a number {scale}")
+                raise UsageError(f"{arg(name, value)}: give a number from 0 to 1")
 
     def of(self, models: int) -> Rules:
         """The rules with the votes in force. Raises `UsageError` for more votes than models."""
-        votes = models if self.votes is None else self.votes
+        votes = (models + 1) // 2 if self.votes is None else self.votes
         if models and not 1 <= votes <= models:
             raise UsageError(f"{arg('votes', votes)}: give a whole number from 1 to {models}, the number of models")
         return replace(self, votes=votes)
@@ -61,15 +55,13 @@ class Rules:
 
 @dataclass(frozen=True)
 class Opinion:
-    """A model's predictions matched under a protocol, all in one batch, and counted in a tally; ap [interactions] of
-    each class, in [0, 1]."""
+    """A model's predictions matched under a protocol, all in one batch, and counted in a tally."""
 
     name: str
     batch: Batch
     found: Outcomes
     tally: Tally
     protocol: Protocol
-    ap: Floats
 
     @property
     def scenes(self) -> Scenes:
@@ -88,32 +80,39 @@ class Opinion:
 
     @cached_property
     def sure(self) -> Floats:
-        """[T] the share of the class's true positives with at most this score, 0 where it has none."""
-        return self._share(self.found.code == TRUE_POSITIVE)
+        """[T] how sure the model is of each prediction, from 0 to 1: the share of its class's true positives that score
+        no higher, times the share of true positives among the predictions of its class that score higher or the same.
+        Both are as with one more of each kind, so that few examples make nobody sure."""
+        right, wrong = self.found.code == TRUE_POSITIVE, self.found.code == FALSE_POSITIVE
+        lower, all_right = self._counts(right)
+        below, all_wrong = self._counts(wrong, below=True)
+        higher = all_right - lower
+        sure: Floats = lower / (all_right + 1) * (higher + 1) / (higher + 2 + all_wrong - below - wrong)
+        return sure
 
     @cached_property
     def doubtful(self) -> Floats:
-        """[T] the share of the class's false positives with a lower score, 1 where it has none."""
-        return self._share(self.found.code == FALSE_POSITIVE, below=True, without=1.0)
+        """[T] the share of the class's false positives that score higher or the same, with one more that scores lower
+        than all."""
+        below, wrong = self._counts(self.found.code == FALSE_POSITIVE, below=True)
+        return (wrong - below) / (wrong + 1)
 
-    def _share(self, among: Bools, *, below: bool = False, without: float = 0.0) -> Floats:
-        """[T] the share of the class's predictions `among` these with at most this score, or `below` it; `without` for
-        none."""
+    def _counts(self, among: Bools, *, below: bool = False) -> tuple[Ints, Ints]:
+        """[T] how many of the class's predictions `among` these have at most this score, or `below` it; [T] how many
+        there are."""
         class_ = self.scenes.interaction
         order, last, run = self._ranking
         upto = np.r_[0, np.cumsum(among[order])[last]][:-1] if below else np.cumsum(among[order])[last]
-        total = np.bincount(class_[among], minlength=len(self.ap)) if len(order) else np.zeros(len(self.ap))
+        total = np.bincount(class_[among], minlength=len(self.batch.truth.vocabulary.interactions) + 1)
         before = np.cumsum(total) - total
-        of_class = class_[order]
-        share = np.full(len(order), without)
-        some = (of_class >= 0) & (total[of_class] > 0)
-        share[order[some]] = (upto[run[some]] - before[of_class[some]]) / total[of_class[some]]
-        return share
+        lower = np.zeros(len(order), dtype=np.int64)
+        lower[order] = np.where(class_[order] < 0, 0, upto[run] - before[class_[order]])
+        return lower, total[class_]
 
     @cached_property
     def _matched(self) -> tuple[Ints, Ints]:
-        """Every (predicted box, ground-truth box) that overlap enough."""
-        return self.batch.matched_boxes(self.protocol)
+        """Every (predicted box, ground-truth box) that overlap enough, whatever their labels."""
+        return self.batch.matched_boxes(self.protocol, any_label=True)
 
     @cached_property
     def counted(self) -> Bools:
@@ -154,20 +153,13 @@ class Opinion:
             found.append((pair[keep], row[keep]))
         return joined([part[0] for part in found], np.int64), joined([part[1] for part in found], np.int64)
 
-    def strays(self, rules: Rules, background: float) -> Ints:
-        """The confident false positives of classes the model is asked about that overlap no annotated triplet of
-        their class by more than `background`, ascending."""
-        stray = self.found.code == FALSE_POSITIVE
-        near = np.minimum(self.found.iou_subject, self.found.iou_object) > background
+    @cached_property
+    def stray(self) -> Bools:
+        """[T] the false positives that overlap no annotated triplet of their class by more than `BACKGROUND`."""
+        stray: Bools = (self.found.code == FALSE_POSITIVE) & ~self.belongs
+        near = np.minimum(self.found.iou_subject, self.found.iou_object) > BACKGROUND
         stray[self.found.row[near]] = False
-        stray &= ~self.belongs
-        stray &= (self.sure >= rules.confident) & self.knows(rules)[self.scenes.interaction]
-        return np.flatnonzero(stray)
-
-    def knows(self, rules: Rules) -> Bools:
-        """[interactions] the classes that the model is asked about."""
-        knows: Bools = self.ap >= rules.known
-        return knows
+        return stray
 
     def annotated_box(self, boxes: Ints) -> Ints:
         """[M] the ground-truth box of the same label that each predicted box (or -1) overlaps most, and enough; -1 for
@@ -185,9 +177,8 @@ class Opinion:
 @dataclass(frozen=True)
 class Contradicted:
     """N annotated triplets, surest first. truth [N] rows of the ground truth; models [N] how many contradict it; sure
-    [N] the mean of how sure these are of the other class (`Opinion.sure`); says, instead, score, own [models, N]:
-    which models contradict it, the class that each puts on the pair, its score, and the score of the annotated class
-    there, NaN for none."""
+    [N] the mean of how sure these are; says, instead, score, own [models, N]: which models contradict it, the class
+    that each puts on the pair, its score, and the score of the annotated class there, NaN for none."""
 
     truth: Ints
     models: Ints
@@ -199,10 +190,9 @@ class Contradicted:
 
 
 def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Contradicted:
-    """Annotated triplets on whose pair at least `rules.votes` models have another class with confidence, and that of
-    the annotation not at all, or no higher than their false positives of it.
-
-    A model is only asked where it finds the annotated class and the other one (`Rules.known`).
+    """Annotated triplets on whose pair at least `rules.votes` models see another class, which is not annotated there,
+    rather than the annotated one: they are as sure as `rules.sure` of it (`Opinion.sure`), times the share of false
+    positives that score higher than the annotated class does there (`Opinion.doubtful`; 1 where they do not see it).
     """
     scenes, classes = truth.scenes, len(truth.vocabulary.interactions)
     protocol = opinions[0].protocol
@@ -211,10 +201,9 @@ def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
     pairs, pair_of = np.unique(ends, return_inverse=True)
     subject, object_ = (end - 1 for end in np.divmod(pairs, len(scenes.boxes) + 1))
     shape = len(opinions), len(rows)
-    says, instead = np.zeros(shape, dtype=bool), np.full(shape, -1, dtype=np.int64)
+    instead = np.full(shape, -1, dtype=np.int64)
     sure, score, own = np.zeros(shape), np.full(shape, np.nan), np.full(shape, np.nan)
     for at, opinion in enumerate(opinions):
-        known = opinion.knows(rules)
         pair, row = opinion.on_pairs(subject, object_)
         every = max(len(opinion.scenes.score), 1)
         key, row = np.divmod(np.sort((pair * classes + opinion.scenes.interaction[row]) * every + row), every)
@@ -223,19 +212,18 @@ def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
         wanted = pair_of * classes + scenes.interaction[rows]
         place, met = find(keys, wanted)
         own[at, met] = opinion.scenes.score[best[place[met]]]
-        dismissed = ~met
-        theirs = best[place[met]]
-        dismissed[met] = (opinion.doubtful[theirs] <= rules.dismissed) & (opinion.sure[theirs] < rules.confident)
+        rejected = np.ones(len(rows))
+        rejected[met] = opinion.doubtful[best[place[met]]]
         start = np.searchsorted(keys, pair_of * classes)
         triplet, entry = expanded(start, np.searchsorted(keys, (pair_of + 1) * classes) - start)
-        other = (keys[entry] % classes != scenes.interaction[rows][triplet]) & known[keys[entry] % classes]
-        triplet, entry = triplet[other], entry[other]
+        stray = opinion.stray[best[entry]]  # of another class, and nothing of it is annotated there
+        triplet, entry = triplet[stray], entry[stray]
         top = first_largest(triplet, opinion.sure[best[entry]])
         triplet, entry = triplet[top], entry[top]
         instead[at, triplet] = keys[entry] % classes
-        sure[at, triplet] = opinion.sure[best[entry]]
+        sure[at, triplet] = opinion.sure[best[entry]] * rejected[triplet]
         score[at, triplet] = opinion.scenes.score[best[entry]]
-        says[at] = dismissed & (sure[at] >= rules.confident) & (instead[at] >= 0) & known[scenes.interaction[rows]]
+    says = (instead >= 0) & (sure >= rules.sure)
     models = says.sum(axis=0)
     mean = np.where(says, sure, 0.0).sum(axis=0) / np.maximum(models, 1)
     kept = np.flatnonzero(models >= (rules.votes or 1))
@@ -310,9 +298,9 @@ class Missing:
 
 
 def missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Missing:
-    """Classes that at least `rules.votes` models put on one pair with confidence, and that nothing of the class is
-    annotated near: pairs are one where subjects and objects overlap by at least `rules.same`. Of pairs that overlap as
-    the protocol asks, the surest stands for all."""
+    """Classes that at least `rules.votes` models put on one pair, each at least as sure as `rules.sure`, and nothing of
+    which is annotated near: pairs are one where subjects and objects overlap by at least `rules.same`. Of pairs that
+    overlap as the protocol asks, the surest stands for all."""
     found, protocol, votes = _strays(opinions, rules), opinions[0].protocol, rules.votes or 1
     by_id = rank_by_id(truth.scenes.image_ids)[found.image]
     found = found.ordered(np.lexsort((found.row, found.model, -found.sure, found.class_, by_id)))
@@ -340,7 +328,7 @@ def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
     """What each model is sure of and nothing of its class is annotated near."""
     parts: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(Strays)}
     for model, opinion in enumerate(opinions):
-        scenes, row = opinion.scenes, opinion.strays(rules, BACKGROUND)
+        scenes, row = opinion.scenes, np.flatnonzero(opinion.stray & (opinion.sure >= rules.sure))
         # elsewhere a box of zeros is a box like any other, and every class has an object
         without = opinion.batch.empty_object[row] & opinion.protocol.person_first
         ends = scenes.subject[row], np.where(without, -1, scenes.object[row])

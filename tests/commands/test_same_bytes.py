@@ -66,7 +66,7 @@ CALLS = {
     "curves": Call(one=False),
     "confusion": Call(one=False),
     "explore": Call(one=False, folder=True),
-    "audit": Call(("--same", "0.3", "--confident", "0", "--known", "0"), one=False),
+    "audit": Call(("--same", "0.3", "--sure", "0"), one=False),
     "show": Call(("--images", str(FIXTURES / "images"), "--size", "64"), one=False, folder=True),
     "compare": Call(("--bootstrap", "5"), one=False, models=2),
     "claim": Call(("--top", "all"), last=("76.2",)),

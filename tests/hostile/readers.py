@@ -147,7 +147,7 @@ READERS: list[Reader] = [
     *pair("pairstats", "", "--format csv"),
     *pair("curves", "", "--per-class --threshold 0.5", "--plot DIR/plot.svg"),
     *pair("confusion", "", "--top all --plot DIR/plot.svg"),
-    *pair("audit", "", "--same 0.3 --confident 0 --known 0"),
+    *pair("audit", "", "--same 0.3 --sure 0"),
     *pair("audit", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *pair("show", "-o DIR/sheet.png", "--top all --size 64 -o DIR/drawn"),
     *pair("explore", "--slice people,objects -o DIR/explorer"),

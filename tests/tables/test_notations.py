@@ -23,20 +23,20 @@ SETTINGS = "settings: labels:derived"
     [
         (
             "table",
-            f"          mean_max_recall\nprotocol      full  a_b%&\nhico-ko*     12.35   6.00\n* {NOTE}\n{SETTINGS}\n",
+            f"          mean_max_recall\nprotocol      full  a_b%&\nhico-ko      12.35   6.00\n{NOTE}\n{SETTINGS}\n",
         ),
         (
             "md",
             "| protocol | mean_max_recall full | mean_max_recall a_b%&amp; |\n| --- | ---: | ---: |\n"
-            f"| hico-ko\\* | 12.35 | 6.00 |\n\n\\* {NOTE}\n\n{SETTINGS}\n",
+            f"| hico-ko | 12.35 | 6.00 |\n\n{NOTE}\n\n{SETTINGS}\n",
         ),
         (
             "latex",
             "\\begin{tabular}{lrr}\n\\toprule\n"
             " & \\multicolumn{2}{c}{mean max recall} \\\\\n\\cmidrule(lr){2-3}\n"
             "protocol & full & a\\_b\\%\\& \\\\\n"
-            "\\midrule\nhico-ko$^{*}$ & 12.35 & 6.00 \\\\\n\\bottomrule\n\\end{tabular}\n"
-            f"\\par{{\\footnotesize $^{{*}}$ {NOTE}}}\n% {SETTINGS}\n",
+            "\\midrule\nhico-ko & 12.35 & 6.00 \\\\\n\\bottomrule\n\\end{tabular}\n"
+            f"\\par{{\\footnotesize {NOTE}}}\n% {SETTINGS}\n",
         ),
         (
             "csv",
