@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from hoicli.commands import options
@@ -105,7 +106,7 @@ def table(
         if notation == "jsonl":
             return b"".join(map(dump, found))
         if chosen_layout is not None:
-            made, left = by_layout(found, chosen_layout, showing)
+            made, left = by_layout(found, chosen_layout, replace(showing, n=notation != "csv"))
             tables = [made if notation == "csv" else in_two(made)]
             left = [row for row in left if row["metric"] in {place.metric for place in chosen_layout.places(found)}]
             if left:

@@ -82,7 +82,7 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     views = _VIEWS & set(tags)
     table = _assembled(
         placed, heads, partial(compared_value, showing=showing), columns=[*columns.values()], ranked=not views,
-        compared=True, shown=views, n=showing.n,
+        compared=True, shown=views, n=layout.n and showing.n,
     )  # fmt: skip
     return table, [*left, *(row for row, _ in fitting if id(row) in others)]
 
@@ -112,7 +112,7 @@ def by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], s
     keys = {key.removeprefix("tag.") for key in (*lines, *columns)}
     return _assembled(
         placed, names, partial(compared_value, showing=showing), ranked=ranked, compared=ranked or keys <= _VIEWS,
-        shown=keys, n=showing.n,
+        shown=keys,
     )  # fmt: skip
 
 
@@ -270,7 +270,7 @@ def _assembled(
         table = _with_ranks(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
     if not n:
         return table
-    counts = [[number_text(rows[at, number][-1].get("n"), 0) if (at, number) in rows else "-"
+    counts = [[number_text(rows[at, number][-1].get("n"), 0) if (at, number) in rows and not published[at] else "-"
                for number in range(len(columns))] for at in range(len(names))]  # fmt: skip
     return _counted(table, counts)
 
@@ -294,7 +294,7 @@ def _with_ranks(table: TextTable, cells: Mapping[Place, Value], senses: Sequence
 
 def _counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
     """The table with a line `n`, what each value is over, below the lines that share it. counts: of each line, by
-    column."""
+    column; "-" where that is not known, as of published values."""
     lines: list[Sequence[str]] = []
     at: list[int] = []
     shared: Sequence[str] = []
@@ -305,7 +305,7 @@ def _counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
         shared = [b if a == "-" else a for a, b in zip(shared or count, count, strict=True)]
         below = counts[min(number + 1, last)]
         if number == last or any(a != b and "-" not in (a, b) for a, b in zip(shared, below, strict=True)):
-            lines.append(["n", *[""] * (table.names - 1), *shared])
+            lines += [["n", *[""] * (table.names - 1), *shared]] * any(count != "-" for count in shared)
             shared = []
     marks = {(line if line < 0 else at[line], column): mark for (line, column), mark in table.marks.items()}
     best, second = ([(at[line], column) for line, column in places] for places in (table.best, table.second))

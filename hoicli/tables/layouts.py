@@ -43,13 +43,14 @@ class Slot:
 @dataclass(frozen=True)
 class Layout:
     """A row of LAYOUTS. places: its columns, of the rows to be laid out; fits: whether a row asks for this layout where
-    none is named; lines: keys of rows that tell lines apart besides tags."""
+    none is named; lines: keys of rows that tell lines apart besides tags; n: with lines of what values are over."""
 
     name: str
     description: str
     places: Callable[[Sequence[Row]], Sequence[Slot]]
     fits: Callable[[Row], bool]
     lines: tuple[str, ...] = ()
+    n: bool = False
 
 
 _FREQUENCIES = (("full", "Full"), ("rare", "Rare"), ("non_rare", "Non-rare"))
@@ -162,9 +163,9 @@ LAYOUTS: Mapping[str, Layout] = {
                _flat(_SHOE, lambda row: row.get("protocol") == "shoe"), lambda row: row.get("protocol") == "shoe"),
         Layout("pairs", "pairs: how many, recall, precision, negative AP, interaction mAP",
                _flat(_PAIRS, lambda row: "oracle" not in row), lambda row: row["metric"] == "pair_recall",
-               ("nms", "det_threshold")),
+               ("nms", "det_threshold"), n=True),
         Layout("diagnose", "mAP, and what repairing each error gains",
-               _diagnose, lambda row: row["metric"] == "delta_mAP"),
+               _diagnose, lambda row: row["metric"] == "delta_mAP", n=True),
         Layout("vcoco", "AP role in scenario 1 and 2", _vcoco, _of("vcoco-s1", "vcoco-s2")),
         Layout("swig", "non-rare, rare, unseen, full", _swig, _of("swig")),
         Layout("zero-shot", "unseen, seen and full of each split",

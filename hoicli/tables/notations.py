@@ -59,7 +59,7 @@ def _tables(rows: list[Row], output_format: str) -> str:
     texts = []
     layout = layout_of(rows) if output_format == "latex" else None
     if layout is not None:
-        table, left = by_layout(rows, layout, Showing(intervals=True, n=layout.name in ("diagnose", "pairs")))
+        table, left = by_layout(rows, layout, Showing(intervals=True))
         shown = {place.metric for place in layout.places(rows)}
         rows = [row for row in left if not kind_of(row).mean]
         means = [row for row in left if kind_of(row).mean and row["metric"] in shown]

@@ -102,12 +102,12 @@ Head = tuple[str, str]
 
 @dataclass(frozen=True)
 class Showing:
-    """How values are shown. intervals: with their 95 % intervals. over: the tag whose values are averaged. n: with
-    lines of what values are over."""
+    """How values are shown. intervals: with their 95 % intervals. over: the tag whose values are averaged. n: a
+    layout with lines of what values are over may have them."""
 
     intervals: bool = False
     over: str = ""
-    n: bool = False
+    n: bool = True
 
 
 class PlacedRow(dict[str, Any]):

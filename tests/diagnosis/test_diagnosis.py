@@ -234,7 +234,7 @@ def test_the_rows(hoicli: Hoicli) -> None:
     assert values["mAP", "none"] == pytest.approx(evaluated[0]["value"])
 
 
-def test_tables_show_what_values_are_over(hoicli: Hoicli) -> None:
+def test_tables_show_what_values_are_over(hoicli: Hoicli, tmp_path: Path) -> None:
     """Oracles that lower the ground truth leave classes out of the mean."""
     lines = hoicli("diagnose", "--format", "table", *PAIR).out.splitlines()
     after = {line.split()[1]: lines[at + 1].split()[:2] for at, line in enumerate(lines) if line.startswith("diag ")}
@@ -243,6 +243,11 @@ def test_tables_show_what_values_are_over(hoicli: Hoicli) -> None:
     assert after["false_negative"] == ["n", "10"]
     latex = hoicli("diagnose", "--format", "latex", *PAIR).out.splitlines()
     assert next(line for line in latex if line.startswith("n ")).endswith(r"& 13 & 11 & 13 & 10 \\")
+    assert hoicli("diagnose", "-o", tmp_path / "rows.jsonl", *PAIR).code == 0
+    laid_out = ("table", "--published", "diagnose", "--layout", "diagnose", tmp_path / "rows.jsonl")
+    (counted,) = [line.split() for line in hoicli(*laid_out).out.splitlines() if line.startswith("n ")]
+    assert (counted[1], counted[-3:]) == ("13", ["11", "13", "10"])  # of the rows, not of what is published
+    assert "\nn," not in hoicli(*laid_out, "--format", "csv").out
 
 
 def test_match_then_diagnose(hoicli: Hoicli, tmp_path: Path) -> None:
