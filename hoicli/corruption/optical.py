@@ -8,7 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, filtered, gaussian_blur, strips
+from hoicli.corruption.pixels import Image, Shape, filtered, gaussian_blur, random_bits, strips
 from hoicli.corruption.warps import Zoom
 
 
@@ -71,10 +71,7 @@ def soft_blur(image: Image, _: None, sigma: float) -> Image:
 
 def draw_shifts(rng: Generator, shape: Shape, levels: Levels) -> NDArray[np.uint16]:
     """[rounds, y and x, height, width] sixteen random bits each, for as many rounds as any severity needs."""
-    rounds = max(level[2] for level in levels)
-    count = rounds * 2 * shape[0] * shape[1]
-    bits: NDArray[np.uint16] = rng.bit_generator.random_raw(-(-count // 4)).view(np.uint16)[:count]
-    return bits.reshape(rounds, 2, *shape[:2])
+    return random_bits(rng, (max(level[2] for level in levels), 2, *shape[:2]))
 
 
 def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance: int, rounds: int) -> Image:

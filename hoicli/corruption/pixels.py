@@ -7,6 +7,7 @@ order, and everything else is elementary operations that IEEE 754 rounds one way
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import cv2
@@ -29,6 +30,13 @@ def rounded(values: NDArray[np.floating]) -> Image:
     OpenCV's conversion, which is one pass; its sum with nothing is what makes it convert.
     """
     return np.asarray(cv2.addWeighted(values, 1, values, 0, 0, dtype=cv2.CV_8U), dtype=np.uint8).reshape(values.shape)
+
+
+def random_bits(rng: np.random.Generator, shape: Shape) -> NDArray[np.uint16]:
+    """Sixteen random bits for each value of an array."""
+    count = math.prod(shape)
+    bits: NDArray[np.uint16] = rng.bit_generator.random_raw(-(-count // 4)).view(np.uint16)[:count]
+    return bits.reshape(shape)
 
 
 def strips(height: int) -> Iterator[slice]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from hoicli.corruption.catalogue import (
@@ -30,14 +30,12 @@ from hoicli.corruption.catalogue import (
 )
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import display_name
-from hoicli.records.parsing import is_number, json_type, read_object, short
+from hoicli.records.parsing import Record, is_number, json_type, read_object, short
 
 ENDING = ".json"
 """A `--recipe` that ends so is a file."""
 LARGEST = 1 << 20
 """Bytes of a file."""
-
-Bad = Callable[[str, str], DataError]
 
 
 def chosen_recipe(text: str, names: Iterable[str] = ()) -> Recipe:
@@ -77,54 +75,61 @@ def require_levels(names: Iterable[str], recipe: Recipe, argument: str) -> None:
 def read_recipe(path: str) -> Recipe:
     """The recipe of a file, with a digest of its constants in its name. Raises `DataError` that names the file and the
     field."""
-
-    def bad(field: str, problem: str) -> DataError:
-        return DataError(problem, place=display_name(path), field=field)
-
     record = read_object(path, "recipe", "a few hundred numbers", most=LARGEST)
+    try:
+        return _recipe(record)
+    except DataError as error:
+        raise error.at(display_name(path)) from None
+
+
+def _recipe(record: Record) -> Recipe:
     for field in record:
         if field not in ("name", "corruptions"):
-            raise bad(_bare(field), "there is no such field; a recipe has name and corruptions")
+            raise DataError("there is no such field; a recipe has name and corruptions", field=_bare(field))
     name = record.get("name")
     if type(name) is not str or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
-        raise bad("name", "must be a word of at most 40 letters, digits, _ . -; records name the recipe by it")
+        raise DataError(
+            "must be a word of at most 40 letters, digits, _ . -; records name the recipe by it", field="name"
+        )
     if name in RECIPES:
-        raise bad("name", f"{name} is hoicli's own recipe; a file needs a name of its own")
+        raise DataError(f"{name} is hoicli's own recipe; a file needs a name of its own", field="name")
     given = record.get("corruptions")
     if type(given) is not dict or not given:
-        raise bad("corruptions", "must be an object with the levels of at least one corruption")
+        raise DataError("must be an object with the levels of at least one corruption", field="corruptions")
     rows: dict[str, Corruption] = {}
     for called in given:
         row = corruption(called)
         if row is None:
-            raise bad(f"corruptions.{_bare(called)}", "there is no such corruption; hoicli corrupt --list shows them")
+            raise DataError(
+                "there is no such corruption; hoicli corrupt --list shows them", field=f"corruptions.{_bare(called)}"
+            )
         rows[called] = row
     others = {called: found.owner for called in rows if called not in CORRUPTIONS and (found := added(called))}
-    levels = {called: _levels(rows[called], given[called], bad) for called in (*CORRUPTIONS, *others) if called in rows}
+    levels = {called: _levels(rows[called], given[called]) for called in (*CORRUPTIONS, *others) if called in rows}
     digest = hashlib.sha256(json.dumps(levels, sort_keys=True).encode()).hexdigest()[:8]
     return Recipe(f"{name}@{digest}", "a file", levels, tuple(levels), others)
 
 
-def _levels(row: Corruption, given: Any, bad: Bad) -> Levels:
+def _levels(row: Corruption, given: Any) -> Levels:
     """The five levels of a corruption."""
     field = f"corruptions.{row.name}"
     count = len(SEVERITIES)
     if type(given) is not list or len(given) != count:
         found = f"{len(given)} level{'s' * (len(given) != 1)}" if type(given) is list else json_type(given)
-        raise bad(field, f"{found}; give an array of {count}, the mildest first")
-    return tuple(_level(row, level, f"{field}[{number}]", bad) for number, level in enumerate(given))
+        raise DataError(f"{found}; give an array of {count}, the mildest first", field=field)
+    return tuple(_level(row, level, f"{field}[{number}]") for number, level in enumerate(given))
 
 
-def _level(row: Corruption, given: Any, field: str, bad: Bad) -> Level:
+def _level(row: Corruption, given: Any, field: str) -> Level:
     """The constants of a level, in the order of the table."""
     if type(given) is not dict or set(given) != set(row.constants):
-        raise bad(field, f"give an object with {', '.join(row.constants)}, and nothing else")
+        raise DataError(f"give an object with {', '.join(row.constants)}, and nothing else", field=field)
     values = []
     for name in row.constants:
         value, (least, largest, whole) = given[name], LIMITS.get(name, (-1e9, 1e9, False))
         if not is_number(value) or not least <= value <= largest or (whole and value != int(value)):
             kind = "a whole number" if whole else "a number"
-            raise bad(f"{field}.{name}", f"{short(value)}; give {kind} from {least:g} to {largest:g}")
+            raise DataError(f"{short(value)}; give {kind} from {least:g} to {largest:g}", field=f"{field}.{name}")
         values.append(int(value) if whole else float(value))
     return tuple(values)
 

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Level, Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, strips
+from hoicli.corruption.pixels import Image, Shape, random_bits, strips
 
 Noise = NDArray[np.float32]
 Bits = NDArray[np.uint16]
@@ -27,14 +27,12 @@ def draw_normal(rng: Generator, shape: Shape, _levels: Levels) -> Noise:
 
 def draw_bits(rng: Generator, shape: Shape, _levels: Levels) -> Bits:
     """Sixteen random bits for each channel of each pixel."""
-    count = int(np.prod(shape))
-    bits: Bits = rng.bit_generator.random_raw(-(-count // 4)).view(np.uint16)[:count]
-    return bits.reshape(shape)
+    return random_bits(rng, shape)
 
 
-def draw_pixel_bits(rng: Generator, shape: Shape, levels: Levels) -> Bits:
+def draw_pixel_bits(rng: Generator, shape: Shape, _levels: Levels) -> Bits:
     """Sixteen random bits for each pixel."""
-    return draw_bits(rng, (*shape[:2], 1), levels)
+    return random_bits(rng, (*shape[:2], 1))
 
 
 def _add(image: Image, noise: Noise) -> Image:

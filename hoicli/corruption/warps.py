@@ -37,37 +37,24 @@ class Warp(Protocol):
 def moved_boxes(warp: Warp, boxes: Sequence[Box]) -> tuple[list[list[float]], list[float]]:
     """(boxes after the warp, the visible share of each). A box that left the image lies flat on its border, share 0."""
     height, width = warp.size
-    moved, visible = [], []
+    moved = []
     for box in boxes:
-        share = share_in_frame(warp, box)
-        x1, y1, x2, y2 = warp.bounds(box)
-        moved.append(
-            [
-                round(float(min(max(0, value), limit)), 2)
-                for value, limit in zip((x1, y1, x2, y2), (width, height, width, height), strict=True)
-            ]
-        )
-        visible.append(share)
-    return moved, visible
+        sides = zip(warp.bounds(box), (width, height, width, height), strict=True)
+        moved.append([round(float(min(max(0, value), limit)), 2) for value, limit in sides])
+    return moved, [share_in_frame(warp, box) for box in boxes]
 
 
 def share_in_frame(warp: Warp, box: Box) -> float:
     """The share of the box's area, as far as it was in the image, that is still there; 0 where there was none."""
-    x1, y1, x2, y2 = clipped(box, warp.size)
+    height, width = warp.size
+    x1, x2 = (float(min(max(0, value), width - 1)) for value in (box[0], box[2]))
+    y1, y2 = (float(min(max(0, value), height - 1)) for value in (box[1], box[3]))
     if x2 <= x1 or y2 <= y1:
         return 0.0
     steps = (np.arange(GRID) + 0.5) / GRID
     x, y = np.meshgrid(x1 + steps * (x2 - x1), y1 + steps * (y2 - y1))
     points = np.stack([x.ravel(), y.ravel()], axis=1)
     return round(float(_inside(warp.forward(points), warp.size).mean()), 4)
-
-
-def clipped(box: Box, size: tuple[int, int]) -> tuple[float, float, float, float]:
-    """The part of a box that lies on pixels: x within [0, width - 1], y within [0, height - 1]."""
-    height, width = size
-    x1, x2 = (float(min(max(0, value), width - 1)) for value in (box[0], box[2]))
-    y1, y2 = (float(min(max(0, value), height - 1)) for value in (box[1], box[3]))
-    return x1, y1, x2, y2
 
 
 def _outline(box: Box) -> Points:

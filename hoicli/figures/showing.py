@@ -15,7 +15,7 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair
 from hoicli.io.outputs import atomic_folder, check_file, check_made_folder
 from hoicli.io.streams import Line, Stream
-from hoicli.records.image import open_problems, score_problems
+from hoicli.records.image import problems_but_nulls, score_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.names import image_id_of, image_number
 from hoicli.records.parsing import Record, dump, is_number, parse
@@ -78,7 +78,9 @@ class Source:
     def _checked(self, line: Line) -> Record:
         """The record of a line, of any dataset."""
         record = parse(line)
-        for problem in chain(open_problems(record, scored=self.scored), () if self.scored else score_problems(record)):
+        for problem in chain(
+            problems_but_nulls(record, scored=self.scored), () if self.scored else score_problems(record)
+        ):
             raise problem.error(line.place)
         return record
 

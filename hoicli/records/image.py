@@ -63,19 +63,20 @@ def problems_besides(record: Mapping[str, Any], besides: Container[str] = EVERYT
         yield from _score_problems(record)
 
 
-def open_problems(
-    record: Mapping[str, Any], *, scored: bool, besides: Container[str] = EVERYTHING
+def problems_but_nulls(
+    record: Mapping[str, Any], *, scored: bool, besides: Container[str] = EVERYTHING, labels: bool = True
 ) -> Iterator[Problem]:
-    """As `problems`, of a record of any dataset: any string is a label, and a label or an object may be null, as V-COCO
-    has them."""
+    """As `problems`, of a record of any dataset: any string is a label, and an object (with `labels` a label, too) may
+    be null, as V-COCO has them."""
     for problem in problems(record, None, scored=scored, besides=besides):
         found = re.fullmatch(r"labels\[(\d+)\]|hois\[(\d+)\]\.object", problem.field)
-        if found is not None:
-            index = int(found[1] or found[2])
-            value = record["labels"][index] if found[1] else record["hois"][index].get("object", problem)
-            if value is None:
-                continue
-        yield problem
+        value: object = problem
+        if found is not None and found[2]:
+            value = record["hois"][int(found[2])].get("object", problem)
+        elif found is not None and labels:
+            value = record["labels"][int(found[1])]
+        if value is not None:
+            yield problem
 
 
 SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "unstated", "left_out"})

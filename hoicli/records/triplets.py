@@ -15,7 +15,7 @@ import numpy as np
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.columns import BATCH, NUMBERS, read_columns, typed
-from hoicli.records.image import problems, score_problems
+from hoicli.records.image import problems_but_nulls, score_problems
 from hoicli.records.images import NO_BOX, Images, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, starts_of
@@ -133,14 +133,11 @@ def open_problems(record: Record, *, unlabelled: bool = False) -> Iterator[Probl
     """Everything in a record that `named_images` cannot read, in reading order: as `records.problems` has it for any
     vocabulary, but scores may be missing, an object may be null, with `unlabelled` a label too, and senses must be
     names."""
+    for problem in problems_but_nulls(record, scored=False, besides=(), labels=unlabelled):
+        if not problem.field.startswith(("image_hois", "ambiguous_hois")):
+            yield problem
     hois = record.get("hois")
     listed = [hoi if type(hoi) is dict else {} for hoi in hois] if type(hois) is list else []
-    without = {f"hois[{index}].object" for index, hoi in enumerate(listed) if hoi.get("object", 0) is None}
-    if unlabelled and type(record.get("labels")) is list:
-        without |= {f"labels[{index}]" for index, label in enumerate(record["labels"]) if label is None}
-    for problem in problems(record, None, scored=False, besides=()):
-        if problem.field not in without and not problem.field.startswith(("image_hois", "ambiguous_hois")):
-            yield problem
     for index, hoi in enumerate(listed):
         if hoi.get("score") is not None and not is_number(hoi["score"]):
             yield Problem(f"hois[{index}].score", "no finite number; give one, or leave the score out")

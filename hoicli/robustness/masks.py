@@ -20,6 +20,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
@@ -31,7 +32,7 @@ from hoicli.io.claims import reads
 from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.streams import Line
 from hoicli.records.boxes import iou
-from hoicli.records.image import open_problems
+from hoicli.records.image import problems_but_nulls
 from hoicli.records.names import file_name_of
 from hoicli.records.parsing import Record, parse
 from hoicli.robustness.curriculum import RATIOS
@@ -112,20 +113,18 @@ def chosen_boxes(record: Mapping[str, Any]) -> list[int]:
     """
     hois = [hoi for hoi in record["hois"] if hoi["verb"] != NO_INTERACTION]
     numbers = {hoi[key] for hoi in hois for key in ("subject", "object") if hoi.get(key) is not None}
+    edges = np.array([box_edges(box) for box in record["boxes"]]).reshape(-1, 4).T
     by_label: dict[str | None, list[int]] = {}
     for number in sorted(numbers):
-        by_label.setdefault(record["labels"][number], []).append(number)
-    chosen: list[int] = []
-    for same in by_label.values():
-        rows, edges = np.array(same), np.array([box_edges(record["boxes"][number]) for number in same]).T
-        while len(rows) and len(chosen) <= MOST_MASKS:
-            chosen.append(int(rows[0]))
-            others = iou(edges[:, :1], edges, inclusive=False) < SAME_INSTANCE
-            others[0] = False
-            rows, edges = rows[others], edges[:, others]
+        same = by_label.setdefault(record["labels"][number], [])
+        if not (iou(edges[:, [number]], edges[:, same], inclusive=False) >= SAME_INSTANCE).any():
+            same.append(number)
+        if len(same) > MOST_MASKS:
+            break
+    chosen = sorted(chain.from_iterable(by_label.values()))
     if len(chosen) > MOST_MASKS:
         raise DataError(f"more than {MOST_MASKS:,} instances to mask in an image", field="boxes")
-    return sorted(chosen)
+    return chosen
 
 
 def box_edges(box: Sequence[float]) -> Edges:
@@ -174,7 +173,7 @@ def _nearest(value: float) -> int:
 def read_record(line: Line) -> Record:
     """An image record with what masking reads of it; raises `DataError` for its first problem."""
     record = parse(line)
-    for problem in open_problems(record, scored=False, besides=("size",)):
+    for problem in problems_but_nulls(record, scored=False, besides=("size",)):
         raise problem.error(line.place)
     for number, box in enumerate(record["boxes"]):
         if max(map(abs, box)) > FARTHEST:

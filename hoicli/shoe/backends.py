@@ -15,7 +15,6 @@ import numpy as np
 from hoicli.errors import DataError
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Ints
 from hoicli.shoe.pairs import NAMES, Pair, Rated
 from hoicli.shoe.table import SimilarityTable
 from hoicli.wordnet.lexicon import Lexicon
@@ -32,10 +31,8 @@ class Backend(Protocol):
 
 def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
     """A backend that needs no network: one of OFFLINE, or table:FILE."""
-    kind, _, what = name.partition(":")
-    if kind == "table":
-        return TableFile(what, policy)
-    return Lexical() if name == "lexical" else Measure(what)
+    kind, _, path = name.partition(":")
+    return TableFile(path, policy) if kind == "table" else Offline(name)
 
 
 def synsets_of(wordnet: Lexicon, pairs: Sequence[Pair]) -> dict[str, int]:
@@ -52,47 +49,44 @@ def synsets_of(wordnet: Lexicon, pairs: Sequence[Pair]) -> dict[str, int]:
     return found
 
 
-class Measure:
-    """One of `measures`. It is computed from the first sense to the second (wup is not quite symmetric)."""
+class Offline:
+    """A measure of the WordNet in use, one of OFFLINE. It is computed from the first sense to the second (wup is not
+    quite symmetric)."""
 
-    def __init__(self, measure: str) -> None:
-        self._measure = measure
-
-    def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        """Each pair by its senses."""
-        wordnet = open_wordnet()
-        rows = _rows(wordnet, pairs)
-        raw = raw_similarities(wordnet.graph, self._measure, rows)
-        return _alike(rescaled(wordnet.graph, self._measure, rows, raw).tolist(), f"wordnet:{self._measure}")
-
-
-class Lexical:
-    """`hoicli.wordnet.lexical`, imported with SciPy on first use."""
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        """Each pair by its senses."""
-        from hoicli.wordnet.lexical import similarities
-
+        """Each pair by its senses; equal ratings are one object, since a measure has few values."""
         wordnet = open_wordnet()
-        return _alike(similarities(wordnet.graph, _rows(wordnet, pairs)).tolist(), "lexical")
+        synset = synsets_of(wordnet, pairs)
+        rows = np.array([[synset[pair[side]] for pair in pairs] for side in (1, 2)], dtype=np.int64).T
+        if self.name == "lexical":
+            from hoicli.wordnet.lexical import similarities  # brings SciPy along
 
-    def knows(self, word: str, pos: str) -> bool:
-        """Whether `rate_words` takes the word."""
-        return bool(open_wordnet().word_senses(word, pos))
+            values = similarities(wordnet.graph, rows).tolist()
+        else:
+            measure = self.name.removeprefix("wordnet:")
+            raw = raw_similarities(wordnet.graph, measure, rows)
+            values = rescaled(wordnet.graph, measure, rows, raw).tolist()
+        named = self.name if wordnet.signature is None else f"{self.name}@{wordnet.signature}"
+        rated = {value: Rated(value, measure=named) for value in set(values)}
+        return [rated[value] for value in values]
 
-    def rate_words(self, words: Sequence[tuple[str, str, str]]) -> list[float]:
-        """The similarity of two words of one part of speech, lower than that of their most similar senses if they have
-        many; each (pos, first, second), both known."""
-        from hoicli.wordnet.lexical import word_similarities
 
-        wordnet = open_wordnet()
-        found: dict[tuple[str, str, str], float] = {}
-        for pos in dict.fromkeys(pos for pos, _, _ in words):
-            own = [(first, second) for at, first, second in words if at == pos]
-            senses = {word: wordnet.word_senses(word, pos) for pair in own for word in pair}
-            values = word_similarities(wordnet.graph, own, senses).tolist()
-            found |= {(pos, *pair): value for pair, value in zip(own, values, strict=True)}
-        return [found[item] for item in words]
+def rate_words(words: Sequence[tuple[str, str, str]]) -> list[float]:
+    """The lexical similarity of two words of one part of speech, lower than that of their most similar senses if they
+    have many; each (pos, first, second), both known."""
+    from hoicli.wordnet.lexical import word_similarities
+
+    wordnet = open_wordnet()
+    found: dict[tuple[str, str, str], float] = {}
+    for pos in dict.fromkeys(pos for pos, _, _ in words):
+        own = [(first, second) for at, first, second in words if at == pos]
+        senses = {word: wordnet.word_senses(word, pos) for pair in own for word in pair}
+        values = word_similarities(wordnet.graph, own, senses).tolist()
+        found |= {(pos, *pair): value for pair, value in zip(own, values, strict=True)}
+    return [found[item] for item in words]
 
 
 class TableFile:
@@ -107,19 +101,3 @@ class TableFile:
         table = SimilarityTable.read(Stream([self._path], "table"), self._policy, open_wordnet().canonical)
         found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
         return [Rated(None if math.isnan(value) else value) for value in found]
-
-
-def _alike(values: Sequence[float], measure: str) -> list[Rated]:
-    """The ratings of values by a measure (of another WordNet than the embedded one, if that is in use); equal ones are
-    one object, since a measure has few values."""
-    wordnet = open_wordnet().signature
-    named = measure if wordnet is None else f"{measure}@{wordnet}"
-    rated = {value: Rated(value, measure=named) for value in set(values)}
-    return [rated[value] for value in values]
-
-
-def _rows(wordnet: Lexicon, pairs: Sequence[Pair]) -> Ints:
-    """[P, 2] the synsets of each pair."""
-    row = synsets_of(wordnet, pairs)
-    sides = [[row[pair[side]] for pair in pairs] for side in (1, 2)]
-    return np.array(sides, dtype=np.int64).T

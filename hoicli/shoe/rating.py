@@ -9,7 +9,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, parse
-from hoicli.shoe.backends import Backend, Lexical, Measure, synsets_of
+from hoicli.shoe.backends import Backend, Offline, rate_words, synsets_of
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.pairs import NAMES, Pair, Rated, pair_of, row
 from hoicli.wordnet.selection import open_wordnet
@@ -44,8 +44,8 @@ class PairLines(TableWork):
 
     def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: Backend | None = None) -> None:
         """`backend`: the backend that will rate the pairs, None for language models."""
-        self._lexical = backend if isinstance(backend, Lexical) else None
-        self._ordered = isinstance(backend, Measure)
+        self._lexical = isinstance(backend, Offline) and backend.name == "lexical"
+        self._ordered = isinstance(backend, Offline) and not self._lexical
         self._senseless: dict[str, str] = {}
         self._lines: list[tuple[Record, float | Words | list[Pair]]] = []
         for line in lines:
@@ -60,7 +60,7 @@ class PairLines(TableWork):
         """The lines with their answers."""
         found = dict(zip(self.pairs, rated, strict=True))
         words = list(dict.fromkeys(want for _, want in self._lines if isinstance(want, tuple)))
-        by_words = dict(zip(words, self._lexical.rate_words(words) if self._lexical and words else [], strict=True))
+        by_words = dict(zip(words, rate_words(words) if words else [], strict=True))
         for record, want in self._lines:
             if isinstance(want, list):
                 answers = [found[pair] for pair in want if found[pair].similarity is not None]
@@ -86,7 +86,8 @@ class PairLines(TableWork):
         words = [record["a"], record["b"]]
         if normalised(words[0]) == normalised(words[1]):
             return 1.0
-        if self._lexical and not any(map(_is_sense, words)) and all(self._lexical.knows(word, pos) for word in words):
+        known = open_wordnet().word_senses
+        if self._lexical and not any(map(_is_sense, words)) and all(known(word, pos) for word in words):
             return pos, words[0], words[1]
         pools = [senses_of(word, pos) for word in words]
         for word, pool in zip(words, pools, strict=True):

@@ -32,6 +32,7 @@ from scipy import sparse
 
 from hoicli.records.kit import Floats, Ints, starts_of
 from hoicli.wordnet.graph import HYPERNYMS, POS, Graph
+from hoicli.wordnet.measures import ancestors
 
 DECAY = 0.8
 RELATED = ("verb_group", "also_see", "entailment", "cause", "similar", "pertainym", "attribute")
@@ -172,22 +173,11 @@ def _opposed(graph: Graph, synsets: Ints, pairs: Ints, pos: str) -> npt.NDArray[
 def _ancestry(graph: Graph) -> sparse.csr_array:
     """[synsets, synsets] each one's ancestors and itself, weighed by information content and distance."""
     size = graph.size
-    above = _links(graph, HYPERNYMS)
-    everyone = np.arange(size)
-    level = reached = weights = _matrix(np.ones(size), everyone, everyone, (size, size))
-    steps = 0
-    while level.nnz:
-        steps += 1
-        level = level @ above
-        level.data[:] = 1.0
-        level = level - level.multiply(reached)  # only those that no shorter way leads to
-        level.eliminate_zeros()
-        reached = reached + level
-        weights = weights + DECAY**steps * level
+    above = ancestors(graph, np.arange(size), root=False)
+    weights = np.array([DECAY**steps for steps in range(int(above.distance.max()) + 1)])[above.distance]
     total = np.array([len(graph.ranges[pos]) for pos in POS])[_part_of_speech(graph)]
-    content = 1.0 - np.log(np.bincount(reached.indices, minlength=size)) / np.log(np.maximum(total, 2))
-    weights.data *= content[weights.indices]
-    return weights
+    content = 1.0 - np.log(np.bincount(above.node, minlength=size)) / np.log(np.maximum(total, 2))
+    return sparse.csr_array((weights * content[above.node], above.node, above.start), shape=(size, size))
 
 
 @cache

@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from hoicli.errors import DataError
-from hoicli.vocabulary.datasets import DATASETS, load
+from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary, normalise
 from hoicli.wordnet.lexicon import Lexicon, embedded
 from hoicli.wordnet.selection import open_wordnet
@@ -111,7 +111,7 @@ def ground_truth_sense(dataset: str, verb: str, object_: str | None) -> tuple[st
     """(sense of the verb, sense of the object) of an interaction of a dataset in CURATED.
 
     None for an action without object, for no_interaction, and for a label the dataset does not have. Names are the
-    dataset's, with underscores or spaces. Raises `UsageError` for an unknown dataset.
+    dataset's, with underscores or spaces.
     """
     of_verb = verb_choice(dataset, verb, object_)
     of_object = None if object_ is None else object_choice(dataset, object_)
@@ -147,8 +147,7 @@ def _noun(vocabulary: Vocabulary, name: str) -> str | None:
 
 def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | None:
     """The sense of a dataset's verb with an object (None: with any that the table does not name)."""
-    of = _curated(dataset)
-    entry = None if of is None else _verbs(of).get(normalise(verb))
+    entry = _verbs(CURATED[dataset]).get(normalise(verb))
     if entry is None:
         return None
     name = normalise(object_) if object_ is not None else ""
@@ -159,14 +158,14 @@ def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | 
 
 def object_choice(dataset: str, object_: str) -> CuratedSense | None:
     """The sense of a dataset's object. SWIG-HOI's are in its vocabulary, as WordNet 3.0 offsets."""
-    of, name = _curated(dataset), normalise(object_)
-    if of == "swig":
+    name = normalise(object_)
+    if dataset == "swig":
         offset = load("swig").noun_ids.get(name)
         if offset is None:
             return None
         graph = embedded().graph
         return _choice(graph.names[graph.at(offset[0], int(offset[1:]))], f"the dataset's noun_id, {offset}")
-    entry = None if of is None else _entry(_table()["objects"]["coco"].get(name))
+    entry = _entry(_table()["objects"]["coco"].get(name))
     return None if entry is None else _choice(entry["sense"], entry.get("why"))
 
 
@@ -174,14 +173,6 @@ def _choice(sense: str, why: str | None, better: str | None = None) -> CuratedSe
     """A choice among WordNet 3.0's senses, in the WordNet in use; None where that has no such sense."""
     own = _translated(open_wordnet(), sense)
     return None if own is None else CuratedSense(own, why, better and _translated(open_wordnet(), better))
-
-
-def _curated(dataset: str) -> str | None:
-    """Whose senses a dataset's labels have, None for those that are looked up. Raises `UsageError` for an unknown
-    dataset."""
-    if dataset not in DATASETS:
-        load(dataset)  # says which there are
-    return CURATED.get(dataset)
 
 
 @cache

@@ -191,15 +191,6 @@ def test_chance_is_of_the_box_alone() -> None:
     assert mean == pytest.approx(0.5, abs=0.02)
 
 
-@given(st.randoms())
-def test_what_is_around_an_image_changes_nothing(shuffle: random.Random) -> None:
-    lines = SCENES.read_bytes().splitlines()
-    strong = Masking(0.5, seed=3)
-    expected = {line: strong.record(orjson.loads(line))["masks"] for line in lines}
-    shuffle.shuffle(lines)
-    assert {line: strong.record(orjson.loads(line))["masks"] for line in lines} == expected
-
-
 # The command
 
 

@@ -80,24 +80,15 @@ def test_the_pairs_are_those_of_plain_loops(hoicli: Hoicli, predictions: Path) -
         assert all(a < b for _, a, b in found)
 
 
-def test_order_and_sharding_change_no_byte(hoicli: Hoicli, tmp_path: Path, predictions: Path) -> None:
-    command = ("shoe-sim", "--backend", "wordnet:lin", "--gt")
-    whole = hoicli(*command, TRUTH, predictions).out
-    assert whole
+def test_tables_of_shards_join_to_that_of_the_whole(hoicli: Hoicli, tmp_path: Path, predictions: Path) -> None:
+    command = ("shoe-sim", "--backend", "wordnet:lin", "--gt", TRUTH)
     lines = predictions.read_text().splitlines(keepends=True)
-    truth = TRUTH.read_text().splitlines(keepends=True)
-    random.Random(2).shuffle(lines)
-    random.Random(3).shuffle(truth)
-    other = tmp_path / "truth.jsonl"
-    other.write_text("".join(truth))
-    shards = [tmp_path / f"{number}.jsonl" for number in range(3)]
-    for number, shard in enumerate(shards):
-        shard.write_text("".join(lines[number::3]))
-    assert hoicli(*command, other, *shards).out == whole
     tables = [tmp_path / f"sim-{number}.jsonl" for number in range(3)]
-    for shard, table in zip(shards, tables, strict=True):
-        assert hoicli(*command, TRUTH, shard, "-o", table).code == 0
-    assert hoicli("shoe-sim", "--merge", "mean", *tables).out == whole
+    for number, table in enumerate(tables):
+        shard = tmp_path / f"{number}.jsonl"
+        shard.write_text("".join(lines[number::3]))
+        assert hoicli(*command, shard, "-o", table).code == 0
+    assert hoicli("shoe-sim", "--merge", "mean", *tables).out == hoicli(*command, predictions).out != ""
 
 
 def test_the_classes_of_a_dataset(hoicli: Hoicli) -> None:

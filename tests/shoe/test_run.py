@@ -152,21 +152,6 @@ def test_predictions_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
     )
 
 
-def test_shuffled_and_sharded_streams_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
-    expected = hoicli("shoe-eval", "--format", "jsonl", "--per-class", *FILES, SHOE / "predictions.jsonl").out
-    rng = random.Random(1)
-    parts = {}
-    for name in ("gt", "sim", "predictions"):
-        lines = (SHOE / f"{name}.jsonl").read_text().splitlines(keepends=True)
-        rng.shuffle(lines)
-        parts[name] = [tmp_path / f"{name}{part}.jsonl" for part in (0, 1)]
-        for part, path in enumerate(parts[name]):
-            path.write_text("".join(lines if name == "gt" else lines[part::2]))
-    sims = [option for path in parts["sim"] for option in ("--sim", path)]
-    given = ("--format", "jsonl", "--per-class", "--gt", parts["gt"][0], *sims)
-    assert hoicli("shoe-eval", *given, *parts["predictions"]).out == expected
-
-
 def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     for name in ("gt", "sim", "predictions"):

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.evaluation.average_precision import interpolated_ap
-from hoicli.evaluation.protocols import GRID_TENTHS
 from hoicli.shoe.explanation import explain
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.matching import UNIT
@@ -83,15 +81,6 @@ def test_areas_by_hand() -> None:
         assert average_precision(np.array([UNIT] * 3), 3, area) == 1.0
         assert average_precision(np.zeros(3, dtype=np.int64), 3, area) == 0.0
         assert average_precision(np.zeros(0, dtype=np.int64), 3, area) == 0.0
-
-
-@given(st.lists(st.booleans(), max_size=30), st.integers(1, 10))
-def test_eleven_points_are_those_of_the_other_protocols(hits: list[bool], extra: int) -> None:
-    positives = np.array([sum(hits) + extra - 1 or 1])
-    rank = np.flatnonzero(hits) + 1
-    expected = interpolated_ap(rank, np.array([0, len(rank)]), positives, GRID_TENTHS)[0]
-    gain = np.array(hits, dtype=np.int64) * UNIT
-    assert average_precision(gain, int(positives[0]), "11-point") == pytest.approx(expected, abs=1e-12)
 
 
 # --- a slow evaluator on random data --------------------------------------------------------------------------------
@@ -171,33 +160,6 @@ def test_the_slow_evaluator_agrees(
     theirs["map"] = shoe_reference.plain_map(truth, found, area)
     for metric, value in theirs.items():
         assert getattr(ours, metric) == (None if value is None else pytest.approx(value, abs=2e-7)), metric
-
-
-@st.composite
-def plain_datasets(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
-    """Slots far apart with a class each; predictions in a slot are of its class, others of a class of the image."""
-    truth, found = [], []
-    for number in range(draw(st.integers(1, 4))):
-        classes = draw(st.lists(st.sampled_from(["pet", "wash", "ride"]), max_size=3, unique=True))
-        slots = {verb: [20 + 20 * at, 0, 30 + 20 * at, 10] for at, verb in enumerate(classes)}
-        truth.append(image(*((verb, "train", None, box) for verb, box in slots.items()), image_id=str(number)))
-        hois = []
-        for verb in draw(st.lists(st.sampled_from(classes), max_size=5)) if classes else ():
-            box = slots[verb] if draw(st.booleans()) else [0, 50, 10, 60]
-            hois.append((verb, "train", draw(st.sampled_from([0.1, 0.5, 0.6, 0.9])), box))
-        found.append(image(*hois, image_id=str(number)))
-    return truth, found
-
-
-@given(plain_datasets(), st.sampled_from(sorted(AREAS)), st.sampled_from(COMBINE))
-def test_with_identity_for_similarity_it_is_plain_matching(
-    data: tuple[list[Record], list[Record]], area: str, combine: str
-) -> None:
-    scores = scored(*data, similar={}, ap=area, combine=combine, delta="1")
-    assert scores.soft_map == scores.map
-    assert scores.map == (
-        None if scores.map is None else pytest.approx(shoe_reference.plain_map(*data, area), abs=2e-7)
-    )
 
 
 @given(datasets(), st.randoms(use_true_random=False))

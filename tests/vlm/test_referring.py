@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hoicli.shoe.backends import Lexical, Measure
+from hoicli.shoe.backends import Offline
 from hoicli.vlm.measured import Score
 from hoicli.vlm.referring import compared, needed, referred, similarities
 from hoicli.vlm.results import Referring
@@ -49,12 +49,12 @@ def test_exact_match(hoicli: Hoicli) -> None:
 )
 def test_similar_verbs(truth: str, found: str, similarity: float) -> None:
     senses = compared([Referring("a", truth, found)], "hico")
-    assert similarities(senses, Measure("wup"))[truth, found] == pytest.approx(similarity)
+    assert similarities(senses, Offline("wordnet:wup"))[truth, found] == pytest.approx(similarity)
 
 
 def test_near_verbs_are_between() -> None:
     rows = [Referring("a", "washing airplane", text) for text in ("cleaning airplane", "boarding airplane")]
-    similar = similarities(compared(rows, "hico"), Lexical())
+    similar = similarities(compared(rows, "hico"), Offline("lexical"))
     near, far = (similar[row.truth, row.found] for row in rows)
     assert 0 <= far < near < 1
 

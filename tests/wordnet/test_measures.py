@@ -75,15 +75,6 @@ def assert_nltks(pairs: list[tuple[int, int]], measure: str, counts: Any) -> Non
         assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-12), (measure, one, other)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("measure", MEASURES)
-def test_nltks_numbers_for_the_senses_of_hico(measure: str, counts: Any) -> None:
-    """One pair in five, for wup in both directions, for it may differ."""
-    for group in hico_senses():
-        pairs = [(a, b) for a, b in product(group, group) if measure == "wup" or a <= b]
-        assert_nltks(pairs[::5], measure, counts)
-
-
 @pytest.mark.parametrize("measure", MEASURES)
 def test_nltks_numbers_for_any_senses(measure: str, counts: Any) -> None:
     """Random pairs, and such as are above one another."""
