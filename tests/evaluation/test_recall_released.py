@@ -7,7 +7,8 @@ sorted by the product of their best verb's score and the two boxes' scores, as b
 SGG-Benchmark has no mR@K without graph constraint, OpenPSG's zR@K and F1@K are not run.
 For r1-sgg: what gpt4vision/R1-SGG e4de64d (sgg_gather_preds.py, vg150_eval.py, utils/) prints for the answers of
 tests/support/graphs.py, with its lists of names replaced by the worlds' own and the K of its R@K and mR@K by these.
-Ground truth of the worlds 1 and 2 has a triplet twice.
+Ground truth of the worlds 1 and 2 has a triplet twice. AP50 is with annotations numbered from 1: R1-SGG begins with 0,
+which pycocotools takes for no match, so that the first box of all is never found.
 """
 
 from __future__ import annotations
@@ -68,8 +69,7 @@ def test_nothing_counted_is_0_as_released(hoicli: Hoicli, tmp_path: Path) -> Non
 def test_the_answers_of_language_models_as_r1_sgg_evaluates_them(hoicli: Hoicli, tmp_path: Path, seed: int) -> None:
     """Six of sixty are no JSON: they are missed, as images with an empty answer are; those with boxes alone are in no
     mean."""
-    released = dict(GOLDEN[str(seed)]["r1-sgg"])
-    del released["AP50"]
+    released = GOLDEN[str(seed)]["r1-sgg"]
     annotated = [{**record, "width": 256, "height": 256} for record in truth(seed)]
     for record in annotated:
         record["hois"] += record["hois"][:1] if seed < 3 else []
@@ -84,4 +84,7 @@ def test_the_answers_of_language_models_as_r1_sgg_evaluates_them(hoicli: Hoicli,
     means = {f"none {row['metric']}": row["value"] / 100 for row in found}
     if seed == 3:  # the published metric, of all that was said
         means["ngR per image"] = values(rows(hoicli, files, "--k", "1000"))["none", "R@1000"] / 100
+    boxes = ("--boxes", "--protocol", "coco-boxes", "--dataset", files["dataset"], "--gt", files["gt"])
+    of_boxes = map(json.loads, hoicli("eval", *boxes, files["preds"]).out.splitlines())
+    means["AP50"] = next(row["value"] / 100 for row in of_boxes if row["metric"] == "AP50")
     assert {name: means[name] for name in released} == pytest.approx(released, rel=0, abs=1e-14)

@@ -152,15 +152,15 @@ class _AnswerReader:
         elif self._context.scores == "ones":
             claims.triplets = [replace(claim, score=1.0) for claim in claims.triplets]
             image.caveat = ALL_ONES
-        for claim in claims.triplets:
-            try:
-                self._add_triplets(image, claim, frame)
-            except _NotPlacedError as error:
-                self._drop(str(error))
         for at, (box, name) in enumerate(claims.located):
             try:
                 label = self._actor(name) if at in claims.acting else self._box_name(name)
                 image.table.add(self._pixels(box, image, frame), label)
+            except _NotPlacedError as error:
+                self._drop(str(error))
+        for claim in claims.triplets:
+            try:
+                self._add_triplets(image, claim, frame)
             except _NotPlacedError as error:
                 self._drop(str(error))
 
