@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hoicli
@@ -65,9 +66,8 @@ def test_what_a_detection_takes_tells_the_rules_apart() -> None:
 
 
 def test_the_grids_are_those_of_their_libraries() -> None:
-    numpy = pytest.importorskip("numpy")
-    assert numpy.linspace(0.5, 0.95, 10).tolist() == list(COCO_IOU)
-    assert numpy.linspace(0, 1, 101).tolist() == list(GRID_HUNDREDTHS)
+    assert np.linspace(0.5, 0.95, 10).tolist() == list(COCO_IOU)
+    assert np.linspace(0, 1, 101).tolist() == list(GRID_HUNDREDTHS)
 
 
 def world(seed: int) -> tuple[list[Record], list[Record]]:
