@@ -235,7 +235,8 @@ def main() -> None:
         process.let_go()  # nothing is left to clean up
     except KeyboardInterrupt as ended:  # it came outside `run`
         code = EXIT_SIGNAL + getattr(ended, "number", signal.SIGINT)
-    if code - EXIT_SIGNAL in process.ENDING:
-        process.die(code - EXIT_SIGNAL)
+    if code - EXIT_SIGNAL in process.ENDING:  # so that a shell sees 128 + number, and a scheduler its own signal
+        process.let_go()
+        os.kill(os.getpid(), code - EXIT_SIGNAL)
     gc.freeze()  # the system takes the memory back without a last look at every object
     sys.exit(code)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from hoicli.commands import options
 from hoicli.commands.checks import READ, Count
@@ -12,10 +11,6 @@ from hoicli.commands.options import Given, Names, Option, Piped
 from hoicli.commands.results import Result
 from hoicli.commands.values import names_of, tags_of
 from hoicli.errors import UsageError, arg
-
-if TYPE_CHECKING:
-    from hoicli.figures.styles import Look
-    from hoicli.records.results import Row
 
 LEVELS = Count(2, 1000)
 """How many rating levels are allowed: --distribution writes a row for each level and rater. Human scales have at most
@@ -35,10 +30,6 @@ PERMUTATIONS = Count(0, 10_000_000)
             "those raters as models, with every subset, as Markdown",
         ),
         ("hoicli agree --levels 7 --distribution ratings.jsonl", "ratings from 0 to 6, and how often each was given"),
-        (
-            "hoicli agree --models sim --group differs --bootstrap 1000 ratings.csv",
-            "a metric against people, also by whether the verb or the object differs",
-        ),
         ("hoicli agree --plot kappa.pdf --plot-kind kappa ratings.jsonl", "a plot of kappa for each pair of people"),
     ],
     see=["shoe-sim", "shoe-eval"],
@@ -46,7 +37,7 @@ PERMUTATIONS = Count(0, 10_000_000)
 )
 def agree(
     ratings: Annotated[
-        Given | None, Piped("RATINGS...", "Streams of ratings, read as one; - or nothing is stdin.", mark=READ)
+        Given | None, Piped("RATINGS...", "Streams of ratings, read as one; - or nothing is stdin.")
     ] = None,
     *,
     levels: Annotated[int, Option("K", mark=LEVELS)] = 5,
@@ -89,7 +80,7 @@ def agree(
             kappa: quadratic weighted kappa of each pair of people.
     """
     from hoicli.agreement.ratings import read_ratings
-    from hoicli.agreement.rows import AgreementSettings, agreement_rows
+    from hoicli.agreement.rows import AgreementSettings, agreement_rows, draw
     from hoicli.agreement.rows import blocks as blocks_of
     from hoicli.commands.inputs import lines, policy_of
     from hoicli.resampling.draws import Resampling
@@ -107,12 +98,8 @@ def agree(
     rows = list(agreement_rows(table, settings, again=second, tags=tags))
     policy.report()
 
-    def blocks(notation: str) -> Iterable[Sequence[Row]]:
-        return blocks_of(rows) if notation in ("table", "md", "latex") else [rows]
-
-    def drawn(path: str, look: Look) -> None:
-        from hoicli.agreement.rows import draw
-
-        draw(table, path, kind=plot_kind, levels=levels, look=look)
-
-    return Result(rows, blocks=blocks, drawn=drawn)
+    return Result(
+        rows,
+        blocks=lambda notation: blocks_of(rows) if notation in ("table", "md", "latex") else [rows],
+        drawn=lambda path, look: draw(table, path, kind=plot_kind, levels=levels, look=look),
+    )

@@ -19,11 +19,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, wraps
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeVar, get_args, get_origin
+from typing import Any, ParamSpec, TypeVar, get_args
 
 from hoicli.commands.checks import Count, OneOf, Read, Values, Written
 from hoicli.commands.options import Argument, Names, Numbers, Option, Parameter, Path, Piped
@@ -41,26 +41,33 @@ DECLARED: dict[str, Command] = {}
 """The commands, by the module each is declared in."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Command:
-    """A function and the facts of its page.
+    """A function and the facts of its page; called with a function, it declares that as the command of its module, and
+    returns it as Python calls it.
 
     reads, writes: which records (or files) come in and go out. examples: (command line, what it does), the most common
     first; each runs in the folder of the one before, so they may be a session. see: related commands. exits: exit codes
     with a meaning of their own. piped: the notation of rows where --format does not choose and no terminal reads.
     plot: the help of --plot, "" for a command without.
-    listed: of the values given, whether they ask for rows, whose notation --format chooses; None: no values do.
+    listed: of the values given, whether they ask for rows, whose notation --format chooses; None: no values do, but
+    those of a function that returns a `Result` always do.
     """
 
-    function: Callable[..., Any]
     reads: str
     writes: str
     examples: Sequence[tuple[str, str]]
     see: Sequence[str]
-    exits: Mapping[int, str]
-    piped: str
-    plot: str
-    listed: Callable[[Mapping[str, Any]], bool] | None
+    exits: Mapping[int, str] = field(default_factory=dict)
+    piped: str = "jsonl"
+    plot: str = ""
+    listed: Callable[[Mapping[str, Any]], bool] | None = None
+    function: Any = None
+
+    def __call__(self, function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+        always = (lambda _: True) if function.__annotations__["return"] == "Result" else None
+        DECLARED[function.__module__] = replace(self, function=function, listed=self.listed or always)
+        return from_python(function)
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -73,31 +80,8 @@ class Command:
         return _described(self.function)[0]
 
 
-def command(
-    *,
-    reads: str,
-    writes: str,
-    examples: Sequence[tuple[str, str]],
-    see: Sequence[str],
-    exits: Mapping[int, str] | None = None,
-    piped: str = "jsonl",
-    plot: str = "",
-    listed: Callable[[Mapping[str, Any]], bool] | None = None,
-) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """Declares the function as the command of its module, and returns it as Python calls it; see `Command`.
-    listed: left out, a function that returns a `Result` always gives rows, and another never."""
-
-    def declare(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-        rows = listed or (_always if function.__annotations__["return"] == "Result" else None)
-        declared = Command(function, reads, writes, examples, see, exits or {}, piped, plot, rows)
-        DECLARED[function.__module__] = declared
-        return from_python(function)
-
-    return declare
-
-
-def _always(_: Mapping[str, Any]) -> bool:
-    return True
+command = Command
+"""As commands use it."""
 
 
 @cache
@@ -147,9 +131,9 @@ def called(notes: list[str] | None = None) -> Iterator[list[str]]:
 
 
 def from_python(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """The function for callers from Python, who get its notes with the result. Its arguments are checked: raises
-    `UsageError` for one that does not exist, that is missing, or that has another type than declared. NumPy's numbers
-    are taken as Python's."""
+    """The function for callers from Python, who get its notes with a command's result. Its arguments are checked:
+    raises `UsageError` for one that does not exist, that is missing, or that has another type than declared. NumPy's
+    numbers are taken as Python's."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
@@ -168,17 +152,6 @@ def from_python(function: Callable[Parameters, Returned]) -> Callable[Parameters
                 result.lines = _from_python(result.lines, result.notes)
             returned: Returned = result
             return returned
-
-    return call
-
-
-def typed(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """A function that is for Python alone, whose arguments are checked as those of commands."""
-
-    @wraps(function)
-    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        with called(), claims.watched():
-            return function(**bound(function, args, kwargs))  # type: ignore[call-arg]
 
     return call
 
@@ -208,10 +181,12 @@ def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
         raise UsageError(f"{shown}: {error}; help({shown}) has them all") from None
     parameters = parameters_of(function)
     for one in parameters:
-        if one.name in arguments.arguments and _checked(one.kind):
+        members = get_args(one.kind) or (one.kind,)
+        if one.name in arguments.arguments and (one.kind in _SAID or set(members) <= _TYPES.keys()):
             arguments.arguments[one.name] = value = _plain(arguments.arguments[one.name])
             if not _is_a(value, one.kind):
-                raise UsageError(f"{one.name}={_shown(value)}: give {_words(one.kind)}")
+                wanted = _SAID.get(one.kind) or " or ".join(_TYPES[each][1] for each in members)
+                raise UsageError(f"{one.name}={_shown(value)}: give {wanted}")
     arguments.apply_defaults()
     check(parameters, arguments.arguments)
     return dict(arguments.arguments)
@@ -249,43 +224,32 @@ def _inputs(one: Parameter, mark: Read, value: Any, values: Values) -> Iterator[
         yield from parts_of(path)
 
 
-_WORDS: dict[Any, str] = {
-    int: "a whole number",
-    float: "a number",
-    bool: "True or False",
-    str: "a text",
-    type(None): "None",
-    os.PathLike[str]: "a path",
+_TYPES: dict[Any, tuple[Any, str]] = {
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    bool: (bool, "True or False"),
+    str: (str, "a text"),
+    type(None): (type(None), "None"),
+    os.PathLike[str]: (os.PathLike, "a path"),
 }
-
-
-def _members(kind: Any) -> list[Any]:
-    """The types of a union, or the type itself."""
-    return list(get_args(kind)) if str(get_origin(kind)) in ("typing.Union", "<class 'types.UnionType'>") else [kind]
-
-
-def _checked(kind: Any) -> bool:
-    """Whether the type of an argument is checked here; what is read as a stream is checked by its reader."""
-    return kind in (Names, Numbers) or set(_members(kind)) <= _WORDS.keys()
+"""The types of arguments that are checked here, what is taken for each, and how messages call it; what is read as a
+stream is checked by its reader."""
+_SAID: dict[Any, str] = {
+    Names: "a name, or a list of names",
+    Numbers: "a number, or a list of numbers",
+    Path: "a path",
+    Path | None: "a path or None",
+}
+"""How messages call some unions of types."""
 
 
 def _is_a(value: object, kind: Any) -> bool:
     """Whether a value is of a declared type; a flag is no number."""
     if kind in (Names, Numbers) and isinstance(value, list | tuple):
         return all(_is_a(item, str if kind == Names else float | str) for item in value)
-    of = {int: Integral, float: Real, os.PathLike[str]: os.PathLike}
-    members = [each for each in _members(kind) if each in _WORDS]
-    simple = tuple(of.get(each, each) for each in members)
+    members = [each for each in get_args(kind) or (kind,) if each in _TYPES]
+    simple = tuple(_TYPES[each][0] for each in members)
     return isinstance(value, simple) and (bool in members or not isinstance(value, bool))
-
-
-def _words(kind: Any) -> str:
-    """A type in words, for messages."""
-    if kind in (Names, Numbers):
-        return "a name, or a list of names" if kind == Names else "a number, or a list of numbers"
-    if kind == Path or kind == Path | None:
-        return "a path" if kind == Path else "a path or None"
-    return " or ".join(_WORDS[each] for each in _members(kind))
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,6 @@ from math import inf
 from typing import Annotated
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import READ
 from hoicli.commands.command import command
 from hoicli.commands.options import Names, Option, Piped, Streams
 from hoicli.commands.results import Result
@@ -21,18 +20,10 @@ from hoicli.vocabulary.datasets import load
     writes="result rows: mAP with its interval, and differences with interval and p",
     examples=[
         ("hoicli compare --gt gt.jsonl preds.jsonl other.jsonl", "is other better than preds, and where"),
-        (
-            "hoicli compare --gt gt.jsonl --protocol upt --no-errors --name base,ours preds.jsonl other.jsonl",
-            "another protocol, no error types, names of your own",
-        ),
         ("hoicli compare --gt gt.jsonl --slice objects --no-errors preds.jsonl other.jsonl", "for small objects, too?"),
         (
             "hoicli compare --gt gt.jsonl --metric soft_map,mf1 --sim lexical preds.jsonl other.jsonl",
             "SHOE's metrics",
-        ),
-        (
-            "hoicli compare --gt gt.jsonl --per-class --format csv -o classes.csv preds.jsonl other.jsonl",
-            "every class, for a spreadsheet",
         ),
         (
             "hoicli compare --gt gt.jsonl --no-errors --fail-if-worse --margin 0.5 old.jsonl new.jsonl",
@@ -45,8 +36,7 @@ from hoicli.vocabulary.datasets import load
 def compare(
     gt: options.Truth = None,
     predictions: Annotated[
-        Streams | None,
-        Piped("PREDS...", "Streams of predictions, one for each model: the baseline first.", mark=READ),
+        Streams | None, Piped("PREDS...", "Streams of predictions, one for each model: the baseline first.")
     ] = None,
     *,
     protocol: Annotated[Names, Option("NAME", offer=choices.PROTOCOLS, several=True)] = None,

@@ -22,15 +22,7 @@ if TYPE_CHECKING:
     examples=[
         ("hoicli confusion --gt gt.jsonl preds.jsonl", "the twenty of each kind that cost most mAP"),
         ("hoicli confusion --gt gt.jsonl --top all --plot confusion.png preds.jsonl", "all of them, and a heat map"),
-        (
-            "hoicli confusion --gt gt.jsonl preds.jsonl "
-            "| jq -c 'select(.metric == \"confusion\" and .truth and .predicted)'",
-            "only confusions of two names, none with null",
-        ),
-        (
-            "hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli confusion",
-            "verbs only, from a match stream",
-        ),
+        ("hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli confusion", "verbs only, from match records"),
     ],
     see=["diagnose", "curves"],
     plot="Draw the confusions as a heat map: .png, .svg or .pdf.",

@@ -18,6 +18,7 @@ from hoicli.corruption.catalogue import FAMILIES, IMAGENET_C, RECIPE, SEVERITIES
 from hoicli.corruption.catalogue import corruption as named
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
+from hoicli.io.outputs import writable, write_output
 
 if TYPE_CHECKING:
     from hoicli.commands.inputs import Inputs
@@ -32,11 +33,6 @@ if TYPE_CHECKING:
         (
             "hoicli corrupt --images images --save-images corrupted gt.jsonl > corrupted.jsonl",
             "all corruptions and severities of every image",
-        ),
-        (
-            "hoicli corrupt --images images --save-images two --corruption jpeg,elastic --severity 4,5 gt.jsonl "
-            "> two.jsonl",
-            "two corruptions at the two strongest severities",
         ),
         (
             """jq -c 'select(.corruption == "elastic" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl""",
@@ -62,7 +58,6 @@ def corrupt_records(
         Piped(
             "RECORDS...|IMAGES...",
             "Streams of image records (file_name, optional boxes), or image files; - or nothing is stdin.",
-            mark=READ,
         ),
     ] = None,
     *,
@@ -133,7 +128,10 @@ def corrupt_records(
 
     policy = policy_of(on_error, unit="image")
     inputs = Inputs(None, policy, None, from_, image_list)
-    out = _folder(folder) if folder is not None else Path()
+    out = Path(folder or "")
+    if folder is not None:
+        with writable(folder):
+            out.mkdir(parents=True, exist_ok=True)
     plan = Plan(Path(images), out, cells, seed, recipe=constants, kept=boxes == "kept", alone=records_only)
     todo = list(unique_jobs(_jobs(sources, plan, inputs), policy, part))
 
@@ -171,16 +169,6 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job | D
             except DataError as error:
                 job = error
             yield job
-
-
-def _folder(name: str) -> Path:
-    """The folder to write to, created if missing; raises `UsageError` if it cannot be created."""
-    folder = Path(name)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{arg('save_images', name)}: cannot be created ({error.strerror})") from None
-    return folder
 
 
 def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
@@ -248,7 +236,6 @@ def _listed(recipe: Recipe) -> Result:
 def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:
     """Write the contact sheet of one image."""
     from hoicli.io.inputs import readable
-    from hoicli.io.outputs import open_output
 
     suffix = Path(output).suffix.lower()
     if suffix not in (".png", ".jpg", ".jpeg"):
@@ -266,5 +253,4 @@ def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:
     except DataError as error:
         raise error.at(image) from None
     sheet = contact_sheet(picture.pixels[:, :, :3], image_id=Path(image).stem, seed=seed, recipe=recipe)
-    with open_output(output) as write:
-        write(bytes(cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))[1]))
+    write_output(output, bytes(cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))[1]))

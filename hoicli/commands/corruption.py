@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.commands.command import typed
+from hoicli.commands.command import from_python
 from hoicli.commands.corrupt import require_libraries
 from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.recipes import chosen_recipe, require_levels
@@ -29,7 +29,7 @@ def corrupt(
     image: Any, name: str, severity: int, *, boxes: Any, image_id: str | int | None = ..., seed: int = ...,
     recipe: str = ...,
 ) -> tuple[Pixels, NDArray[np.float64]]: ...  # fmt: skip
-@typed
+@from_python
 def corrupt(
     image: Any, name: str, severity: int, *, boxes: Any = None, image_id: str | int | None = None, seed: int = 0,
     recipe: str = "hoicli-1",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import isfinite
 from typing import Annotated
 
-from hoicli.commands.checks import READ
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Option, Piped
 from hoicli.commands.results import Records
@@ -27,7 +26,7 @@ from hoicli.errors import UsageError, arg
 )
 def curriculum(
     epochs: Annotated[
-        Given | None, Piped("EPOCHS...", "Lines of epoch, severity and score; - or nothing is stdin.", mark=READ)
+        Given | None, Piped("EPOCHS...", "Lines of epoch, severity and score; - or nothing is stdin.")
     ] = None,
     *,
     threshold: Annotated[float, Option("T")] = 0.1,

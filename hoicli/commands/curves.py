@@ -27,10 +27,6 @@ if TYPE_CHECKING:
             "hoicli curves --gt gt.jsonl --verb ride --interaction 'ride bicycle' --threshold 0.3 preds.jsonl",
             "one verb, one class, and precision and recall at 0.3",
         ),
-        (
-            "hoicli curves --gt gt.jsonl --per-class preds.jsonl | jq -c 'select(.metric == \"best_f1\" and .verb)'",
-            "the best threshold of every class",
-        ),
         ("hoicli match --gt gt.jsonl --protocol hico preds.jsonl | hoicli curves", "from a match stream"),
     ],
     see=["eval", "diagnose", "confusion"],

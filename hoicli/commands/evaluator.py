@@ -10,7 +10,7 @@ from itertools import islice
 from operator import index
 from typing import Any
 
-from hoicli.commands.command import called, typed
+from hoicli.commands.command import called, from_python
 from hoicli.commands.eval import rows_of
 from hoicli.commands.inputs import VIEW_TAGS, Inputs, policy_of, views_of
 from hoicli.commands.options import Given, Names, Numbers, Path, Tags
@@ -57,7 +57,7 @@ class Evaluator:
     _chosen: list[Protocol]
     _views: Views
 
-    @typed
+    @from_python
     def __init__(
         self,
         gt: Given | Evaluator,
@@ -142,7 +142,9 @@ class Evaluator:
             given["role"] = role
         try:
             name = _image_name(image_id)
-            self._check_known(name)
+            if name not in self._truth.position:
+                problem = f"{unknown_image(name, self._truth.position)}; give the ground truth of its set"
+                raise DataError(problem, code=UNKNOWN_IMAGE)
             image = detections(name, given, self._vocabulary)
             repeated = name in self._images
             if not _add(image, self._images):
@@ -151,13 +153,7 @@ class Evaluator:
         except DataError as error:
             raise error.at(f"update({short(image_id)})") from None
 
-    def _check_known(self, name: str) -> None:
-        """Raises `DataError` for an image that is not in the ground truth."""
-        if name not in self._truth.position:
-            problem = f"{unknown_image(name, self._truth.position)}; give the ground truth of its set"
-            raise DataError(problem, code=UNKNOWN_IMAGE)
-
-    @typed
+    @from_python
     def compute(
         self,
         *,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
-from hoicli.commands.checks import FOLDER, READ, READ_FOLDER
+from hoicli.commands.checks import FOLDER, READ_FOLDER
 from hoicli.commands.command import command
 from hoicli.commands.corrupt import require_libraries
 from hoicli.commands.options import Given, Option, Piped
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 )
 def mask(
     records: Annotated[
-        Given | None,
-        Piped("RECORDS...", "Streams of image records, read as one; - or nothing is stdin.", mark=READ),
+        Given | None, Piped("RECORDS...", "Streams of image records, read as one; - or nothing is stdin.")
     ] = None,
     *,
     ratio: Annotated[str | float, Option("LEVEL", offer="robustness.curriculum:RATIOS")] = "middle",

@@ -52,7 +52,9 @@ class Argument(Option):
 
 @dataclass(frozen=True)
 class Piped(Argument):
-    """An argument without which stdin is read."""
+    """An argument that names files to read, without which stdin is read."""
+
+    mark: Mark | None = READ
 
 
 @dataclass(frozen=True)
@@ -128,12 +130,10 @@ Predictions = Annotated[
     Piped(
         "PREDS...",
         "Predictions of one model, several files read as one stream (two models: compare); - or nothing is stdin.",
-        mark=READ,
     ),
 ]
 Models = Annotated[
-    Streams | None,
-    Piped("PREDS...", "Streams of predictions, one for each model; - or nothing is stdin.", mark=READ),
+    Streams | None, Piped("PREDS...", "Streams of predictions, one for each model; - or nothing is stdin.")
 ]
 ModelNames = Annotated[
     Names, Option("NAME", "The models' names, in the order of PREDS; repeatable, or several with commas.", several=True)

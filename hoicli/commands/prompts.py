@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import READ
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Option, Piped
 from hoicli.commands.results import Records
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 )
 def prompts(
     images: Annotated[
-        Given | None, Piped("IMAGES...", "Image records, with boxes or without, or questions; - is stdin.", mark=READ)
+        Given | None, Piped("IMAGES...", "Image records, with boxes or without, or questions; - is stdin.")
     ] = None,
     *,
     task: Annotated[str, Option("NAME", one_of="converters.vlm.prompts:TASKS")] = "detect",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.commands.command import typed
+from hoicli.commands.command import from_python
 from hoicli.commands.options import Path
 from hoicli.commands.values import text_of
 from hoicli.converters.logits import sigmoid, softmax
@@ -22,7 +22,7 @@ from hoicli.vocabulary.datasets import load
 MATCHING = "pred_matching_logits"
 
 
-@typed
+@from_python
 def triplets(
     outputs: Mapping[str, Any], sizes: Any, *, dataset: Path | None = None, top_k: int = 100
 ) -> list[dict[str, Any]]:

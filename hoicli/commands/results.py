@@ -96,13 +96,9 @@ class Result:
             import pandas
         except ImportError:
             raise UsageError("to_frame needs pandas: pip install pandas", code="missing-package") from None
-        from hoicli.records.results import tag_column
+        from hoicli.tables.notations import flat_rows
 
-        flat = []
-        for row in self.rows:
-            tags = {tag_column(key): value for key, value in row.get("tags", {}).items()}
-            flat.append({key: value for key, value in row.items() if key != "tags"} | tags)
-        return pandas.DataFrame(flat)
+        return pandas.DataFrame(flat_rows(self.rows))
 
     def plot(
         self,

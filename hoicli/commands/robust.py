@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import READ
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
 from hoicli.commands.results import Result
 from hoicli.commands.values import names_of, tags_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
-
-if TYPE_CHECKING:
-    from hoicli.figures.styles import Look
-    from hoicli.records.results import Row
 
 
 @command(
@@ -37,7 +31,7 @@ if TYPE_CHECKING:
 )
 def robust(
     rows: Annotated[
-        Given | None, Piped("ROWS...", "Streams of result rows, read as one; - or nothing is stdin.", mark=READ)
+        Given | None, Piped("ROWS...", "Streams of result rows, read as one; - or nothing is stdin.")
     ] = None,
     *,
     metric: Annotated[str | None, Option("NAME")] = None,
@@ -92,11 +86,8 @@ def robust(
     for remark in remarks:
         note(remark)
     results = robustness_rows(grids, tags=tags)
-
-    def blocks(notation: str) -> Iterable[Sequence[Row]]:
-        return [results] if notation in ("jsonl", "csv") else tables(grids, results)
-
-    def figure(path: str, look: Look) -> None:
-        draw(grids, path, kind=plot_kind, look=look)
-
-    return Result(results, blocks=blocks, drawn=figure)
+    return Result(
+        results,
+        blocks=lambda notation: [results] if notation in ("jsonl", "csv") else tables(grids, results),
+        drawn=lambda path, look: draw(grids, path, kind=plot_kind, look=look),
+    )

@@ -20,6 +20,7 @@ from hoicli.commands.results import Records, Result, look_of
 from hoicli.errors import HoicliError, UsageError, arg
 from hoicli.io.claims import watched
 from hoicli.io.messages import note
+from hoicli.io.outputs import write_output
 
 if TYPE_CHECKING:
     from hoicli.figures.styles import Look
@@ -134,7 +135,7 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
         look = _look(command, own, door) if command.plot else None
         result = command.function(**own)
         if isinstance(result, str):
-            _write(result.encode(errors="surrogateescape"), output)
+            write_output(output, result.encode(errors="surrogateescape"))
         elif isinstance(result, Records):
             result.write(output)
         elif isinstance(result, Result):
@@ -148,7 +149,7 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
             if notation != "table" or output != "-" or not sys.stdout.isatty():
                 for sentence in result.above:
                     note(sentence)
-            _write(result.written(notation), output)
+            write_output(output, result.written(notation))
             if result.hint and notation == "table" and drawn is None:
                 note(result.hint)
         if isinstance(result, Records | Result) and result.failed is not None:
@@ -180,13 +181,6 @@ def _notation(name: str, output: str, piped: str) -> str:
     from hoicli.tables.notations import chosen_format
 
     return chosen_format(name, output, piped=piped)
-
-
-def _write(data: bytes, output: str) -> None:
-    from hoicli.io.outputs import open_output
-
-    with open_output(output) as write:
-        write(data)
 
 
 class ManualCommand(TyperCommand):

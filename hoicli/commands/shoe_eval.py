@@ -26,10 +26,6 @@ PANEL = "Options of SHOE's metrics"
             "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --delta 0.3:0.7:0.1 preds.jsonl",
             "a sweep over what the paper leaves open",
         ),
-        (
-            "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --min-rank 0.5 --reasons why.jsonl preds.jsonl",
-            "the better half of all predictions, with reasons",
-        ),
     ],
     see=["shoe-sim", "vocab", "agree"],
 )

@@ -28,10 +28,6 @@ LLM = "Options of --backend llm (language models)"
     examples=[
         ("hoicli shoe-sim --backend lexical --gt gt.jsonl preds.jsonl > sim.jsonl", "offline, from WordNet"),
         (
-            "hoicli shoe-sim --check sim.jsonl --gt gt.jsonl preds.jsonl",
-            "does a shared table have all pairs that these need?",
-        ),
-        (
             "hoicli shoe-sim --backend llm --model qwen3-32b --dry-run --price 0.3,1.2 --gt gt.jsonl preds.jsonl",
             "what asking a language model would cost",
         ),

@@ -13,7 +13,6 @@ from hoicli.commands.options import Argument, Names, Option, Streams
 from hoicli.commands.results import Notes
 from hoicli.commands.values import count_of, names_of, text_of
 from hoicli.errors import UsageError, arg
-from hoicli.io.messages import note
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -72,7 +71,7 @@ def show(
     from hoicli.commands.inputs import Inputs, policy_of
     from hoicli.figures.overlays import encoded, sheet
     from hoicli.figures.showing import Choice, Source, chosen, is_sheet, write_pictures
-    from hoicli.io.outputs import open_output
+    from hoicli.io.outputs import write_output
 
     target = text_of(output)
     if target is None:
@@ -97,9 +96,7 @@ def show(
     found = list(chosen(sources, choice, folder))
     drawing = _drawn(found, folder, size or (TILE if one_sheet else PICTURE))
     if one_sheet:
-        data = encoded(sheet(list(drawing)))
-        with open_output(target) as write:
-            write(data)
+        write_output(target, encoded(sheet(list(drawing))))
     else:
         write_pictures(target, found, map(encoded, drawing))
     return Notes()
@@ -107,7 +104,7 @@ def show(
 
 def _drawn(found: list[Overlay], folder: Path | None, size: int) -> Iterator[Image]:
     """The pictures one after another, then a note of the images that were not at hand."""
-    from hoicli.figures.overlays import drawn, opened
+    from hoicli.figures.overlays import drawn, opened, tell_missing
     from hoicli.io.progress import Progress
     from hoicli.records.parsing import short
 
@@ -119,8 +116,4 @@ def _drawn(found: list[Overlay], folder: Path | None, size: int) -> Iterator[Ima
                 missing.append(short(item.file_name or f"{item.image_id}, without file_name"))
             yield drawn(item, picture, size)
             progress.to(number)
-    if missing and folder is not None:
-        note(
-            f"{arg('images', str(folder))}: no picture of {len(missing):,} of {len(found):,} images (the first: "
-            f"{missing[0]}); their boxes are drawn on blank sheets"
-        )
+    tell_missing(folder, missing, len(found))

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Annotated
 
 from hoicli.commands import options
-from hoicli.commands.checks import READ
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
 from hoicli.commands.results import Result
@@ -44,7 +43,7 @@ from hoicli.io.messages import note
 )
 def table(
     rows: Annotated[
-        Given | None, Piped("ROWS...", "Streams of result rows, read as one; - or nothing is stdin.", mark=READ)
+        Given | None, Piped("ROWS...", "Streams of result rows, read as one; - or nothing is stdin.")
     ] = None,
     *,
     published: Annotated[str | None, Option("NAME", one_of="tables.published:SETS")] = None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from hoicli.commands import options
-from hoicli.commands.checks import READ
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Piped
 from hoicli.commands.results import Result
@@ -22,19 +21,13 @@ from hoicli.vocabulary.datasets import load
         ("hoicli validate gt.jsonl", "a stream by itself"),
         ("hoicli validate --gt gt.jsonl preds.jsonl", "against ground truth: do images, labels and boxes fit?"),
         ("hoicli convert results.json | hoicli validate --gt gt.jsonl", "before a dump is evaluated"),
-        (
-            "hoicli validate --gt gt.jsonl preds.jsonl | jq -r 'select(.severity == \"warning\") | .example'",
-            "an example of everything a metric would silently accept",
-        ),
     ],
     see=["convert", "eval", "vocab"],
     exits={0: "nothing worse than warnings", 1: "something no metric can use, or an unreadable file"},
 )
 def validate(
     gt: options.Truth = None,
-    files: Annotated[
-        Given | None, Piped("FILE...", "Streams to check, read as one; - or nothing is stdin.", mark=READ)
-    ] = None,
+    files: Annotated[Given | None, Piped("FILE...", "Streams to check, read as one; - or nothing is stdin.")] = None,
     *,
     dataset: Annotated[options.Path | None, options.dataset(f"The dataset of the labels: {options.A_DATASET}.")] = None,
     open_vocabulary: bool = False,

@@ -53,7 +53,7 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
 def vlm_eval(
     answers: Annotated[
         options.Path | Sequence[options.Path] | None,
-        Piped("ANSWERS...", "Files of answers, read as one; - or nothing is stdin.", mark=READ),
+        Piped("ANSWERS...", "Files of answers, read as one; - or nothing is stdin."),
     ] = None,
     *,
     task: Annotated[str | None, Option(one_of=lambda: TASKS)] = None,

@@ -9,6 +9,7 @@ from typing import Any
 from hoicli.diagnosis.errors import MISSED
 from hoicli.errors import DataError, HoicliError, arg
 from hoicli.records.results import settings_of
+from hoicli.tables.values import number_text
 
 SURE = 0.05
 """The p below which a difference counts as shown, if its interval leaves 0 out as well."""
@@ -98,7 +99,7 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     if value is None:
         why = f"{of} has no class to average" if metric == "mAP" else f"one of them has no {metric}"
         return f"{model} cannot be compared with {baseline}: {why}"
-    numbers = f"{_signed(value)} {metric} ({of}: {row['from']:.2f} to {row['to']:.2f})"
+    numbers = f"{number_text(value, 2, signed=True)} {metric} ({of}: {row['from']:.2f} to {row['to']:.2f})"
     name = "p" if row["p"] is not None else "p_bootstrap"
     chance = row[name]
     if low is None or chance is None:
@@ -117,7 +118,7 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
         doubt = f" (its interval excludes 0, but {name} does not confirm it)"
     elif unlikely and not leaves_out:
         doubt = f" ({name} is small, but its interval includes 0)"
-    span = f"[{_plain(low)}, {_plain(high)}]"
+    span = f"[{number_text(low, 2)}, {number_text(high, 2)}]"
     return f"{model} {verdict} {baseline}: {numbers}, 95 % interval {span}, {name} = {chance:.2g}{doubt}"
 
 
@@ -149,16 +150,6 @@ def _classes(counts: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
     of = f"{tested:,} classes" if tested == compared else f"the {tested:,} classes that can be tested"
     sides = f": {better:,} better, {worse:,} worse" if better + worse else ""
     yield f"{better + worse:,} of {of} {'differs' if better + worse == 1 else 'differ'} at q < {SURE}{sides}"
-
-
-def _plain(value: float) -> str:
-    """With two digits, and no minus before 0.00."""
-    return f"{round(value, 2) + 0.0:.2f}"
-
-
-def _signed(value: float) -> str:
-    text = _plain(value)
-    return f"+{text}" if value > 0 and text != "0.00" else text
 
 
 # Where a difference of mAP comes from

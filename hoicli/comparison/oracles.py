@@ -40,13 +40,10 @@ class UnderOracle(NamedTuple):
     swaps: Floats
 
 
-class _Work(NamedTuple):
-    """The oracles of one piece of work: estimates [oracles] of `UnderOracle`; the lists of each model, and those of the
-    first mixed with each other's, by ranking."""
-
-    estimates: list[list[list[Mean]]]
-    alone: list[list[Prepared]]
-    mixed: list[list[Prepared]]
+_Estimates = list[list[list[Mean]]]
+"""Of each oracle those of `UnderOracle`."""
+_Lists = list[list[Prepared]]
+"""Of each model, by ranking; then those of the first mixed with each other's."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +62,15 @@ class OracleRounds:
         corrections = [model.corrections() for model in self.models]
         rivals = len(self.models) - 1
 
-        def work(share: Sequence[tuple[int, Block]]) -> dict[int, tuple[list[list[list[Mean]]], list[Floats]]]:
+        def work(share: Sequence[tuple[int, Block]]) -> dict[int, tuple[_Estimates, list[Floats]]]:
             prepared = {number: self._prepared(TOGETHER[number], corrections) for number in dict(share)}
-            done = {number: (of.estimates, list[Floats]()) for number, of in prepared.items()}
+            done = {number: (estimates, list[Floats]()) for number, (estimates, _) in prepared.items()}
             rounds = sum(block.rounds for _, block in share)
             with Progress("types of errors: resamples and swaps", total=rounds, unit="round") as bar:
                 for block in sorted({block for _, block in share}, key=lambda block: block.number):
                     times, coins = self._drawn(block)
                     for number in (number for number, other in share if other == block):
-                        done[number][1].append(self._round(prepared[number], times, coins))
+                        done[number][1].append(self._round(prepared[number][1], times, coins))
                         bar.advance(block.rounds)
             return done
 
@@ -92,7 +89,7 @@ class OracleRounds:
                 found[oracle] = UnderOracle(parts[0][0][place], alone, swaps)
         return {oracle: found[oracle] for oracle in ("none", *ORACLES)}
 
-    def _prepared(self, oracles: Sequence[str], corrections: Sequence[Corrections]) -> _Work:
+    def _prepared(self, oracles: Sequence[str], corrections: Sequence[Corrections]) -> tuple[_Estimates, _Lists]:
         models = [
             list(model.ranked(self.vocabulary, self.image_ids, oracles, corrected))
             for model, corrected in zip(self.models, corrections, strict=True)
@@ -100,14 +97,14 @@ class OracleRounds:
         estimates = [[model[place][0].means(self.subsets) for model in models] for place in range(len(oracles))]
         alone = [_by_ranking([lists for _, lists in model]) for model in models]
         mixed = [[Prepared(_mixed(*pair)) for pair in zip(alone[0], rival, strict=True)] for rival in alone[1:]]
-        return _Work(estimates, [list(map(Prepared, model)) for model in alone], mixed)
+        return estimates, [*(list(map(Prepared, model)) for model in alone), *mixed]
 
     def _drawn(self, block: Block) -> tuple[Times, Times]:
         """The resamples and the swaps of a block."""
         coins = block.swaps(len(self.image_ids))
         return Times(block.resamples(len(self.image_ids))), Times(np.concatenate((1 - coins, coins)))
 
-    def _round(self, prepared: _Work, times: Times, coins: Times) -> Floats:
+    def _round(self, prepared: _Lists, times: Times, coins: Times) -> Floats:
         """[oracles, models + 2 * rivals, S, R] the means on a block's resamples, then with its swaps."""
         systems = [
             [
@@ -115,9 +112,9 @@ class OracleRounds:
                 for lists in own
                 for one, observed in zip(lists.ap(times), lists.observed, strict=True)
             ]
-            for own in prepared.alone
+            for own in prepared[: len(self.models)]
         ]
-        for rival in prepared.mixed:
+        for rival in prepared[len(self.models) :]:
             sides = [side for lists in rival for side in lists.ap_of_sides(coins)]
             systems += [[self._means(Rounds(*side[at])) for side in sides] for at in (0, 1)]
         means: Floats = np.stack([np.stack(system) for system in systems], axis=1)

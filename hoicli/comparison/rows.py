@@ -29,7 +29,7 @@ from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Floats, Ints
+from hoicli.records.kit import Ints
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import (
     Difference,
@@ -58,13 +58,6 @@ class Compared(NamedTuple):
     def evaluated(self) -> Evaluated:
         """Its numbers of all classes."""
         return self.parts[0]
-
-
-class Diagnosed(NamedTuple):
-    """One model's name and its errors."""
-
-    name: str
-    diagnosis: Diagnosis
 
 
 @dataclass(frozen=True)
@@ -143,8 +136,9 @@ def compare(
     settings = {**filters.signature(), "data": vocabulary.signed}
     leave = {key: value for side in sides for key, value in side.tally.leave.items()}
     for number, view in enumerate(errors_of):
-        same = [Diagnosed(model.model, side.diagnoses[number]) for model, side in zip(models, sides, strict=True)]
-        yield from error_rows(same, settings | leave | truth.settings(view) | view.settings(), shared)
+        signed = settings | leave | truth.settings(view) | view.settings()
+        diagnoses = [side.diagnoses[number] for side in sides]
+        yield from error_rows([model.model for model in models], diagnoses, signed, shared)
 
 
 def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Row]:
@@ -169,7 +163,7 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
                 yield from _images(baseline, model, shared, ends)
 
 
-def _row(metric: str, named: Mapping[str, object], found: Difference, n: int, ends: Row) -> Row:
+def difference_row(metric: str, named: Mapping[str, object], found: Difference, n: int, ends: Row) -> Row:
     """A row of a difference of means, in percent."""
     numbers = {"from": found.before, "to": found.after, "value": found.value}
     return {
@@ -184,7 +178,7 @@ def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: Pair
         members = before.members[first.subset]
         rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
         found = difference(first.ap, second.ap, *rounds, lists.images_of_truth(members), most=1.0)
-        yield _row("mAP_diff", {"subset": first.subset}, found, first.classes, ends)
+        yield difference_row("mAP_diff", {"subset": first.subset}, found, first.classes, ends)
 
 
 def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: Comparison, ends: Row) -> Iterator[Row]:
@@ -217,7 +211,7 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
     for number in numbers:
         verb, name = vocabulary.interactions[number]
         named = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
-        row = _row("AP_diff", named, found[number], int(results.positives[number]), ends)
+        row = difference_row("AP_diff", named, found[number], int(results.positives[number]), ends)
         row |= {"p": chance.get(number), "q": q.get(number), "unit": row.pop("unit")}
         yield row
 
@@ -242,20 +236,20 @@ def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) 
             }  # fmt: skip
 
 
-def error_rows(models: Sequence[Diagnosed], settings: Mapping[str, str], shared: Comparison) -> Iterator[Row]:
+def error_rows(
+    names: Sequence[str], models: Sequence[Diagnosis], settings: Mapping[str, str], shared: Comparison
+) -> Iterator[Row]:
     """Of each model but the first, the baseline. count_diff: more or fewer errors of each type, of missed_gt ground
     truth; delta_mAP_diff: more or less to be had from each oracle."""
-    baseline = models[0]
-    protocol = baseline.diagnosis.protocol
-    view = dict(protocol.view)
-    ends = [shared.ends(protocol.name, baseline.name, model.name, settings, view) for model in models[1:]]
+    protocol = models[0].protocol
+    ends = [shared.ends(protocol.name, names[0], name, settings, dict(protocol.view)) for name in names[1:]]
     for model, rows, ending in zip(models[1:], _gains(models, shared, ends), ends, strict=True):
-        yield from _counts(baseline, model, shared, ending)
+        yield from _counts(models[0], model, shared, ending)
         yield from rows
 
 
-def _counts(baseline: Diagnosed, model: Diagnosed, shared: Comparison, ends: Row) -> Iterator[Row]:
-    subsets = baseline.diagnosis.subsets(shared.vocabulary)
+def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row) -> Iterator[Row]:
+    subsets = baseline.subsets(shared.vocabulary)
     counted = [(error, subset) for error in (*ERRORS, MISSED) for subset in subsets]
 
     def counts(diagnosis: Diagnosis) -> Ints:
@@ -267,7 +261,7 @@ def _counts(baseline: Diagnosed, model: Diagnosed, shared: Comparison, ends: Row
             ]
         )
 
-    before, after = counts(baseline.diagnosis), counts(model.diagnosis)
+    before, after = counts(baseline), counts(model)
     totals = (before + after).sum(axis=1).tolist()
     differences = count_differences(before, after, shared.resampling)
     for (error, subset), found, n in zip(counted, differences, totals, strict=True):
@@ -281,50 +275,29 @@ def _counts(baseline: Diagnosed, model: Diagnosed, shared: Comparison, ends: Row
         }  # fmt: skip
 
 
-class _OracleMeans(NamedTuple):
-    """A subset's mAP under one oracle: of baseline and model, and [2, R] of both on resamples and with swaps."""
-
-    estimates: tuple[float | None, float | None]
-    resamples: Floats
-    swaps: Floats
-
-    def gain_over(self, plain: _OracleMeans, images: int) -> Difference:
-        """How much more the oracle gives the model than the baseline; `plain` is the mAP without it, over the ground
-        truth of so many images."""
-        before, after = (
-            None if with_it is None or without is None else with_it - without
-            for with_it, without in zip(self.estimates, plain.estimates, strict=True)
-        )
-        resamples, swaps = (
-            model - baseline for baseline, model in (self.resamples - plain.resamples, self.swaps - plain.swaps)
-        )
-        # a gain lies between -1 and 1, and so two of them are 2 apart at most
-        return difference(before, after, resamples, swaps, images, most=2.0)
-
-
-def _gains(models: Sequence[Diagnosed], shared: Comparison, ends: Sequence[Row]) -> list[list[Row]]:
+def _gains(models: Sequence[Diagnosis], shared: Comparison, ends: Sequence[Row]) -> list[list[Row]]:
     """The rows of each model but the first: how much more each oracle gives it than the first.
 
     Every model's errors are repaired once, however many it is compared with.
     """
     vocabulary = shared.vocabulary
-    subsets = models[0].diagnosis.subsets(vocabulary)
+    subsets = models[0].subsets(vocabulary)
     annotated = np.ones(len(vocabulary.interactions), dtype=bool)
     annotated[sorted(vocabulary.no_interaction_ids)] = False
     drawn = [members[annotated[members]] for members in subsets.values()]
-    diagnoses = [model.diagnosis for model in models]
-    images = [diagnoses[0].images_of_truth(members) for members in drawn]
-    oracles = OracleRounds(diagnoses, subsets, drawn, vocabulary, shared.image_ids).means(shared.resampling)
+    images = [models[0].images_of_truth(members) for members in drawn]
+    oracles = OracleRounds(models, subsets, drawn, vocabulary, shared.image_ids).means(shared.resampling)
+    plain = oracles.pop("none")
     rows: list[list[Row]] = [[] for _ in ends]
-    for number, rows_of in enumerate(rows, start=1):
-        plain: dict[str, _OracleMeans] = {}
-        for (oracle, found), (place, subset) in product(oracles.items(), enumerate(subsets)):
-            before, after = found.estimates[0][place], found.estimates[number][place]
-            resamples, swaps = found.resamples[[0, number], place], found.swaps[number - 1, :, place]
-            means = _OracleMeans((before.ap, after.ap), resamples, swaps)
-            if oracle == "none":
-                plain[subset] = means
-            else:
-                gain, named = means.gain_over(plain[subset], images[place]), {"subset": subset, "oracle": oracle}
-                rows_of.append(_row("delta_mAP_diff", named, gain, before.classes, ends[number - 1]))
+    for (number, rows_of), (oracle, found) in product(enumerate(rows, start=1), oracles.items()):
+        resamples = [found.resamples[model] - plain.resamples[model] for model in (0, number)]
+        swaps = found.swaps[number - 1] - plain.swaps[number - 1]
+        for place, subset in enumerate(subsets):
+            sides = [(found.estimates[model][place].ap, plain.estimates[model][place].ap) for model in (0, number)]
+            before, after = (None if ap is None or without is None else ap - without for ap, without in sides)
+            rounds = resamples[1][place] - resamples[0][place], swaps[1, place] - swaps[0, place]
+            # a gain lies between -1 and 1, and so two of them are 2 apart at most
+            gain = difference(before, after, *rounds, images[place], most=2.0)
+            named, classes = {"subset": subset, "oracle": oracle}, found.estimates[0][place].classes
+            rows_of.append(difference_row("delta_mAP_diff", named, gain, classes, ends[number - 1]))
     return rows

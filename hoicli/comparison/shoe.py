@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from hoicli.comparison.rows import difference_row
 from hoicli.io.streams import Stream
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, difference
@@ -59,15 +60,8 @@ def _rows(
                 paired = PairedRounds((alone[0], alone[at]), (swaps[0], swaps[1]))
                 change = difference(before, value, *paired.differences(means), min(images[0], images[at]), most=1.0)
             both = {**models[0][1].signature, **_joined(models[0][1].signature, run.signature), **drawn}
-            numbers = {"from": change.before, "to": change.after, "value": change.value}
-            differences.append(
-                {
-                    "metric": f"{metric}_diff", "subset": subset,
-                    **{key: percent(number) for key, number in numbers.items()}, "n": n,
-                    **interval_keys(change.ci), "p": change.p, "p_bootstrap": change.p_bootstrap, "unit": "%",
-                    **row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, both),
-                }
-            )  # fmt: skip
+            ends = row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, both)
+            differences.append(difference_row(f"{metric}_diff", {"subset": subset}, change, n, ends))
     yield from differences
 
 

@@ -232,16 +232,9 @@ class _Rated:
         vocabulary = self.asked.vocabulary
         tallied = [{row.key: found for row, found in one} for one in self._tallied]
         diagnosed = [{one.protocol.key: one for one in found.diagnoses} for found in self.gathered]
-        of_triplets = [slice_.name for slice_ in self.asked.slices if slice_.of != IMAGES]
+        every: list[TruthTable | ErrorTable] = [truth, *tables]
         for (name, part), view in {("", ""): self.asked.protocol, **self.parts}.items():
-            if name in members:
-                among = members[name][self._number(view)]
-                inside = [among[truth.image], *(among[table.image] for table in tables)]
-            elif name:
-                at, number = of_triplets.index(name), self._number(view)
-                inside = [truth.parts[at] == number, *(table.parts[at] == number for table in tables)]
-            else:
-                inside = [np.ones(len(truth.image), np.bool_), *(np.ones(len(one.image), np.bool_) for one in tables)]
+            inside = [self._inside(view, members, of) for of in every]
             if view.key in diagnosed[0]:
                 ap, gains = zip(*(_under_oracles(one[view.key], vocabulary) for one in diagnosed), strict=True)
             else:
@@ -255,9 +248,16 @@ class _Rated:
             rated[:, positives == 0] = np.nan
             yield (name, part), Numbers(positives, rated, np.stack(counts), 100 * np.stack(gains) if gains else None)
 
-    @staticmethod
-    def _number(view: Protocol) -> int:
-        return view.part.number if view.part is not None else 0
+    def _inside(self, view: Protocol, members: Mapping[str, Bools], of: TruthTable | ErrorTable) -> Bools:
+        """[T] which triplets are in the part that a view is of; all of them where it is of none."""
+        if view.part is None:
+            return np.ones(len(of.image), np.bool_)
+        slice_, number = view.part.slice, view.part.number
+        if slice_.name in members:
+            inside: Bools = members[slice_.name][number][of.image]
+        else:
+            inside = of.parts[[one for one in self.asked.slices if one.of != IMAGES].index(slice_)] == number
+        return inside
 
 
 def _under_oracles(diagnosis: Diagnosis, vocabulary: Vocabulary) -> tuple[Floats, Floats]:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hoicli.errors import DataError
-from hoicli.figures.overlays import image_file
-from hoicli.io.messages import note
+from hoicli.figures.overlays import image_file, tell_missing
 from hoicli.io.streams import Stream
 from hoicli.records.parsing import Record, is_number, parse, short
 
@@ -16,6 +15,8 @@ STARTS = {b"\x89PNG\r\n\x1a\n": ("png", "image/png"), b"\xff\xd8\xff": ("jpg", "
 """How files begin that browsers draw -> (the ending of their address, their type)."""
 
 TYPES = dict(STARTS.values())
+_HEAD = 1 << 16
+"""Bytes at the beginning of a file in which a camera's mark is looked for: the longest segment of a JPEG."""
 
 
 def image_facts(image_ids: Collection[str], gt: Stream) -> dict[str, Record]:
@@ -59,16 +60,10 @@ def images_of(
         else:
             addresses[number] = f"pictures/{number:06d}.{ending}"
             behind[addresses[number]] = path
-    if missing:
-        note(
-            f"--images {folder}: no picture of {len(missing):,} of {len(image_ids):,} images (the first: "
-            f"{missing[0]}); their boxes are drawn on blank sheets"
-        )
-    columns = {key: [facts[image_id][of] for image_id in image_ids] for key, of in _KNOWN.items()}
+    tell_missing(folder, missing, len(image_ids))
+    known = {"file": "file_name", "width": "width", "height": "height"}
+    columns = {key: [facts[image_id][of] for image_id in image_ids] for key, of in known.items()}
     return {"id": list(image_ids), **columns, "picture": addresses, "turned": turned}, behind
-
-
-_KNOWN = {"file": "file_name", "width": "width", "height": "height"}
 
 
 def _picture(folder: Path, name: object) -> tuple[Path | None, str, int]:
@@ -84,10 +79,6 @@ def _picture(folder: Path, name: object) -> tuple[Path | None, str, int]:
             if start.startswith(begin):
                 return path, ending, orientation(start) if ending == "jpg" else 1
     return None, "", 1
-
-
-_HEAD = 1 << 16
-"""Bytes at the beginning of a file in which a camera's mark is looked for: the longest segment of a JPEG."""
 
 
 def orientation(head: bytes) -> int:

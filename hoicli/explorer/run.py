@@ -32,7 +32,7 @@ def write_page(measured: Measured, gt: Stream, path: str, folder: str | None, ho
             for piece in page_file(measured, images, "no picture: this page is one file"):
                 write(piece)
         return
-    with atomic_folder(path, replace=True) as target:
+    with atomic_folder(path) as target:
         for name in ("data", *(["pictures"] if behind else [])):
             (target / name).mkdir()
         for name, content in page_files(measured, images, missing):

@@ -78,8 +78,7 @@ def _table(
 
 
 def _number(value: float | None, digits: int = 2, *, signed: bool = False) -> str:
-    text = number_text(None if value is None or np.isnan(value) else value, digits)
-    return f"+{text}" if signed and value and value > 0 and text.strip("0.") else text
+    return number_text(None if value is None or np.isnan(value) else value, digits, signed=signed)
 
 
 def _interval(row: Row) -> str:
@@ -91,15 +90,6 @@ def _names_above(measured: Measured, names: int) -> list[str] | None:
     """The models' names over two columns each, behind `names` columns; None for one model."""
     above = [""] * names + [name for model in measured.models for name in (model.name, "")]
     return above if measured.several else None
-
-
-def _words(error: str) -> str:
-    return STYLES[error].words
-
-
-def _every(row: Row, measured: Measured) -> bool:
-    """Whether a row of diagnose is of all classes."""
-    return bool(row["subset"] == measured.every[0])
 
 
 def tiles(measured: Measured) -> list[list[str]]:
@@ -129,16 +119,13 @@ def _to_fix(measured: Measured) -> list[Cell]:
     words: list[Cell] = []
     for number, model in enumerate(measured.models):
         rows = [row for row in model.rows if row["metric"] == "delta_mAP" and row["oracle"] in STATES]
-        rows = [row for row in rows if _every(row, measured) and row["value"]]
+        rows = [row for row in rows if row["subset"] == measured.every[0] and row["value"]]
         if rows:
             best = max(rows, key=lambda row: float(row["value"]))
-            link = [_words(best["oracle"]), address(view="errors", model="ab"[number], type=best["oracle"])]
+            link = [STYLES[best["oracle"]].words, address(view="errors", model="ab"[number], type=best["oracle"])]
             whose = f" for {model.name}" if measured.several else ""
-            words += [
-                "; " if words else "Worth most to fix: ",
-                link,
-                f" {_number(best['value'], signed=True)} mAP{whose}",
-            ]
+            gain = f" {_number(best['value'], signed=True)} mAP{whose}"
+            words += ["; " if words else "Worth most to fix: ", link, gain]
     return [*words, f" ({measured.asked.protocol.name})."] if words else []
 
 
@@ -146,11 +133,8 @@ def _confused(measured: Measured) -> list[Cell]:
     """The verb that is taken for another at the highest price."""
     for said, true, counts, gains in _pairs(measured)[:1]:
         link = [f"{said} for {true}", address(view="errors", type="interaction", verb=said)]
-        return [
-            "The costliest confusion is ",
-            link,
-            f": {counts[0]:,} times; repaired alone, {_number(gains[0], signed=True)} mAP.",
-        ]
+        price = f": {counts[0]:,} times; repaired alone, {_number(gains[0], signed=True)} mAP."
+        return ["The costliest confusion is ", link, price]
     return []
 
 
@@ -175,13 +159,11 @@ def _difference(measured: Measured) -> Iterator[Record]:
 def _errors(measured: Measured) -> Record:
     lines: list[tuple[float, list[Cell]]] = []
     for name in STATES[1:]:
-        line: list[Cell] = [[_words(name), address(view="errors", type=name)]]
+        line: list[Cell] = [[STYLES[name].words, address(view="errors", type=name)]]
         gains = []
         for model in measured.models:
-            of_type = [
-                row for row in model.rows if name in (row.get("error"), row.get("oracle")) and _every(row, measured)
-            ]
-            values = {row["metric"]: row["value"] for row in of_type}
+            of_type = [row for row in model.rows if name in (row.get("error"), row.get("oracle"))]
+            values = {row["metric"]: row["value"] for row in of_type if row["subset"] == measured.every[0]}
             gains.append(values.get("delta_mAP"))
             line += [_number(values.get("count")), _number(gains[-1], signed=True)]
         lines.append((max(gain or 0.0 for gain in gains), line))
@@ -211,9 +193,8 @@ def _pairs(measured: Measured) -> list[tuple[str, str, list[int], list[float | N
         cells = model.cells
         named = np.flatnonzero((cells.true != NOTHING) & (cells.said != NOTHING) & (cells.true != cells.said))
         for at in named.tolist():
-            counts, gains = found.setdefault(
-                (int(cells.said[at]), int(cells.true[at])), ([0] * models, [None] * models)
-            )
+            pair = int(cells.said[at]), int(cells.true[at])
+            counts, gains = found.setdefault(pair, ([0] * models, [None] * models))
             counts[number], gains[number] = int(cells.count[at]), 100.0 * float(cells.gain[at])
     order = sorted(found, key=lambda pair: (-max(gain or 0.0 for gain in found[pair][1]), -max(found[pair][0]), pair))
     return [(measured.names[said], measured.names[true], *found[said, true]) for said, true in order]

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hoicli.errors import visible
+from hoicli.errors import arg, visible
 from hoicli.io.claims import reads
+from hoicli.io.messages import note
 from hoicli.io.outputs import stays_inside
 
 if TYPE_CHECKING:
@@ -79,6 +80,15 @@ def image_file(folder: Path | None, file_name: object) -> Path | None:
     except (OSError, ValueError):  # unreadable; or a name that no file can have
         return None
     return path
+
+
+def tell_missing(folder: object, missing: Sequence[str], images: int) -> None:
+    """A note of the images, out of so many, whose pictures are not at hand in a folder; nothing without a folder."""
+    if missing and folder is not None:
+        note(
+            f"{arg('images', str(folder))}: no picture of {len(missing):,} of {images:,} images (the first: "
+            f"{missing[0]}); their boxes are drawn on blank sheets"
+        )
 
 
 def opened(folder: Path | None, file_name: str | None) -> Image | None:

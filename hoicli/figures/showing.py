@@ -200,7 +200,7 @@ def write_pictures(path: str, overlays: Sequence[Overlay], pictures: Iterable[by
     """Write a PNG file for each image, and LIST; whole or not at all. Raises as `check_shown`."""
     check_made_folder(path, "-o")
     names = names_of([overlay.image_id for overlay in overlays])
-    with atomic_folder(path, replace=True) as folder:
+    with atomic_folder(path) as folder:
         lines = []
         for name, overlay, data in zip(names, overlays, pictures, strict=True):
             (folder / name).write_bytes(data)

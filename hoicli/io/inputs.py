@@ -28,6 +28,10 @@ _OTHERS = {
 """The marks of text in another encoding, as Windows PowerShell's `>` writes them. UTF-32's first begins as UTF-16's."""
 CHUNK = 1 << 16
 NO_SUCH_FILE = "no such file; check the path"
+_UNREADABLE: dict[type[OSError], str] = {
+    IsADirectoryError: "is a directory; give a file",
+    PermissionError: "not readable; check its permissions",
+}
 GZIP_MAGIC = b"\x1f\x8b"
 PROGRAMS = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zX": "xz", b"BZh9": "bzip2"}
 """How other compressed files begin, which are neither read nor written, and the program that does both."""
@@ -42,16 +46,12 @@ def readable(name: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise DataError(NO_SUCH_FILE, place=name, code="no-such-file") from None
-    except IsADirectoryError:
-        raise DataError("is a directory; give a file", place=name, code="unreadable") from None
-    except PermissionError:
-        raise DataError("not readable; check its permissions", place=name, code="unreadable") from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         problem = f"damaged gzip data ({error}); fetch or compress it again"
         raise DataError(problem, place=name, code="damaged") from None
     except OSError as error:
         problem = f"cannot be read ({error.strerror or error}); check the path"
-        raise DataError(problem, place=name, code="unreadable") from None
+        raise DataError(_UNREADABLE.get(type(error), problem), place=name, code="unreadable") from None
 
 
 def is_packed(head: bytes) -> bool:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import IO, BinaryIO, cast
 
 from hoicli.errors import DataError, Place, UsageError
 from hoicli.io.claims import refuse_input
@@ -59,13 +58,9 @@ def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
         with (
             atomic_path(path) as temporary,
             open(temporary, "wb", buffering=WRITE_CHUNK) as raw,
-            _compressed(raw) if path.endswith(".gz") else nullcontext(raw) as packed,
+            gzip.GzipFile("", "wb", 6, raw, mtime=0) if path.endswith(".gz") else nullcontext(raw) as packed,
         ):
             yield packed.write
-
-
-def _compressed(raw: BinaryIO) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0, compresslevel=6))
 
 
 @contextmanager
@@ -106,6 +101,12 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
         os.replace(temporary, target)
 
 
+def write_output(path: str, data: bytes) -> None:
+    """Write to `-` or a file as `open_output`."""
+    with open_output(path) as write:
+        write(data)
+
+
 def _sync(path: Path) -> None:
     """Wait until the content of a file is on disk: a full or broken disk may say so only now."""
     with open(path, "rb") as file:
@@ -137,24 +138,23 @@ def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root:
 
 
 @contextmanager
-def atomic_folder(path: str, *, replace: bool = False) -> Iterator[Path]:
-    """A temporary folder beside `path` (which is new or empty, or with `replace` any folder) that takes its name if the
-    block succeeds and is removed if not. Raises `DataError` if writing fails.
+def atomic_folder(path: str) -> Iterator[Path]:
+    """A temporary folder beside `path` that takes its name if the block succeeds and is removed if not. Raises
+    `DataError` if writing fails.
 
-    With `replace`, the folder holds a list of its files (LIST_OF_FILES), and is never put in the place of one that
-    holds others. Of several processes that write the same folder, some may be refused.
+    The folder holds a list of its files (LIST_OF_FILES), and is never put in the place of one that holds others. Of
+    several processes that write the same folder, some may be refused.
     """
     target = Path(path).resolve()
     folder, old = _part_of(target), _part_of(target)
     with _removed(old), _removed(folder), writable(path):
         folder.mkdir()
         yield folder
-        if replace:
-            names = "".join(f"{name}\n" for name in sorted(_names_in(folder)))
-            (folder / LIST_OF_FILES).write_text(names, encoding="utf-8")
+        names = "".join(f"{name}\n" for name in sorted(_names_in(folder)))
+        (folder / LIST_OF_FILES).write_text(names, encoding="utf-8")
         _inherit(folder, target)
         with held():  # between the two names there is nothing under the folder's
-            if replace and target.exists():
+            if target.exists():
                 if others_in(target):
                     problem = "other files were put into it meanwhile; move them, and run again"
                     raise DataError(problem, place=str(target), code="unwritable")

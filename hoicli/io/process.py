@@ -54,12 +54,6 @@ def let_go() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def die(number: int) -> None:
-    """End this process by the signal, so that a shell sees 128 + number and a scheduler its own signal."""
-    let_go()
-    os.kill(os.getpid(), number)
-
-
 def _came(number: int, _: FrameType | None) -> None:
     if _State.held:
         _State.waiting = number

@@ -98,12 +98,6 @@ class File:
         with open(self.path, "rb") as stream:
             return not is_packed(stream.read(4))
 
-    @property
-    def read_once(self) -> bool:
-        """Whether it is stdin, a pipe or a device. False for a missing file, which the reader reports."""
-        path = self.path
-        return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
-
     def open(self) -> AbstractContextManager[IO[bytes]]:
         """The lines from the beginning. Raises `DataError` as `open_input`."""
         return open_input(self.path, self.name)
@@ -323,16 +317,19 @@ class Stream:
         """In the block the stream can be iterated more than once: pipes and devices are copied to temporary files."""
         given = self._inputs
         try:
-            self._inputs = [
-                _copied(source) if isinstance(source, File) and source.read_once else source for source in given
-            ]
+            self._inputs = list(map(_rereadable, given))
             yield
         finally:
             self._inputs = given
 
 
-def _copied(source: File) -> Spool:
-    """The unpacked content of an input."""
+def _rereadable(source: Input) -> Input:
+    """The unpacked content of stdin, a pipe or a device; any other input, and a missing one, which the reader
+    reports."""
+    if isinstance(source, Spool) or os.path.isfile(source.path) or os.path.isdir(source.path):
+        return source
+    if source.path != "-" and not os.path.exists(source.path):
+        return source
     copy = Spool(source.name, numbered=True)
     with source.open() as stream, copy.filling() as target:
         copyfileobj(stream, target)

@@ -19,9 +19,6 @@ from hoicli.io.process import held, let_go
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-PIPE = 1 << 20
-"""Bytes that a pipe of a fork holds; more is for root alone."""
-
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -112,7 +109,6 @@ def _forks(run: Callable[[S, Connection], None], tasks: Iterable[S]) -> Iterator
     try:
         for task in tasks:
             reading, writing = context.Pipe(duplex=False)
-            _widened(writing)
             process = context.Process(target=_in_fork, args=(run, task, writing), daemon=True)
             with held():
                 process.start()
@@ -130,14 +126,6 @@ def _in_fork(run: Callable[[S, Connection], None], task: S, pipe: Connection) ->
     let_go()  # a fork has nothing to clean up
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (only the parent writes to stderr)
     run(task, pipe)
-
-
-def _widened(pipe: Connection) -> None:
-    """Let a pipe hold more than the usual 64 KiB: a large result then passes in few pieces."""
-    import fcntl
-
-    with suppress(OSError, AttributeError):  # the system allows less, or Python does not know it
-        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE)  # type: ignore[attr-defined, unused-ignore]
 
 
 def _send(pipe: Connection, result: object) -> None:

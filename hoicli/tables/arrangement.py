@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records.results import CHANCES, Row, settings_of, tag_column
-from hoicli.tables.layouts import Layout, Slot, better, is_mean, kind_of
+from hoicli.tables.layouts import Layout, better, is_mean, kind_of
 from hoicli.tables.notes import annotated
 from hoicli.tables.values import (
     NO_KEYS,
@@ -27,6 +26,7 @@ from hoicli.tables.values import (
     of_one_unit,
     plain_value,
     single_value,
+    value_of,
 )
 
 _VIEWS = frozenset({"iou", "slice", "part"})
@@ -43,17 +43,10 @@ Placed = tuple[Line, Head, Row]
 def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[TextTable, list[Row]]:
     """(the table, the rows that are not in it). Raises `DataError` for two rows of one value, or if no row fits."""
     places = layout.places(rows)
-    wanted: dict[tuple[str, str, str], list[int]] = {}
-    for number, place in enumerate(places):
-        wanted.setdefault((place.metric, place.subset, place.oracle), []).append(number)
-    fitting: list[tuple[Row, int]] = []
-    left: list[Row] = []
-    for row in rows:
-        numbers = wanted.get((row["metric"], row["subset"], str(row.get("oracle", "none"))), ()) if is_mean(row) else ()
-        found = [number for number in numbers if _fits(row, places[number])]
-        fitting += [(row, number) for number in found]
-        if not found:
-            left.append(row)
+    means = [row for row in rows if is_mean(row)]
+    fitting = [(row, number) for row in means for number, place in enumerate(places) if place.takes(row)]
+    placed_rows = {id(row) for row, _ in fitting}
+    left = [row for row in rows if id(row) not in placed_rows]
     if not fitting:
         raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {described(rows)}")
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
@@ -87,25 +80,19 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     return table, [*left, *(row for row, _ in fitting if id(row) in others)]
 
 
-def _fits(row: Row, place: Slot) -> bool:
-    if row.get("protocol", "") not in place.protocols:
-        return False
-    return not place.split or settings_of(row).get("split") == place.split
-
-
 def by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], showing: Showing) -> TextTable:
     """A line for each value of the keys `lines`, a column for each of `columns`: keys of rows, or of their tags as
     `tag.model`. Raises `UsageError` for a key that no row has, `DataError` for two rows of one value."""
     for key in (*lines, *columns):
-        if key in NO_KEYS or all(_value_of(row, key) is None for row in rows):
+        if key in NO_KEYS or all(value_of(row, key) is None for row in rows):
             known = sorted({f"tag.{tag}" for row in rows for tag in row.get("tags", {})})
             known += [name for name in dict.fromkeys(name for row in rows for name in row) if name not in NO_KEYS]
             raise UsageError(f"{key}: no row has it; choose from {', '.join(known)}")
     of_one_unit(rows)
     placed: list[Placed] = []
     for row in rows:
-        *group, head = [cell_text(_value_of(row, key)) or "-" for key in columns]
-        name = tuple(cell_text(_value_of(row, key)) or "-" for key in lines)
+        *group, head = [cell_text(value_of(row, key)) or "-" for key in columns]
+        name = tuple(cell_text(value_of(row, key)) or "-" for key in lines)
         placed.append((name, (" ".join(group), head), row))
     names = [key.removeprefix("tag.") for key in lines]
     ranked = all(key.startswith("tag.") for key in lines)
@@ -114,10 +101,6 @@ def by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], s
         placed, names, partial(compared_value, showing=showing), ranked=ranked, compared=ranked or keys <= _VIEWS,
         shown=keys,
     )  # fmt: skip
-
-
-def _value_of(row: Row, key: str) -> Any:
-    return row.get("tags", {}).get(key[4:]) if key.startswith("tag.") else row.get(key)
 
 
 def _tags(rows: Iterable[Row], over: str) -> list[str]:

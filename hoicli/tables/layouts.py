@@ -39,6 +39,13 @@ class Slot:
     oracle: str = "none"
     split: str = ""
 
+    def takes(self, row: Row) -> bool:
+        """Whether a mean stands in it."""
+        if (row["metric"], row["subset"], str(row.get("oracle", "none"))) != (self.metric, self.subset, self.oracle):
+            return False
+        split = not self.split or settings_of(row).get("split") == self.split
+        return split and row.get("protocol", "") in self.protocols
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -96,11 +103,16 @@ _PAIRS = {
 }
 
 
-def _hico(_: Sequence[Row]) -> list[Slot]:
-    settings = (("Default", ("hico", *_STAND_INS)), ("Known Object", ("hico-ko",)))
-    return [
-        Slot(group, head, "mAP", subset, protocols) for group, protocols in settings for subset, head in _FREQUENCIES
-    ]
+_HICO = [
+    Slot(group, head, "mAP", subset, protocols)
+    for group, protocols in (("Default", ("hico", *_STAND_INS)), ("Known Object", ("hico-ko",)))
+    for subset, head in _FREQUENCIES
+]
+_VCOCO = [Slot("", head, "mAP", "24", (protocol,)) for protocol, head in (("vcoco-s1", "S1"), ("vcoco-s2", "S2"))]
+_SWIG = [
+    Slot("", head, "mAP", subset, ("swig",))
+    for subset, head in (("non_rare", "Non-rare"), ("rare", "Rare"), ("zero_shot", "Unseen"), ("full", "Full"))
+]
 
 
 def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
@@ -111,15 +123,6 @@ def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
         for split in sorted(found, key=lambda split: [*_SPLITS, split].index(split))
         for subset, head in (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full"))
     ]
-
-
-def _vcoco(_: Sequence[Row]) -> list[Slot]:
-    return [Slot("", head, "mAP", "24", (protocol,)) for protocol, head in (("vcoco-s1", "S1"), ("vcoco-s2", "S2"))]
-
-
-def _swig(_: Sequence[Row]) -> list[Slot]:
-    subsets = (("non_rare", "Non-rare"), ("rare", "Rare"), ("zero_shot", "Unseen"), ("full", "Full"))
-    return [Slot("", head, "mAP", subset, ("swig",)) for subset, head in subsets]
 
 
 def _own(rows: Iterable[Row]) -> tuple[str, tuple[str, ...]]:
@@ -166,12 +169,13 @@ LAYOUTS: Mapping[str, Layout] = {
                ("nms", "det_threshold"), n=True),
         Layout("diagnose", "mAP, and what repairing each error gains",
                _diagnose, lambda row: row["metric"] == "delta_mAP", n=True),
-        Layout("vcoco", "AP role in scenario 1 and 2", _vcoco, _of("vcoco-s1", "vcoco-s2")),
-        Layout("swig", "non-rare, rare, unseen, full", _swig, _of("swig")),
+        Layout("vcoco", "AP role in scenario 1 and 2", lambda _: _VCOCO, _of("vcoco-s1", "vcoco-s2")),
+        Layout("swig", "non-rare, rare, unseen, full", lambda _: _SWIG, _of("swig")),
         Layout("zero-shot", "unseen, seen and full of each split",
                _zero_shot, lambda row: row["metric"] == "mAP" and row["subset"] == "unseen"),
         Layout("hico", "Default and Known Object: full, rare, non-rare",
-               _hico, lambda row: row["subset"] in dict(_FREQUENCIES) and _of("hico", "hico-ko", *_STAND_INS)(row)),
+               lambda _: _HICO,
+               lambda row: row["subset"] in dict(_FREQUENCIES) and _of("hico", "hico-ko", *_STAND_INS)(row)),
     )
 }  # fmt: skip
 """The layouts by name, in the order in which rows choose one."""
@@ -218,11 +222,6 @@ class Kind:
     mean: bool = False
 
 
-def _of_robust(row: Row) -> bool:
-    metric = row.get("metric")
-    return metric in _ROBUSTNESS or (metric == "mean" and any(key in row for key in PARTS))
-
-
 def _has(key: str) -> Callable[[Row], bool]:
     return lambda row: key in row
 
@@ -249,7 +248,9 @@ KINDS = (
     Kind("bin", _has("bin_low"), (*_OF_WHAT, "bin_low", "bin_high")),
     Kind("class", lambda row: not row.keys().isdisjoint(("verb", "object")),
          ("verb", "object", "role", "n"), ("oracle", "error", "constraint", "protocol")),
-    Kind("robustness", _of_robust, _MEAN, ("subset",), mean=True),
+    Kind("robustness",
+         lambda row: row["metric"] in _ROBUSTNESS or (row["metric"] == "mean" and any(key in row for key in PARTS)),
+         _MEAN, ("subset",), mean=True),
     # of a detector's boxes: a dozen metrics
     Kind("boxes", lambda row: str(row.get("protocol")).endswith("-boxes"),
          ("protocol", "metric"), ("subset",), mean=True),

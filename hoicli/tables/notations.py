@@ -80,20 +80,25 @@ def sentences(texts: Sequence[str], output_format: str) -> list[bytes]:
     return [{"md": "\n\n"}.get(output_format, "\n").join(escaped).encode() + b"\n"]
 
 
-def _csv(rows: Sequence[Row]) -> str:
-    """Tidy: a value a line, tags as columns of their own, the union of all keys as the header; and the caveats of the
-    rows that have some in `note`. A tag called like a key of some row is the column `tags.KEY`."""
-    from hoicli.tables.writers import csv_cell
-
+def flat_rows(rows: Sequence[Row]) -> list[Row]:
+    """The rows with tags as keys of their own; a tag called like a key of some row is `tags.KEY`."""
     keys = {key for row in rows for key in row if key != "tags"}
     flat = []
     for row in rows:
-        cells = {key: value for key, value in row.items() if key != "tags"}
-        for key, value in row.get("tags", {}).items():
-            cells[f"tags.{key}" if key in keys else tag_column(key)] = value
+        tags = {f"tags.{key}" if key in keys else tag_column(key): value for key, value in row.get("tags", {}).items()}
+        flat.append({key: value for key, value in row.items() if key != "tags"} | tags)
+    return flat
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    """Tidy: a value a line, the union of all keys as the header; and the caveats of the rows that have some in
+    `note`."""
+    from hoicli.tables.writers import csv_cell
+
+    flat = flat_rows(rows)
+    for row, cells in zip(rows, flat, strict=True):
         if words := words_of(row):
             cells["note"] = "; ".join(words)
-        flat.append(cells)
     header = list(dict.fromkeys(key for row in flat for key in row))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

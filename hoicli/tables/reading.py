@@ -13,7 +13,7 @@ from hoicli.records.image import result_problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
 from hoicli.records.results import CHANCES, Row
-from hoicli.tables.values import PlacedRow
+from hoicli.tables.values import PlacedRow, cell_text, value_of
 
 _NUMBERS = ("ci_low", "ci_high", "from", "to", *CHANCES)
 
@@ -63,18 +63,13 @@ def read_rows(
             continue
         if not row["tags"] and line.file in named:
             row["tags"] = {"model": named[line.file]}
-        if all(_says(row, key) in wanted for key, wanted in asked):
+        if all(cell_text(value_of(row, key)) in wanted for key, wanted in asked):
             rows.append(row)
     policy.report()
     if not rows:
         chosen = f" of {arg('metric')} and {arg('where')}" if asked else ""
         raise DataError(f"no rows{chosen} in it", place=stream.name, code="empty")
     return rows
-
-
-def _says(row: Row, key: str) -> str:
-    value = row["tags"].get(key[4:]) if key.startswith("tag.") else row.get(key)
-    return "" if value is None else str(value)
 
 
 def models(paths: Iterable[str]) -> dict[str, str]:

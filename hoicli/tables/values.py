@@ -65,14 +65,15 @@ def interval_text(row: Row, digits: int) -> str:
     return f" [{number_text(low, digits)}, {number_text(high, digits)}]"
 
 
-def number_text(value: float | None, digits: int) -> str:
-    """A number as tables show it; a count is whole, with its thousands apart, and what rounds to 0 has no sign."""
+def number_text(value: float | None, digits: int, *, signed: bool = False) -> str:
+    """A number as tables show it; a count is whole, with its thousands apart, and what rounds to 0 has no sign. signed:
+    others have one."""
     if value is None:
         return "-"
     if isinstance(value, int):
         return f"{value:,}"
-    text = f"{value:.{digits}f}"
-    return text if text.strip("-0.") else text.removeprefix("-")
+    text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+    return text if text.strip("+-0.") else text.lstrip("+-")
 
 
 _DRAWN = frozenset({"boot", "ci", "swaps", "permutations", "seed"})
@@ -119,6 +120,11 @@ class PlacedRow(dict[str, Any]):
 def place_of(row: Row) -> str:
     """Where a row was read, "" where that is not known."""
     return row.place if isinstance(row, PlacedRow) else ""
+
+
+def value_of(row: Row, key: str) -> Any:
+    """The value of a key of a row, or of its tag as `tag.NAME`; None for none."""
+    return row.get("tags", {}).get(key[4:]) if key.startswith("tag.") else row.get(key)
 
 
 class Value(NamedTuple):
@@ -184,13 +190,9 @@ def clash(first: Row, row: Row) -> DataError:
     told = ", ".join(
         f"{key} ({cell_text(flat[0].get(key)) or 'none'}, {cell_text(flat[1].get(key)) or 'none'})" for key in differ
     )
-    fix = (
-        f"choose with {arg('where')}, tell them apart with {arg('tag')} when they are made, or average over a tag "
-        f"with {arg('over')}"
-    )
-    return DataError(
-        f"{what} for the same place {beside}; they differ in {told}: {fix}", place=place_of(row), code="mixed"
-    )
+    apart = f"tell them apart with {arg('tag')} when they are made, or average over a tag with {arg('over')}"
+    problem = f"{what} for the same place {beside}; they differ in {told}: choose with {arg('where')}, {apart}"
+    return DataError(problem, place=place_of(row), code="mixed")
 
 
 def made_otherwise(
@@ -209,9 +211,7 @@ def made_otherwise(
         made = {place: settings_of(row) for place, row in members.items()}
         if "data" not in shown:
             _of_one_dataset(members.values())
-        kept = {
-            place: tuple((k, v) for k, v in settings.items() if k not in ignored) for place, settings in made.items()
-        }
+        kept = {place: tuple((k, v) for k, v in of.items() if k not in ignored) for place, of in made.items()}
         counts = Counter(kept.values())
         usual = min(counts, key=lambda settings: (-counts[settings], len(settings), settings))
         truths = Counter(_truth(settings["gt"]) for settings in made.values() if "gt" in settings)
@@ -234,14 +234,12 @@ def _of_one_dataset(rows: Iterable[Row]) -> None:
     """Raises `DataError` for rows of two datasets, which no column can hold."""
     first: dict[str, Row] = {}
     for row in rows:
-        data = settings_of(row).get("data")
-        if data is None:
-            continue
-        first.setdefault(data, row)
-        if len(first) > 1:
-            (one, before), (other, after) = first.items()
-            beside = place_of(before) or "another row"
-            raise DataError(f"is of {other}, {beside} of {one}: no column can hold both", place=place_of(after))
+        if (data := settings_of(row).get("data")) is not None:
+            first.setdefault(data, row)
+    if len(first) > 1:
+        (one, before), (other, after) = [*first.items()][:2]
+        beside = place_of(before) or "another row"
+        raise DataError(f"is of {other}, {beside} of {one}: no column can hold both", place=place_of(after))
 
 
 def of_one_unit(rows: Iterable[Row]) -> None:
@@ -251,10 +249,9 @@ def of_one_unit(rows: Iterable[Row]) -> None:
         before = first.setdefault((row.get("metric"), row.get("error")), row)
         unit, known = row.get("unit", "%"), before.get("unit", "%")
         if unit != known:
-            text = (
-                f"{row['metric']} {row['subset']} is in {unit}, but in {known} at {place_of(before) or 'another row'}"
-            )
-            raise DataError(f"{text}; give both in one unit", place=place_of(row), field="unit")
+            there = f"but in {known} at {place_of(before) or 'another row'}; give both in one unit"
+            problem = f"{row['metric']} {row['subset']} is in {unit}, {there}"
+            raise DataError(problem, place=place_of(row), field="unit")
 
 
 def _told(own: Mapping[str, str], theirs: Mapping[str, str]) -> str:

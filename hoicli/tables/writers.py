@@ -93,7 +93,8 @@ def _escaped(table: TextTable, escape: Callable[[str], str]) -> TextTable:
     above, heads = (list(map(escape, texts)) for texts in (table.above, table.heads))
     lines = [[*map(escape, line[: table.names]), *line[table.names :]] for line in table.lines]
     notes = [(mark, escape(note)) for mark, note in table.notes]
-    return replace(table, above=above, heads=heads, lines=lines, notes=notes, settings=visible(table.settings))
+    settings = (visible if escape is latex else escape)(table.settings)  # a comment in LaTeX
+    return replace(table, above=above, heads=heads, lines=lines, notes=notes, settings=settings)
 
 
 def _marked(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], list[str], list[list[str]]]:
@@ -108,6 +109,12 @@ def _marked(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], li
     return line(ABOVE, table.above), line(HEAD, table.heads), [line(at, texts) for at, texts in enumerate(table.lines)]
 
 
+def _below(table: TextTable, mark: Callable[[str], str]) -> list[str]:
+    """The notes with their marks, then the settings."""
+    notes = [f"{mark(sign)} {note}" if sign else note for sign, note in table.notes]
+    return notes + [table.settings] * bool(table.settings)
+
+
 def _raised(marks: str) -> str:
     """Marks where they are set above the line: 1,2 for *1*2; a single one stays *."""
     return ",".join(marks.split("*")[1:]) or marks
@@ -116,7 +123,7 @@ def _raised(marks: str) -> str:
 def _plain(table: TextTable) -> str:
     above, heads, body = _marked(table, str)
     widths = [min(max(map(len, column)), _WIDEST) for column in zip(heads, *body, strict=True)]
-    spans = _spans(above)
+    spans = _spans(above, table.names)
     # A metric's name may be wider than its columns: give the first of them the room.
     for at, span in spans:
         widths[at] += max(0, min(len(above[at]), _WIDEST) - _room(widths, at, span))
@@ -132,13 +139,13 @@ def _plain(table: TextTable) -> str:
     if any(above):
         groups = (above[at].rjust(widths[at]).ljust(_room(widths, at, span)) for at, span in spans)
         texts.insert(0, "  ".join(groups))
-    below = [f"{mark} {note}".strip() for mark, note in table.notes] + [table.settings] * bool(table.settings)
-    return "".join(text.rstrip() + "\n" for text in (*texts, *below))
+    return "".join(text.rstrip() + "\n" for text in (*texts, *_below(table, str)))
 
 
-def _spans(above: Sequence[str]) -> list[tuple[int, int]]:
-    """(first column, number of columns) of each heading: itself and the empty ones after it."""
-    starts = [at for at, text in enumerate(above) if text or at == 0]
+def _spans(above: Sequence[str], names: int) -> list[tuple[int, int]]:
+    """(first column, number of columns) of each heading: itself and the empty ones after it; each of the first `names`
+    columns is alone."""
+    starts = [at for at, text in enumerate(above) if text or at <= names]
     return [(start, end - start) for start, end in zip(starts, [*starts[1:], len(above)], strict=True)]
 
 
@@ -169,15 +176,11 @@ def _emphasised(
 
 
 def _markdown(table: TextTable) -> str:
-    mark = ESCAPES["md"]
     body = _emphasised(table, table.lines, "**{}**".format, "<u>{}</u>".format)
-    above, heads, lines = _marked(replace(table, lines=body), mark)
+    above, heads, lines = _marked(replace(table, lines=body), markdown)
     rule = ["---" if at < table.names else "---:" for at in range(len(heads))]
     text = "".join("| " + " | ".join(line) + " |\n" for line in (_merged(above, heads), rule, *lines))
-    below = [f"{mark(sign)} {note}".strip() for sign, note in table.notes] + [mark(table.settings)] * bool(
-        table.settings
-    )
-    return text + "".join(f"\n{line}\n" for line in below)
+    return text + "".join(f"\n{line}\n" for line in _below(table, markdown))
 
 
 def _latex(table: TextTable) -> str:
@@ -189,7 +192,11 @@ def _latex(table: TextTable) -> str:
         for line in table.lines
     ]
     values = _emphasised(table, values, r"\textbf{{{}}}".format, r"\underline{{{}}}".format)
-    above, heads, body = _marked(replace(table, lines=values), lambda marks: f"$^{{{_raised(marks)}}}$")
+
+    def mark(marks: str) -> str:
+        return f"$^{{{_raised(marks)}}}$"
+
+    above, heads, body = _marked(replace(table, lines=values), mark)
     for at, cite in table.cites.items():
         body[at][0] += rf"~\cite{{{cite}}}" if _KEY.fullmatch(cite) else ""
 
@@ -200,11 +207,10 @@ def _latex(table: TextTable) -> str:
 
     top = []
     if any(above):
-        spans = [(at, 1) for at in range(table.names)]
-        spans += [(at + table.names, span) for at, span in _spans(above[table.names :])]
-        top.append(ended([_spanning(above[at], span) if at >= table.names else above[at] for at, span in spans]))
+        spans = _spans(above, table.names)
+        wide = [rf"\multicolumn{{{span}}}{{c}}{{{above[at]}}}" if span > 1 else above[at] for at, span in spans]
         rules = [rf"\cmidrule(lr){{{at + 1}-{at + span}}}" for at, span in spans if above[at]]
-        top.append(" ".join(rules))
+        top = [ended(wide), " ".join(rules)]
     lines = [
         r"\begin{tabular}{" + "l" * table.names + "r" * (len(heads) - table.names) + "}",
         r"\toprule",
@@ -216,14 +222,10 @@ def _latex(table: TextTable) -> str:
         *map(ended, body[table.own :]),
         r"\bottomrule",
         r"\end{tabular}",
-        *(rf"\par{{\footnotesize {f'$^{{{_raised(mark)}}}$ ' * bool(mark)}{note}}}" for mark, note in table.notes),
+        *(rf"\par{{\footnotesize {text}}}" for text in _below(replace(table, settings=""), mark)),
         *([f"% {table.settings}"] * bool(table.settings)),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _spanning(text: str, span: int) -> str:
-    return rf"\multicolumn{{{span}}}{{c}}{{{text}}}" if text and span > 1 else text
 
 
 _NAME = 'scope="row" style="text-align: left; font-weight: normal"'
@@ -232,7 +234,9 @@ _SPACED = 'style="border-spacing: 1em 0.2em"'
 
 def _html(table: TextTable) -> str:
     body = _emphasised(table, table.lines, "<b>{}</b>".format, "<u>{}</u>".format)
-    above, heads, lines = _marked(replace(table, lines=body), lambda marks: f"<sup>{_raised(marks)}</sup>")
+
+    def mark(marks: str) -> str:
+        return f"<sup>{_raised(marks)}</sup>"
 
     def cells(texts: Sequence[str]) -> str:
         return "".join(
@@ -240,19 +244,15 @@ def _html(table: TextTable) -> str:
             for at, text in enumerate(texts)
         )
 
+    above, heads, lines = _marked(replace(table, lines=body), mark)
     rows = []
     if any(above):
-        spans = [(at, 1) for at in range(table.names)]
-        spans += [(at + table.names, span) for at, span in _spans(above[table.names :])]
-        rows.append("".join(f'<th colspan="{span}">{above[at]}</th>' for at, span in spans))
+        rows.append("".join(f'<th colspan="{span}">{above[at]}</th>' for at, span in _spans(above, table.names)))
     rows.append("".join(f'<th scope="col">{head}</th>' for head in heads))
     head = "".join(f"<tr>{row}</tr>\n" for row in rows)
     text = "".join(f"<tr>{cells(line)}</tr>\n" for line in lines)
-    below = [f"<sup>{_raised(mark)}</sup> {note}" if mark else note for mark, note in table.notes]
-    below += [ESCAPES["html"](table.settings)] * bool(table.settings)
-    return f"<table {_SPACED}>\n<thead>\n{head}</thead>\n<tbody>\n{text}</tbody>\n</table>\n" + "".join(
-        f"<p>{line}</p>\n" for line in below
-    )
+    below = "".join(f"<p>{line}</p>\n" for line in _below(table, mark))
+    return f"<table {_SPACED}>\n<thead>\n{head}</thead>\n<tbody>\n{text}</tbody>\n</table>\n{below}"
 
 
 def _csv(table: TextTable) -> str:

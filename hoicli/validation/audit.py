@@ -166,13 +166,11 @@ class AuditRows:
 
     def _size(self, kind: str) -> tuple[int, int]:
         """(candidates, images that have some)."""
-        scenes = self._truth.scenes
+        scenes, audit = self._truth.scenes, self._audit
         if kind == DUPLICATE:
-            image = scenes.image_of_box[self._audit.duplicates.first]
+            image = scenes.image_of_box[audit.duplicates.first]
         else:
-            image = (
-                self._audit.missing.of.image if kind == MISSING else scenes.image_of_hoi[self._audit.contradicted.truth]
-            )
+            image = audit.missing.of.image if kind == MISSING else scenes.image_of_hoi[audit.contradicted.truth]
         return len(image), len(np.unique(image))
 
     def _duplicate_rows(self, count: int) -> Iterator[Row]:
@@ -183,9 +181,8 @@ class AuditRows:
             first, second = int(found.first[row]), int(found.second[row])
             image = int(scenes.image_of_box[first])
             begin, end = scenes.hoi_start[image : image + 2].tolist()
-            named = np.isin(scenes.subject[begin:end], (first, second)) | np.isin(
-                scenes.object[begin:end], (first, second)
-            )
+            ends = scenes.subject[begin:end], scenes.object[begin:end]
+            named = np.isin(ends, (first, second)).any(axis=0)
             yield {
                 "value": float(found.iou[row]),
                 "n": int(named.sum()),
@@ -263,11 +260,9 @@ class AuditRows:
     def _named(self, class_: int, label: str | None) -> Row:
         vocabulary = self._vocabulary
         verb, name = vocabulary.interactions[class_]
-        return (
-            {"verb": verb, "role": name or None, "object": label}
-            if vocabulary.roles
-            else {"verb": verb, "object": name}
-        )
+        if vocabulary.roles:
+            return {"verb": verb, "role": name or None, "object": label}
+        return {"verb": verb, "object": name}
 
     def means(self) -> Iterator[Row]:
         """The mAP of every model on the annotations as given, and as changed by the candidates of each of the kinds and

@@ -166,7 +166,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         if not sound:
             _check_besides(record, vocabulary if has_roles else None, scored=scored)
         sizes.append(_size(record))
-        named = _image_labels(record)
+        named = [name for key in ("image_hois", "ambiguous_hois") for _, name in record.get(key) or ()]
         unknown.append(0 if vocabulary is None else sum(name not in known for name in named))
 
     raw = raw_images(
@@ -213,12 +213,6 @@ def _size(record: Record) -> Size | None:
     """The image's size, if the record gives it in numbers."""
     width, height = (record.get(side, 0) for side in ("width", "height"))
     return (width, height) if is_number(width) and is_number(height) and width > 0 < height else None
-
-
-def _image_labels(record: Record) -> list[Any]:
-    """The objects that the image-level labels of a record name. Raises as `checked_images`."""
-    pairs = [*(record.get("image_hois") or ()), *(record.get("ambiguous_hois") or ())]
-    return [name for _, name in pairs]
 
 
 def _check_besides(record: Record, vocabulary: Vocabulary | None, *, scored: bool) -> None:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -307,9 +305,7 @@ def missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Mi
     one, other, overlap = found.overlapping(truth, protocol, min(rules.same, protocol.threshold))
     shape = len(opinions), len(found.row)
     score, sure = np.full(shape, np.nan), np.zeros(shape)
-    agree = np.flatnonzero((overlap >= rules.same) | (one == other))[
-        ::-1
-    ]  # a model's surest comes first, so is written last
+    agree = np.flatnonzero((overlap >= rules.same) | (one == other))[::-1]  # a model's surest first, so written last
     model = found.model[other[agree]]
     score[model, one[agree]] = found.score[other[agree]]
     sure[model, one[agree]] = found.sure[other[agree]]
@@ -326,7 +322,7 @@ def missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Mi
 
 def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
     """What each model is sure of and nothing of its class is annotated near."""
-    parts: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(Strays)}
+    parts = []
     for model, opinion in enumerate(opinions):
         scenes, row = opinion.scenes, np.flatnonzero(opinion.stray & (opinion.sure >= rules.sure))
         # elsewhere a box of zeros is a box like any other, and every class has an object
@@ -334,23 +330,24 @@ def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
         ends = scenes.subject[row], np.where(without, -1, scenes.object[row])
         boxes = np.vstack([scenes.boxes, np.full((1, 4), np.nan)])
         labels = np.append(scenes.labels, -1)
-        part = Strays(
-            model=np.full(len(row), model),
-            row=row - scenes.hoi_start[scenes.image_of_hoi[row]],
-            image=opinion.batch.image_of_hoi[row],
-            class_=scenes.interaction[row],
-            sure=opinion.sure[row],
-            score=scenes.score[row],
-            subject=boxes[ends[0]],
-            object=boxes[ends[1]],
-            label_of_subject=labels[ends[0]],
-            label_of_object=labels[ends[1]],
-            near_subject=opinion.annotated_box(ends[0]),
-            near_object=opinion.annotated_box(ends[1]),
+        parts.append(
+            Strays(
+                model=np.full(len(row), model),
+                row=row - scenes.hoi_start[scenes.image_of_hoi[row]],
+                image=opinion.batch.image_of_hoi[row],
+                class_=scenes.interaction[row],
+                sure=opinion.sure[row],
+                score=scenes.score[row],
+                subject=boxes[ends[0]],
+                object=boxes[ends[1]],
+                label_of_subject=labels[ends[0]],
+                label_of_object=labels[ends[1]],
+                near_subject=opinion.annotated_box(ends[0]),
+                near_object=opinion.annotated_box(ends[1]),
+            )
         )
-        for name, column in parts.items():
-            column.append(getattr(part, name))
-    return Strays(**{name: np.concatenate(column) for name, column in parts.items()})
+    names = [field.name for field in fields(Strays)]
+    return Strays(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
 def _standing(count: int, worse: Ints, better: Ints) -> Ints:

@@ -17,7 +17,7 @@ from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL
 from hoicli.records.boxes import inverted, repeated
 from hoicli.records.image import UNKNOWN_LABEL, problems
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE
-from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Ints
 from hoicli.records.parsing import Record
 from hoicli.validation.batches import Checked, Size, pixels
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
@@ -181,21 +181,14 @@ def box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
     ends_first = inverted(boxes) & looked_at
     rows = np.flatnonzero(ends_first)
     yield cases("inverted-box", rows)
-    yield cases("looks-like-xywh", rows[_fit_as_xywh(boxes[rows], size[image[rows]])])
     with np.errstate(over="ignore"):
+        beyond = (boxes[rows, :2] + boxes[rows, 2:] > size[image[rows]] + 1).any(axis=1)  # not where no size is known
+        yield cases("looks-like-xywh", rows[(boxes[rows] >= 0).all(axis=1) & ~beyond])
         spare = MARGIN * size
         least, most = -spare[image], (size + spare)[image]
     outside = (boxes[:, :2] < least).any(axis=1) | (boxes[:, 2:] > most).any(axis=1)
     rows = np.flatnonzero(outside & looked_at & ~ends_first)
     yield cases("box-outside-image", rows, lambda at: ", the image is {} x {}".format(*(sizes[at] or ())))
-
-
-def _fit_as_xywh(boxes: Floats, size: Floats) -> Bools:
-    """[M] whether each [x, y, w, h] would be a box of its image (of any image, where the size is not known)."""
-    with np.errstate(over="ignore"):
-        right, bottom = (boxes[:, :2] + boxes[:, 2:] > size + 1).T
-    fits: Bools = (boxes >= 0).all(axis=1) & ~(right | bottom)
-    return fits
 
 
 def triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:

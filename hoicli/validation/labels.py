@@ -132,8 +132,10 @@ class LabelEvidence:
     @cached_property
     def _counted(self) -> list[tuple[TripletClass, ...]]:
         """What each class of the ground truth is an annotation of."""
-        names = [] if self._truth is None else list(self._truth.names)
-        return list(zip(*counted_as(names, self.vocabulary), strict=True))
+        classes = [comparable(name, self.vocabulary) for name in (self._truth.names if self._truth else ())]
+        if not self.vocabulary.roles:
+            return [(name,) for name in classes]
+        return [(name, TripletClass(name.verb)) for name in classes]  # who fills a role of an action does the action
 
     def _meant(self, name: TripletClass) -> dict[TripletClass, list[int]]:
         """The classes that a class may stand for, each with the readings that say so."""
@@ -244,12 +246,6 @@ def _scores(batch: Checked) -> Floats:
     return np.nan_to_num(batch.score, nan=0.0)
 
 
-def counted_as(names: Sequence[TripletClass], vocabulary: Vocabulary) -> list[list[TripletClass]]:
-    """What annotated triplets of these classes are annotations of: who fills a role of an action does the action."""
-    classes = [comparable(name, vocabulary) for name in names]
-    return [classes, [TripletClass(name.verb) for name in classes]] if vocabulary.roles else [classes]
-
-
 def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
     """The class as evaluation compares it: where roles make the classes, the object's label is no part of it."""
     return triplet_class(name.verb, name.role) if vocabulary.roles else triplet_class(name.verb, "", name.label)
@@ -260,19 +256,12 @@ def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     objects, verbs = vocabulary.objects, vocabulary.verbs
     pairs: list[tuple[str, dict[str, str], str]] = []  # what happened, name as read -> meant, `convert --object-order`
     if vocabulary.coco_ids:
-        alphabetical, in_coco = vocabulary.alphabetical_objects, dict(enumerate(objects))
+        there, in_coco = dict(zip(objects, vocabulary.alphabetical_objects, strict=True)), dict(enumerate(objects))
+        back = {meant: read for read, meant in there.items()}
         places = {in_coco[number]: name for number, name in vocabulary.coco_names.items() if number in in_coco}
         pairs = [
-            (
-                "objects, in alphabetical order, were read in COCO order",
-                dict(zip(objects, alphabetical, strict=True)),
-                "alphabetical",
-            ),
-            (
-                "objects, in COCO order, were read in alphabetical order",
-                dict(zip(alphabetical, objects, strict=True)),
-                "coco",
-            ),
+            ("objects, in alphabetical order, were read in COCO order", there, "alphabetical"),
+            ("objects, in COCO order, were read in alphabetical order", back, "coco"),
             ("objects, COCO ids 1-90, were read as places 0-79", places, "coco-id"),
         ]
     pairs += [

@@ -27,20 +27,9 @@ from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
 from hoicli.validation.batches import Checked, Facts, checked_images, pixels
-from hoicli.validation.checks import UNREAD, Cases, Findings, box_faults, label_faults, size_faults, triplet_faults
+from hoicli.validation.checks import UNREAD, Findings, box_faults, label_faults, size_faults, triplet_faults
 from hoicli.validation.labels import DISTINCT, ClassCounts, LabelEvidence
 from hoicli.vocabulary.labels import Vocabulary
-
-
-@dataclass(frozen=True)
-class Validation:
-    """What is wrong with a stream of so many lines. verdict: whose labels it most likely has, and in which order; ""
-    where it has none, or any will do. facts: what it says of its images, nothing unless asked for."""
-
-    findings: Findings
-    lines: int
-    verdict: str
-    facts: Facts
 
 
 def validate_images(
@@ -50,7 +39,7 @@ def validate_images(
     *,
     truth: Facts | None = None,
     facts: bool = False,
-) -> Validation:
+) -> Checking:
     """A stream of records called `name`, checked to its end; a large plain file in several processes.
 
     vocabulary: None for an open one, any label will do. truth: the images there are, for predictions. facts: keep what
@@ -82,6 +71,8 @@ def _numbered(part: Iterable[Line]) -> Iterable[Line]:
 class Checking:
     """What is found in a stream, or in a part of it.
 
+    verdict: whose labels it most likely has, and in which order; "" where it has none, or any will do, and for a part.
+    facts: what it says of its images, nothing unless asked for.
     scored: whether it is of predictions, None before its first triplet; score: the first of the scores; varied: whether
     there are others. images: those that came, and are in the ground truth if there is one; named: those of match
     and of bad records; results: whether there are result rows. compared: the best prediction of each image with
@@ -103,6 +94,7 @@ class Checking:
     facts: Facts = field(default_factory=Facts)
     compared: Growing = field(default_factory=lambda: Growing(row=np.int64, subject=np.float64, object=np.float64))
     unsure: bool = False
+    verdict: str = ""
 
     def merge(self, other: Checking) -> None:
         """Add what is found in the part that follows."""
@@ -138,7 +130,7 @@ class Checker:
         self._vocabulary, self._truth, self._facts = vocabulary, truth, facts
         self.found = Checking()
         self._labels = None if vocabulary is None else LabelEvidence(vocabulary, self.found.classes, truth)
-        self._register: ImageRegister | None = None
+        self._register = ImageRegister(None if truth is None else truth.rows)
 
     def add(self, lines: list[Line]) -> None:
         """The lines that follow."""
@@ -163,7 +155,7 @@ class Checker:
                 continue
             check, of_image = self._check_of(record)
             for problem in problems_besides(record) if of_image else ():
-                self.found.findings.add(UNREAD, partial(_said, problem, line))
+                self.found.findings.add(UNREAD, str(problem.error(line.place)))
             if of_image and all(problem.code == UNKNOWN_LABEL for problem in check()):
                 good.append(line if self.found.scored else _without_other_scores(line, record))
                 continue
@@ -171,7 +163,7 @@ class Checker:
             good = []
             self.found.named |= {str(record["image_id"])} if "image_id" in record else set()
             for problem in check():
-                self.found.findings.add(problem.code, partial(_said, problem, line))
+                self.found.findings.add(problem.code, str(problem.error(line.place)))
         self._add_good_lines(good)
 
     def _check_of(self, record: Record) -> tuple[Callable[[], Iterable[Problem]], bool]:
@@ -203,7 +195,9 @@ class Checker:
             box_faults(batch, sizes),
             triplet_faults(batch, self._vocabulary, scored=scored),
         ):
-            self._add_cases(batch, cases)
+            if len(cases.image):
+                place = batch.lines[int(cases.image[0])].place
+                found.findings.add(cases.check, partial(cases.first, place), len(cases.image))
         found.boxes += int(np.count_nonzero(~batch.whole[batch.image_of_box]))
         found.triplets += len(batch.score)
         if scored and len(batch.score):
@@ -219,9 +213,6 @@ class Checker:
 
     def _add_images(self, batch: Checked) -> None:
         """Images that the ground truth does not have, and images that occur twice, are findings."""
-        if self._register is None:
-            known = None if self._truth is None else self._truth.rows
-            self._register = ImageRegister(known)
         if self._register.add_all(batch.image_ids, list(batch.lines)):
             self.found.images += batch.image_ids
             return
@@ -242,16 +233,11 @@ class Checker:
             object=boxes[batch.object[best]].ravel(),
         )
 
-    def _add_cases(self, batch: Checked, cases: Cases) -> None:
-        if len(cases.image):
-            place = batch.lines[int(cases.image[0])].place
-            self.found.findings.add(cases.check, partial(cases.first, place), len(cases.image))
-
 
 def _concluded(
     found: Checking, vocabulary: Vocabulary | None, name: str, truth: Facts | None, *, facts: bool
-) -> Validation:
-    """What only the whole stream can tell, added to its findings."""
+) -> Checking:
+    """What only the whole stream can tell, added to what is found."""
     findings = found.findings
     if findings.count("inverted-box") > MOST_INVERTED * found.boxes:
         findings.refuse("inverted-box")
@@ -264,8 +250,7 @@ def _concluded(
     if facts and found.score is not None:
         findings.add("swapped-files", f"{name}: has scores, so these are predictions", found.triplets)
     labels = None if vocabulary is None else LabelEvidence(vocabulary, found.classes)
-    doubt = None if labels is None else labels.finding(name)
-    if doubt is not None:
+    if labels is not None and (doubt := labels.finding(name)) is not None:
         findings.add(doubt.check, doubt.example, doubt.count, doubt.fix)
     if truth is not None:
         if found.triplets and not found.scored:
@@ -274,10 +259,10 @@ def _concluded(
         missing = [image_id for image_id in truth.rows if image_id not in seen]
         if missing and (seen or not found.results):
             findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
-        off = _boxes_beside(truth, found.compared).finding()
-        if off is not None:
+        if (off := _boxes_beside(truth, found.compared).finding()) is not None:
             findings.add("boxes-off-ground-truth", f"{name}: {off[0]}", off[1])
-    return Validation(findings, found.lines, "" if labels is None else labels.verdict(), found.facts)
+    found.verdict = "" if labels is None else labels.verdict()
+    return found
 
 
 def _boxes_beside(truth: Facts, compared: Growing) -> BoxEvidence:
@@ -287,10 +272,6 @@ def _boxes_beside(truth: Facts, compared: Growing) -> BoxEvidence:
     count = truth.columns["box_count"]
     boxes = truth.columns["boxes"].reshape(-1, 4)
     return BoxEvidence(subject, object_, boxes, starts_of(count)[rows], count[rows], size)
-
-
-def _said(problem: Problem, line: Line) -> str:
-    return str(problem.error(line.place))
 
 
 def _scored(lines: list[Line]) -> bool | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
+from math import inf
 from typing import Any
 
 from hoicli.vocabulary.labels import BOXES, SUBJECT, Vocabulary
@@ -54,7 +56,10 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
     pairs = listed_pairs(content["interactions"], verbs, objects)
     ids = {pair: number for number, pair in enumerate(pairs)}
     groups, subsets, unseen = (
-        {name: class_ids(classes, ids) for name, classes in content.get(key, {}).items()}
+        {
+            name: frozenset(each if isinstance(each, int) else ids[each[0], each[1]] for each in classes)
+            for name, classes in content.get(key, {}).items()
+        }
         for key in ("groups", "subsets", "splits")
     )
     counts = tuple(content.get("training_counts", ()))
@@ -97,11 +102,6 @@ def listed_pairs(listed: Any, verbs: Sequence[str], objects: Sequence[str]) -> t
     return tuple((verb, name) for verb, name in listed)
 
 
-def class_ids(classes: Iterable[Any], ids: Mapping[tuple[str, str], int]) -> frozenset[int]:
-    """The ids of classes given as ids or as pairs of verb and object; KeyError for an unknown pair."""
-    return frozenset(each if isinstance(each, int) else ids[each[0], each[1]] for each in classes)
-
-
 CUTS: Mapping[str, int | None] = {"rare": 10, "non_rare": None}
 """The frequency groups of training counts, as HICO-DET has them: rare has fewer than 10 training triplets."""
 
@@ -109,13 +109,11 @@ CUTS: Mapping[str, int | None] = {"rare": 10, "non_rare": None}
 def frequency_groups(counts: Sequence[int], cuts: Mapping[str, int | None]) -> dict[str, frozenset[int]]:
     """The groups of `cuts` (each with the count that it stays below, None for no limit, ascending) of classes with
     these training counts."""
-    groups: dict[str, frozenset[int]] = {}
-    low = 0
-    for name, below in cuts.items():
-        high = float("inf") if below is None else below
-        groups[name] = frozenset(number for number, count in enumerate(counts) if low <= count < high)
-        low = int(high) if below is not None else low
-    return groups
+    ends = pairwise([0, *(inf if below is None else below for below in cuts.values())])
+    return {
+        name: frozenset(number for number, count in enumerate(counts) if low <= count < high)
+        for name, (low, high) in zip(cuts, ends, strict=True)
+    }
 
 
 def numbers(how: Mapping[str, Any], entries: Sequence[Any]) -> dict[int, int]:

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from hoicli.io.streams import Line
-from hoicli.validation.stream import Validation, validate_images
+from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 from tests.support.project import FIXTURES, Hoicli
@@ -40,7 +40,7 @@ TRUTH, PREDICTIONS = records(FIXTURES / "gt.jsonl"), records(FIXTURES / "predict
 SIZES = {record["image_id"]: (record["width"], record["height"]) for record in TRUTH}
 
 
-def checked(found: list[Record], truth: list[Record] | None = None, dataset: str = "hico") -> Validation:
+def checked(found: list[Record], truth: list[Record] | None = None, dataset: str = "hico") -> Checking:
     def lines(of: list[Record]) -> list[Line]:
         return [Line("p", number, orjson.dumps(record)) for number, record in enumerate(of, start=1)]
 
@@ -49,7 +49,7 @@ def checked(found: list[Record], truth: list[Record] | None = None, dataset: str
     return validate_images(lines(found), vocabulary, "p", truth=images)
 
 
-def news(validator: Validation) -> dict[str, str]:
+def news(validator: Checking) -> dict[str, str]:
     """The findings of these tests' kind, with their examples."""
     return {finding.check: finding.example for finding in validator.findings if finding.check in NEW}
 

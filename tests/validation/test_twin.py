@@ -15,7 +15,7 @@ import pytest
 from hoicli.io.streams import Line, Stream
 from hoicli.validation import stream as stream_room
 from hoicli.validation.checks import CHECKS
-from hoicli.validation.stream import Checking, Validation, validate_images
+from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES
 from tests.validation.twin import Twin
@@ -209,7 +209,7 @@ def twins(seed: int) -> list[list[Record]]:
 def ours(seed: int, read: Callable[[list[bytes], str], Any]) -> list[list[Record]]:
     dataset, truth, lines = pair(seed)
     vocabulary = None if dataset is None else VOCABULARIES[dataset]
-    found: list[Validation] = []
+    found: list[Checking] = []
     if truth is not None:
         found.append(validate_images(read(truth, "gt"), vocabulary, "gt", facts=True))
     found.append(validate_images(read(lines, "p"), vocabulary, "p", truth=found[0].facts if found else None))

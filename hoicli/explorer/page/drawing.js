@@ -101,23 +101,27 @@ const hundredths = steps => (Math.floor(steps / (facts.steps / 100)) / 100).toFi
 function told(model, item) {
   if (item < 0) {
     const image = column("truth.image")[~item], number = column("truth.interaction")[~item], name = className(number);
-    return { type: MISSED(), image, name, number, truth: ~item, truthName: name, relation: "own", facts: ["no score"] };
+    return { type: MISSED(), image, name, number, truth: ~item, truthName: name, beside: `${TRUTHS.own}: ${name}`,
+      facts: ["no score"] };
   }
   const number = ofModel(model, "interaction")[item], truth = ofModel(model, "truth")[item];
+  const truthName = truth < 0 ? "" : className(column("truth.interaction")[truth]);
+  const relation = TRUTHS[facts.relations[ofModel(model, "relation")[item]]];
   const overlaps = ["iou_subject", "iou_object"].map(name => ofModel(model, name)[item]).filter(value => value >= 0);
   const said = [`score ${ofModel(model, "score")[item].toFixed(3)}`];
   if (overlaps.length) said.push(`IoU ${overlaps.map(hundredths).join(" and ")}`);
   return {
     type: ofModel(model, "error")[item], image: ofModel(model, "image")[item], name: className(number), number, truth,
-    truthName: truth < 0 ? "" : className(column("truth.interaction")[truth]),
-    relation: facts.relations[ofModel(model, "relation")[item]], facts: said,
+    truthName, beside: truthName ? `${relation}: ${truthName}` : relation, facts: said,
   };
 }
 
-/* The shapes of an item; what is not to be shown is left out (`hide` in the address). large: with score and IoU. */
+/* Whether boxes of the ground truth (g) or of predictions (p), names (l) or scores (s) are drawn (`hide` in the address). */
+const shown = letter => !state.hide.includes("b") && !state.hide.includes(letter);
+
+/* The shapes of an item. large: with score and IoU. */
 function shapesOf(model, item, said, large = false) {
-  const shown = letter => !state.hide.includes(letter), shapes = [];
-  const words = text => shown("l") ? text : "";
+  const shapes = [], words = text => shown("l") ? text : "";
   if (said.truth >= 0 && shown("g")) {
     shapes.push({ kind: "gt", pair: pairOf("truth", said.image, said.truth), words: words(said.truthName) });
   }
@@ -126,19 +130,18 @@ function shapesOf(model, item, said, large = false) {
     shapes.push({ kind: "pr", pair: pairOf(`model${model}`, said.image, item),
       words: [words(said.name), ...numbers].filter(Boolean).join(", ") });
   }
-  return shown("b") ? shapes : [];
+  return shapes;
 }
 
 /* An error: its drawing, and in words its type, class, truth, score, IoU and image. */
 function card(model, item) {
   const said = told(model, item), gain = query.numbers().gain(model, said.number, said.type);
-  const truth = said.truthName ? `${TRUTHS[said.relation]}: ${said.truthName}` : TRUTHS[said.relation];
-  const words = `${typeWords(said.type)}: ${said.name}; ${truth}`;
+  const words = `${typeWords(said.type)}: ${said.name}; ${said.beside}`;
   const known = said.facts.concat(gain ? [`${fixed(gain, 2, true)} AP`] : []);
   return el("article", { class: "card" },
     el("a", { href: addressOf({ ...state, view: "image", image: imageId(said.image), row: String(item), page: "" }),
       "aria-label": `${words}: open its image` }, scene(said.image, shapesOf(model, item, said))),
     el("p", {}, mark(said.type), `${typeWords(said.type)}: `, el("b", {}, said.name)),
-    el("p", { class: "truth" }, truth),
+    el("p", { class: "truth" }, said.beside),
     el("p", { class: "facts" }, `${known.join(", ")}; ${imageName(said.image)}`));
 }

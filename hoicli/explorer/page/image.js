@@ -59,30 +59,25 @@ function chosenItem(model, image) {
     : column("truth.image")[~row];
   if (of === image && (model === modelNumber() || row < 0)) return row;
   const { all, left } = predictionsIn(model, image);
-  const first = left[0] ?? all[0];
-  return first === undefined ? null : first;
+  return left[0] ?? all[0] ?? null;
 }
 
 function imageFigure(at, image, truths, item) {
-  const shapes = [];
-  if (!state.hide.includes("b") && state.hide.includes("a")) {
-    const { left } = predictionsIn(at, image);
-    if (!state.hide.includes("g")) truths.forEach(row => shapes.push({ kind: "gt", pair: pairOf("truth", image, row),
-      words: "", faint: true }));
-    if (!state.hide.includes("p")) left.forEach(row => shapes.push({ kind: "pr",
-      pair: pairOf(`model${at}`, image, row), words: "", faint: true }));
-  }
+  const all = state.hide.includes("a");
+  const faint = (kind, prefix, rows) => rows.map(row => ({ kind, pair: pairOf(prefix, image, row), words: "",
+    faint: true }));
+  const shapes = [...(all && shown("g") ? faint("gt", "truth", truths) : []),
+    ...(all && shown("p") ? faint("pr", `model${at}`, predictionsIn(at, image).left) : [])];
   const said = item === null ? null : told(at, item);
   if (said) shapes.push(...shapesOf(at, item, said, true));
-  else if (!state.hide.includes("b") && !state.hide.includes("g")) {
+  else if (shown("g")) {
     truths.forEach(row => shapes.push({ kind: "gt", pair: pairOf("truth", image, row),
       words: className(column("truth.interaction")[row]) }));
   }
   const words = said ? `${typeWords(said.type)}: ${said.name}` : "no predictions";
-  const truth = said ? (said.truthName ? `${TRUTHS[said.relation]}: ${said.truthName}` : TRUTHS[said.relation]) : "";
   return el("figure", { class: "large" }, scene(image, shapes, `${imageName(image)}, ${words}`),
     el("figcaption", {}, two() && el("b", {}, `${modelName(at)}: `), said && mark(said.type), words,
-      said && el("span", { class: "truth" }, `; ${truth}`), said &&
+      said && el("span", { class: "truth" }, `; ${said.beside}`), said &&
         el("span", { class: "facts" }, ` \u00b7 ${said.facts.join(", ")}`)));
 }
 

@@ -1,12 +1,13 @@
 /* Elements. Text of the data goes into text nodes and attributes alone, never into markup. */
 
+const absent = value => value === null || value === undefined || value === false;
 function put(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
-    if (value === null || value === undefined || value === false) continue;
+    if (absent(value)) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(Infinity).filter(child => !absent(child)));
   return element;
 }
 const el = (tag, attributes, ...children) => put(document.createElement(tag), attributes, children);
@@ -15,15 +16,15 @@ const svg = (tag, attributes, ...children) =>
 
 /* Numbers as hoicli's tables print them. */
 const DASH = "\u2013", MINUS = "\u2212";
-const whole = value => value === null || value === undefined ? DASH : value.toLocaleString("en-US");
+const whole = value => absent(value) ? DASH : value.toLocaleString("en-US");
 function fixed(value, digits = 2, signed = false) {
-  if (value === null || value === undefined) return DASH;
+  if (absent(value)) return DASH;
   const text = value.toFixed(digits), nothing = !/[1-9]/.test(text);
   if (nothing) return text.replace("-", "");
   return (signed && value > 0 ? "+" : "") + text.replace("-", MINUS);
 }
 
-const mark = type => el("i", { class: `mark e-${typeof type === "number" ? typeName(type) : type}` });
+const mark = type => el("i", { class: `mark e-${typeName(type)}` });
 
 /* A link to another view; what it does not name keeps the filter. */
 function linkTo(changes, ...children) {

@@ -29,11 +29,13 @@ const query = (() => {
     return subset ? { kind: "subset", part: subset[0] } : { kind: "" };
   }
 
-  /* The numbers of classes on the part of the data that a filter asks for. */
-  const views = () => facts.views.findIndex(([slice, part]) => `${slice}:${part}` === state.slice);
+  /* [the view of the part of the data that a filter asks for, that which the gains are of]. */
+  function views() {
+    const view = Math.max(facts.views.findIndex(([slice, part]) => `${slice}:${part}` === state.slice), 0);
+    return [view, facts.views[view][2] ? view : 0];
+  }
   function numbersNeeds() {
-    const view = Math.max(views(), 0);
-    const gains = facts.views[view][2] ? view : 0;
+    const [view, gains] = views();
     return ["positives", "ap", "counts"].flatMap(name => [`view${view}.${name}`,
       `view${gains}.${name}`]).concat(`view${gains}.gains`);
   }
@@ -42,8 +44,7 @@ const query = (() => {
      what is missed is taken out; gainOf is the mAP after less the mAP before, as diagnose has it. Where nothing was
      repaired on the part alone, gains are of all data (`ofPart` false), and so of the classes that are `repaired`. */
   function numbers() {
-    const view = Math.max(views(), 0), gains = facts.views[view][2] ? view : 0, classes = facts.classes.length,
-      types = facts.types.length;
+    const [view, gains] = views(), classes = facts.classes.length, types = facts.types.length;
     const [positives, ap, counts] = ["positives", "ap", "counts"].map(name => column(`view${view}.${name}`));
     const [of, before, errors, gained] = ["positives", "ap", "counts",
       "gains"].map(name => column(`view${gains}.${name}`));
