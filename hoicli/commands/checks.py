@@ -35,21 +35,17 @@ class Read:
     only_with: Collection[str] = ()
 
     def paths(self, value: object, values: Values, *, piped: bool) -> list[str]:
-        """The files that a value names. piped: stdin is read without one."""
+        """The files that a value names. piped: stdin is read without one. Raises `UsageError` for what can be no
+        path."""
         if value is None and piped and (not self.only_with or any(values.get(name) for name in self.only_with)):
             return ["-"]
-        words, names = _paths_in(value), {name for name, _ in choices.entries(self.names)}
+        several = value if isinstance(value, list | tuple) else [value]  # which may also be records or arrays
+        words = [os.fspath(one) for one in several if isinstance(one, str | os.PathLike)]
+        if wrong := [word for word in words if "\0" in word]:
+            raise UsageError(f"{wrong[0]!r}: no path has a NUL character; check it")
+        names = {name for name, _ in choices.entries(self.names)}
         files = [word for word in words if word.startswith(self.prefix) and word.endswith(self.ending)]
         return [word.removeprefix(self.prefix) for word in files if word not in names]
-
-
-def _paths_in(value: object) -> list[str]:
-    """The paths in a value, which may also be records or arrays. Raises `UsageError` for what can be no path."""
-    several = value if isinstance(value, list | tuple) else [value]
-    paths = [os.fspath(one) for one in several if isinstance(one, str | os.PathLike)]
-    if wrong := [path for path in paths if "\0" in path]:
-        raise UsageError(f"{wrong[0]!r}: no path has a NUL character; check it")
-    return paths
 
 
 @dataclass(frozen=True)

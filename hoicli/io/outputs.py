@@ -10,8 +10,10 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from glob import escape
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -25,6 +27,8 @@ LIST_OF_FILES = ".hoicli-files"
 """What is in a folder that is replaced as a whole, one a line: what else is there is another's."""
 NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 """What a file system says that cannot sync, as some of FUSE and of networks: no reason to lose the result."""
+LEFT_OVER = 86_400
+"""Seconds after which a temporary file or folder that nobody has written to is no running process's."""
 NOT_PACKED = {".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}
 """Endings of compressed files that are neither written nor read, and the program that does both."""
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
@@ -93,6 +97,7 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
         return
     refuse_input(path, option)
     target = Path(os.path.realpath(path))
+    _sweep(target)
     with beside(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
         yield str(temporary)
         _sync(temporary)
@@ -146,6 +151,7 @@ def atomic_folder(path: str) -> Iterator[Path]:
     several processes that write the same folder, some may be refused.
     """
     target = Path(path).resolve()
+    _sweep(target)
     folder, old = _part_of(target), _part_of(target)
     with _removed(old), _removed(folder), writable(path):
         folder.mkdir()
@@ -224,6 +230,14 @@ def _part_of(target: Path) -> Path:
     """The temporary name of a file or folder. It has only 50 characters of the target's name, since names are limited
     to 255 bytes."""
     return target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"
+
+
+def _sweep(target: Path) -> None:
+    """Remove what killed runs (kill -9, a power cut) left of this file or folder a day ago or earlier."""
+    for part in target.parent.glob(f".{escape(target.name[:50])}.{'[0-9a-f]' * 10}.part"):
+        with suppress(OSError):
+            if part.stat().st_mtime < time.time() - LEFT_OVER:
+                _remove(part)
 
 
 @contextmanager

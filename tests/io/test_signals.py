@@ -283,3 +283,18 @@ def test_what_was_made_before_is_there(hoicli: Hoicli) -> None:
     assert ended(process) == (-signal.SIGTERM, "hoicli: ended by SIGTERM\n")
     lines = hoicli("mask", PREDICTIONS).out.encode().splitlines(keepends=True)
     assert out in [b"".join(lines[:count]) for count in range(8)]
+
+
+LOADING = """import os, signal, sys
+class Now:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Now())
+from hoicli.__main__ import main; main()"""
+"""The command, with Ctrl-C while its modules load."""
+
+
+def test_an_interrupt_while_modules_load_ends_it_without_a_word() -> None:
+    ended = subprocess.run([sys.executable, "-c", LOADING, "--version"], capture_output=True, check=False, cwd=ROOT)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, b"", b"")
