@@ -27,7 +27,6 @@ Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
 from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
@@ -318,8 +317,8 @@ def _read_list(source: Source, context: Context) -> Iterator[Record]:
             interaction_id(number, f".pos_hoi_ids[{index}]", vocabulary)
             for index, number in enumerate(item["pos_hoi_ids"])
         ]
-        file_name = PurePosixPath(item["image_path_postfix"]).name
-        return record_of(file_name, width, height, instances, positive, vocabulary)
+        folder, _, below = item["image_path_postfix"].partition("/")
+        return record_of(below or folder, width, height, instances, positive, vocabulary)
 
     yield from context.each(of_split(), build, source)
     option = context.taking("train" if context.split == "test" else "test")

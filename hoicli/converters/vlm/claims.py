@@ -162,12 +162,14 @@ class _ClaimReader:
         ends = [_by_plain_key(end) if isinstance(end, dict) else {} for end in (subject, object_)]
         for end in ends:
             _check(end, _BOX, _NAME, _SCORE)
-        acts = _name_of(ends[0])
+        beside = (entry.get(key) for key in ("subject", "human", "person"))
+        named = next((_OF_ID.sub(r"\1", text) for text in map(_text_of, beside) if text and text is not subject), "")
+        acts = _name_of(ends[0]) or label_of(named) or None
         if acts is not None and not self.persons(acts):
             self.report(NO_PERSON)
             return
-        named = [entry.get(key) for key in ("object", "target", "label", "category", "class", "name")]
-        labels = [_value_of(entry, _LABEL), *named, _value_of(ends[1], _NAME)]
+        others = [entry.get(key) for key in ("object", "target", "label", "category", "class", "name")]
+        labels = [_value_of(entry, _LABEL), *others, _value_of(ends[1], _NAME)]
         label = next((text for text in map(_text_of, labels) if text and not text.strip().isdecimal()), None)
         other = _place_of(object_)
         said, source = _value_of(entry, _VERBS), label

@@ -15,7 +15,6 @@ unchanged; `--to-vocabulary` maps them, gerunds included, to the dataset's own a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -121,6 +120,8 @@ class _AnswerReader:
         """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
         if not isinstance(row, dict):
             raise DataError("is no object; each answer is an object with its image and its text")
+        if row.get("task") == "choice" or isinstance(row.get("options"), dict):
+            raise DataError("answers a multiple-choice question, without boxes; hoicli vlm-eval reads it")
         if why := failure_in(row):
             self._drop(f"a batch result without an answer ({why})")
             return
@@ -176,9 +177,9 @@ class _AnswerReader:
         if self._outside.count:
             many = f"{self._outside.count:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
             self._context.announce(f"{many} (the first: {self._outside.first}): is it another {arg('coords')}?")
-        named = Counter(str(image.image_id) for image in self._images.values())
+        apart = len({str(image.image_id) for image in self._images.values()}) == len(self._images)
         for image in self._images.values():
-            if image.file_name is not None and named[str(image.image_id)] == 1 and not self._context.id_rule:
+            if image.file_name is not None and apart and not self._context.id_rule:
                 image.file_name = image.file_name.replace("\\", "/").rsplit("/", 1)[-1]
             if image.read:
                 yield image.record()

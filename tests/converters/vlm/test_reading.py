@@ -16,7 +16,7 @@ from hoicli.converters.vlm.names import Spelling, split_phrase, verbs_of
 from hoicli.converters.vlm.text import LONGEST, final_part, values_in
 from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.datasets import load
-from tests.support.project import Hoicli, Result
+from tests.support.project import FIXTURES, Hoicli, Result
 
 PERSON, THING = [100, 200, 300, 400], [250, 300, 500, 450]
 RIDE = {"person_bbox": PERSON, "object_bbox": THING, "object": "bicycle", "verb": "ride"}
@@ -342,15 +342,25 @@ def test_a_datasets_own_subjects_act(convert: Any, tmp_path: Path) -> None:
     objects = [{"id": f"{name}.1", "bbox": box} for name, box in boxes.items()]
     by_id = [{"subject": f"{name}.1", "predicate": "hold", "object": "scalpel.1"} for name in boxes]
     plain = [{"person_box": PERSON, "object_box": THING, "object": "scalpel", "verb": "hold"}]
+    named = [{"subject": name.title(), "subject_box": box, **plain[0]} for name, box in boxes.items()]
+    named = [{key: value for key, value in one.items() if key != "person_box"} for one in named]
     for answer, people in (
         (said, ["surgeon", "robot"]),
         ({"objects": objects, "relationships": by_id}, ["surgeon", "robot"]),
+        (named, ["surgeon", "robot"]),
         (plain, ["surgeon"]),
     ):
         records, result = convert(row(answer), options=("--coords", "pixels", "--dataset", tmp_path / "own.json"))
         assert result.code == 0, result.err
         assert [records[0]["labels"][hoi["subject"]] for hoi in records[0]["hois"]] == people
         assert ("a triplet whose subject is no person: 2" in result.err) == (answer is not plain)
+
+
+def test_answers_to_multiple_choice_questions_are_no_triplets(hoicli: Hoicli) -> None:
+    """They gave no image, and exit code 0."""
+    result = hoicli("convert", FIXTURES / "choice/answers.jsonl")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.endswith(":1: answers a multiple-choice question, without boxes; hoicli vlm-eval reads it\n")
 
 
 # A detector's boxes
