@@ -217,10 +217,8 @@ class Coverage:
             tell("the predictions hold no triplet: nothing can be found")
         people = [row.name for row in protocols if row.person_subject]
         if self.other_subjects:
-            fate = f"not counted by {', '.join(people)}" if people else "their labels are not looked at"
-            tell(
-                f"{self.other_subjects:,} {of_all} have a subject that is no {' or '.join(vocabulary.subjects)}: {fate}"
-            )
+            fate = f": not counted by {', '.join(people)}" if people else ""
+            tell(f"{self.other_subjects:,} {of_all} have a subject that is no {' or '.join(vocabulary.subjects)}{fate}")
         if self.not_interactions:
             what = f"no {vocabulary.name} interaction (verb and object): ignored"
             tell(f"{self.not_interactions:,} {of_all} are {what}")
