@@ -34,6 +34,7 @@ from hoicli.records.reading import read_scenes
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling, Weights, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+from hoicli.resampling.rounds import HIDDEN_OF_MEANS, Observed
 from hoicli.vocabulary.labels import Vocabulary
 
 Ends = tuple[float, float]
@@ -83,14 +84,19 @@ class Parts:
 
     def rounds(self, found: Bools, weights: Weights) -> Floats:
         """[R] the mean on resampled images: weights [N, R] say how often each image is drawn. NaN where a round draws
-        no part; a group of which it draws none is left out of it."""
+        no part. Groups that few images have are as for the mean AP over classes (`Observed.spread`)."""
         if not len(self._size):
             return np.full(weights.shape[1], np.nan)
         drawn = weights[self._image]
-        total = np.add.reduceat(drawn * self.shares(found)[:, np.newaxis], self._start, axis=0)
+        shares = self.shares(found)
+        total = np.add.reduceat(drawn * shares[:, np.newaxis], self._start, axis=0)
         images = np.add.reduceat(drawn, self._start, axis=0)
         means = np.divide(total, images, out=np.zeros(total.shape), where=images > 0)
-        count = (images > 0).sum(axis=0)
+        if self.several:
+            size = np.diff([*self._start, len(shares)])
+            observed = Observed(np.add.reduceat(shares, self._start) / size, size)
+            means = observed.spread(means, images > 0, HIDDEN_OF_MEANS)
+        count = np.where(images.any(axis=0), len(means), 0)
         rounds: Floats = np.full(len(count), np.nan)
         np.divide(means.sum(axis=0), count + self._absent, out=rounds, where=count > 0)
         return rounds

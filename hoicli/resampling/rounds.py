@@ -49,12 +49,22 @@ class Observed(NamedTuple):
     ap: Floats
     images: Ints
 
+    def spread(self, values: Floats, drawn: Bools, hidden: Sequence[float]) -> Floats:
+        """[C, R] the values [C, R] of resamples, as far from `ap` as those of other test sets are, by HIDDEN or
+        HIDDEN_OF_MEANS. A class that is not `drawn` [C, R] has the mean of all."""
+        there, ap = self.images > 0, self.ap[:, np.newaxis]
+        average = self.ap[there].sum() / max(int(there.sum()), 1)
+        factors = np.array(hidden)[np.minimum(self.images, len(hidden) - 1)][:, np.newaxis]
+        further: Floats = ap + factors * (np.where(drawn, values, average) - ap)
+        return further
+
 
 HIDDEN = (0.0, 1.9, 1.2, 1.0)
 """By the images that have a class's ground truth (the last: as many or more), how much further its AP goes from one
 test set to another than in resamples of one. A single image comes back as it is or not at all; the class then counts as
-an average one, which says how far classes are apart. Measured; for a mean over a class's images it is 2.07, 1.27, 1.07.
-"""
+an average one, which says how far classes are apart. Measured."""
+HIDDEN_OF_MEANS = (0.0, 2.07, 1.27, 1.07, 1.0)
+"""The same of a class whose value is a mean over its images, exactly."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +87,9 @@ class Rounds:
         values = np.where(kept, self.ap[members], 0.0)
         count = kept.sum(axis=0)
         if self.observed is not None:
-            ap, images = (of[members, np.newaxis] for of in self.observed)
-            drawn, there = self.positives[members] > 0, images > 0
-            average = ap[there].sum() / max(int(there.sum()), 1)
-            hidden = np.array(HIDDEN)[np.minimum(images, len(HIDDEN) - 1)]
-            values = ap + hidden * (np.where(drawn, values, average) - ap)
-            count = np.where(drawn.any(axis=0), int((there[:, 0] | unannotated[members]).sum()), 0)
+            drawn, images = self.positives[members] > 0, self.observed.images[members]
+            values = Observed(self.observed.ap[members], images).spread(values, drawn, HIDDEN)
+            count = np.where(drawn.any(axis=0), int(((images > 0) | unannotated[members]).sum()), 0)
         # a lone column would be added up in pairs, and its last digit be another than among other columns
         total = np.repeat(values, 2, axis=1).sum(axis=0)[:1] if values.shape[1] == 1 else values.sum(axis=0)
         mean: Floats = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)

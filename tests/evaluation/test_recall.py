@@ -143,8 +143,20 @@ def test_a_resample_of_every_image_once_is_the_estimate() -> None:
     alone = np.zeros((12, 1), dtype=np.int32)
     alone[4] = 1
     inside = image_ == 4
-    of_groups = [found[inside & (group == number)].mean() for number in np.unique(group[inside])]
-    assert parts.rounds(found, alone) == pytest.approx([sum(of_groups) / (len(of_groups) + 2)])
+    # each of these groups is of more than three images; one that is not drawn has the mean of all
+    own = parts.recall(found).groups
+    drawn = {number: found[inside & (group == number)].mean() for number in np.unique(group[inside])}
+    assert 0 < len(drawn) < len(own)
+    filled = {number: sum(own.values()) / len(own) for number in own} | drawn
+    assert parts.rounds(found, alone) == pytest.approx([sum(filled.values()) / (len(own) + 2)])
+
+
+def test_a_verb_of_one_image_goes_further_than_in_resamples() -> None:
+    every = np.arange(5)
+    parts = Parts(every, every, np.array([0, 1, 1, 1, 1]), several=True)
+    drawn = np.array([[0], [5], [0], [0], [0]], dtype=np.int32)
+    # the first verb is found and not drawn: from 1 to the mean of both, times 2.07; the second stays at 0
+    assert parts.rounds(every == 0, drawn) == pytest.approx([(1 + 2.07 * (0.5 - 1)) / 2])
 
 
 # What may not change a number
