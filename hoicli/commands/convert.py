@@ -37,6 +37,7 @@ LOGITS = "Options of --from logits (raw outputs)"
             "a dump with another numbering, as validate found",
         ),
         ("hoicli convert preds.jsonl --to inpcc-json -o preds_inpcc.json", "back, for another evaluator"),
+        ("hoicli convert gt.jsonl --to hoia -o trainval.json", "ground truth, for training code (QPIC, CDN)"),
         (
             "hoicli convert --from vlm --coords 1000 answers.jsonl -o answered.jsonl",
             "what a vision-language model answered",

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, guarded, image_record, kept
+from hoicli.converters.context import Context, file_name_of, guarded, image_record, kept
 from hoicli.converters.numbers import whole_number
 from hoicli.errors import DataError, Place
 from hoicli.io.outputs import open_output
@@ -146,8 +146,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         number = record["img_id"] if type(record.get("img_id")) is int else len(images) + 1
         if number in images:
             raise DataError(f"{number} is another image's number, too; leave img_id out", place=place, field="img_id")
-        name = record.get("file_name", f"{record['image_id']}.jpg")
-        images[number] = {"id": number, "file_name": name, **kept(record, "width", "height")}
+        images[number] = {"id": number, "file_name": file_name_of(record), **kept(record, "width", "height")}
         first = len(annotations) + 1
         scores = record.get("scores") or [None] * len(record["boxes"])
         for box, label, score in zip(record["boxes"], record["labels"], scores, strict=True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.converters.numbers import BOX_SHIFTS, OBJECT_ORDERS, Numbers, whole_number
 from hoicli.errors import DataError, Place, UsageError, arg
-from hoicli.records.names import image_id_of
+from hoicli.records.names import image_id_of, path_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Label, Spelled, Vocabulary
 from hoicli.vocabulary.numberings import verb_and_role
@@ -97,7 +97,8 @@ class Context:
         if (self.object_order or order) == "coco-id" and not known.coco_ids:
             problem = f"{self.format} numbers objects by COCO's ids, which {known.name} does not have"
             raise DataError(
-                f"{problem}: say what a number means in its numbering.objects, or {arg('object_order', 'coco')}"
+                f"{problem}: say what a number means in its numbering.objects, or {arg('object_order', 'coco-1')} "
+                "(its own order, from 1) or coco (from 0)"
             )
         refusal, names = OBJECT_ORDERS[self.object_order or order]
         return Numbers(names(known), refusal + hint)
@@ -115,9 +116,12 @@ class Context:
         refusal = f" is none of {self.vocabulary.name}'s {kind} (its numbering.{kind})"
         return Numbers({number: items[place] for number, place in own.items()}, refusal)
 
-    def numbered(self, kind: str, ids: Mapping[Label, int]) -> Mapping[Label, int]:
-        """The numbers to write of "verbs", "objects" or "interactions" with these ids, by the dataset's `numbering`."""
-        number_of = {place: number for number, place in self.vocabulary.numbering.get(kind, {}).items()}
+    def numbered(
+        self, kind: str, ids: Mapping[Label, int], usual: Mapping[int, int] | None = None
+    ) -> Mapping[Label, int]:
+        """The numbers to write of "verbs", "objects" or "interactions" with these ids, by the dataset's `numbering`,
+        else as is usual in the format: the id of each number, None for the ids themselves."""
+        number_of = {place: number for number, place in self.vocabulary.numbering.get(kind, usual or {}).items()}
         named = {name: number_of[place] for name, place in ids.items() if place in number_of}
         return Spelled(named) if number_of else ids
 
@@ -125,6 +129,11 @@ class Context:
         """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a file's dataset
         says itself how its boxes are written (`box`), and so does a shipped one with numbers of its own (HOI-A)."""
         return BOX_SHIFTS[self.vocabulary.box] if self.vocabulary.own or self.vocabulary.numbering else shift
+
+    def written_shift(self, shift: Sequence[int]) -> list[int] | None:
+        """What is subtracted from the boxes of records for ground truth that is written: `truth_shift`, back."""
+        less = self.truth_shift(shift)
+        return None if less is None else [-side for side in less]
 
     @property
     def subject(self) -> str:
@@ -141,6 +150,16 @@ class Context:
         others = sorted({*os.listdir(folder.path)} - {*taken})
         if others:
             self.drop("other files of a folder", f"{folder.name}/{others[0]}", len(others))
+
+    def tell_lost(self, record: Record, *more: str) -> None:
+        """Count what a written format has no place for: all of a record but its name, boxes, labels, triplets and the
+        keys `more`, and an id that its reader would not find."""
+        place, held = Place(f"image {record['image_id']}"), {"image_id", "file_name", "boxes", "labels", "hois", *more}
+        for key in sorted(key for key in record.keys() - held if record[key]):
+            self.drop(f"{key} (the format has no place for it)", place)
+        name = file_name_of(record)
+        if str(record["image_id"]) not in (image_id_of(name), path_of(name)):
+            self.drop("image ids that are not the names of their files", place)
 
     def each(
         self, items: Iterable[tuple[str, Any]], build: Callable[[Any], Record | None], source: Source
@@ -264,11 +283,19 @@ def kept(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: item[key] for key in keys if key in item}
 
 
-def require_scores(record: Record, target: str) -> None:
-    """Raises `DataError` if an interaction has no score: `target` is a format of predictions."""
+def file_name_of(record: Record) -> str:
+    """The file name to write of an image."""
+    return str(record.get("file_name") or f"{record['image_id']}.jpg")
+
+
+def require_scores(record: Record, target: str, *, scored: bool = True) -> None:
+    """Raises `DataError` if an interaction has no score, of which the format `target` holds predictions; or, of ground
+    truth (not `scored`), if one has."""
     for index, hoi in enumerate(record["hois"]):
-        if "score" not in hoi:
-            problem = f"missing; {arg('to', target)} writes predictions (is this the ground truth?)"
+        if ("score" in hoi) != scored:
+            problem = "missing" if scored else "is there"
+            written = "predictions (is this the ground truth?)" if scored else "ground truth (are these predictions?)"
+            problem = f"{problem}; {arg('to', target)} writes {written}"
             raise DataError(problem, place=Place(f"image {record['image_id']}"), field=f"hois[{index}].score")
 
 

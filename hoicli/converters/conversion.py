@@ -47,6 +47,7 @@ class Conversion:
         self._read: list[str] = []
         self._holds = ""
         self._place = ""
+        self._any_names = False
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
     def records(self, paths: list[str], progress: Progress) -> Iterator[Record]:
@@ -115,6 +116,7 @@ class Conversion:
             self._holds = row.holds
             self._settle_dataset(row, source)
             self._context.open_names = self._dataset is None and self._names_stated(row)
+            self._any_names = row.named and not row.dataset
             self._check_numbering(row)
             if row.name != "vlm":
                 check_format_options(row.name, of_answers=self._context.of_answers, of_logits={None})
@@ -145,7 +147,7 @@ class Conversion:
                 raise DataError(f"{of} {self._dataset}; {advice}", place=source.name, code="another-dataset")
             context.vocabulary = load(dataset)
         known = context.vocabulary
-        if target and written != known.name and (written or known.roles):
+        if target and written != known.name and (written or known.roles) and not _takes(target, known):
             own = {known.name} if known.roles else {known.name, ""}
             fitting = ", ".join(each.name for each in FORMATS.values() if each.writes and each.dataset in own)
             problem = f"is of {known.name}, which {arg('to', target.name)} cannot hold; choose {fitting}"
@@ -153,7 +155,9 @@ class Conversion:
 
     def _names_stated(self, row: Format) -> bool:
         """Whether the format that is read or written states names, and the other does so or is records."""
-        return {each.named for each in (row, self._target) if each and each.name != "records"} == {True}
+        return {each.named and not each.dataset for each in (row, self._target) if each and each.name != "records"} == {
+            True
+        }
 
     def _unproven(self, row: Format) -> bool:
         """Whether only the records can show that the file's numbers are the dataset's: without --dataset, or with a
@@ -209,20 +213,20 @@ class Conversion:
             )
 
     def _check(self, record: Record, place: str) -> None:
-        if _plainly_sound(record):
+        vocabulary = None if self._context.open_names else self._context.vocabulary
+        if _plainly_sound(record) and not (self._any_names and vocabulary):
             return
         scored = any("score" in hoi for hoi in record["hois"])
-        vocabulary = None if self._context.open_names else self._context.vocabulary
         for found in problems(record, vocabulary, scored=scored):
             raise found.error(place)
 
 
 def _takes(row: Format, vocabulary: Vocabulary) -> bool:
-    """Whether a format of one dataset can hold another: the file numbers verbs and objects, and the other dataset says
-    what the numbers mean, or has the same verbs, objects and interactions."""
+    """Whether a format of one dataset can hold another: the file states its labels, or numbers verbs and objects, and
+    the other dataset says what the numbers mean, or has the same verbs, objects and interactions."""
     if vocabulary.roles:
         return False
-    if vocabulary.own and row.numbers:
+    if vocabulary.own and (row.numbers or row.named):
         return True
     if not row.dataset or not row.reads:
         return False

@@ -32,8 +32,8 @@ class Format:
     --from chooses: `[key ...]` the keys of the first item of a list, `{key ...}` the keys of a dictionary, a name a
     function of the module; several must all hold. joint: several paths form one source. numbers: what the file numbers
     in an order that it does not state: "verbs", "objects", "interactions". boxes: --box-form may say what four numbers
-    are a box. named: it states the names of all its
-    labels, so that without --dataset any are taken. owner: the package and version that added it.
+    are a box. named: it states the names of all its labels, so that the user's own dataset is taken, and without
+    --dataset any labels if `dataset` is "". owner: the package and version that added it.
     """
 
     name: str
@@ -95,10 +95,12 @@ _TABLE = (
      "the same in PPDM's verb order (--from only)"),
     ("pocket-vcoco", "pocket", _GT, "vcoco", "", "{annotations classes action_to_object}",
      "instances_vcoco_*.json of fredzzhang/vcoco (UPT, PViC)"),
-    ("pocket", "pocket", _GT, "hico", "", "{annotation filenames correspondence}",
+    ("pocket", "pocket", _GT, "hico", "writes names", "{annotation filenames correspondence}",
      "instances_*.json of hicodet (UPT, PViC, SCG), either object order"),
-    ("hoia", "hoi_lists", _GT, "hico", "verbs objects", "[hoi_annotation annotations] is_truth",
+    ("hoia", "hoi_lists", _GT, "hico", "writes verbs objects", "[hoi_annotation annotations] is_truth",
      "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC; HOI-A (--dataset hoia)"),
+    ("corre", "correspondence", _GT, "", "write-only", "",
+     "corre_hico.npy of QPIC, CDN, PPDM, of any dataset: which verbs go with which objects"),
     ("ambiguous", "box_pairs", _GT, "ambiguous-hoi", "joint", "is_ambiguous",
      "Ambiguous-HOI's gt_ambiguous_hoi.pkl, with ambi_names.pkl for the images without its classes"),
     ("swig", "hoi_lists", _GT, "swig", "", "[box_annotations hoi_annotations]",

@@ -17,7 +17,9 @@ is the object of two classes becomes two boxes of the record, equal boxes of one
 interaction uses is left out and counted. Scores may exceed 1; exact duplicates are kept (the project's top-k looks
 scores up by equality).
 
-`write` gives the list of `cdn` as plain JSON (`--to cdn-json`). `read` raises `DataError` naming the item, from [0].
+`write` gives the list of `cdn` as plain JSON (`--to cdn-json`), and ground truth in the HOI-A layout (`--to hoia`),
+whose objects count from 1 in a dataset without COCO's ids or a numbering of its own. `read` raises `DataError` naming
+the item, from [0].
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from hoicli.converters.context import (
     action_role,
     coco_number,
     entry,
+    file_name_of,
     image_record,
     kept,
     require_scores,
@@ -130,6 +133,7 @@ LAYOUTS = {
     "qpic-vcoco-list": _predictions("qpic", image=IMAGE_KEYS, objects="first"),
     "ppdm-vcoco-list": _predictions("ppdm", image=IMAGE_KEYS, objects="first"),
 }  # fmt: skip
+LAYOUTS["cdn-json"] = LAYOUTS["cdn"]
 
 
 # Telling the formats apart
@@ -351,25 +355,47 @@ def _read_classless(source: Source, context: Context) -> Iterator[Record]:
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """CDN's list as plain JSON, one image at a time: keys that hoicli does not know are dropped, numbers lose nothing.
-    Raises `DataError` for an interaction without a score."""
-    object_ids = context.numbered("objects", context.vocabulary.object_ids)
-    verb_ids = context.numbered("verbs", context.vocabulary.verb_ids)
+    """The list of a layout as plain JSON, one image at a time: keys that hoicli does not know are dropped (of ground
+    truth, and counted), numbers lose nothing. Raises `DataError` for an interaction without a score, or for one with a
+    score in ground truth."""
+    layout, known = LAYOUTS[context.target], context.vocabulary
+    object_ids = context.numbered("objects", known.object_ids, _usual_objects(layout, context))
+    verb_ids = context.numbered("verbs", known.verb_ids, {at + int(layout.verbs): at for at in range(len(known.verbs))})
+    shift = context.written_shift(layout.shift) if layout.shift else None
 
     def interaction(hoi: dict[str, Any]) -> dict[str, Any]:
-        written = {"subject_id": hoi["subject"], "object_id": hoi["object"], "category_id": verb_ids[hoi["verb"]]}
-        written["score"] = hoi["score"]
+        written = {"subject_id": hoi["subject"], "object_id": hoi["object"], layout.verb: verb_ids[hoi["verb"]]}
+        if layout.scored:
+            written["score"] = hoi["score"]
         return {**written, "action_score": hoi["verb_score"]} if "verb_score" in hoi else written
 
     def image(record: Record) -> bytes:
-        require_scores(record, context.target)
+        require_scores(record, context.target, scored=layout.scored)
+        if not layout.scored:
+            context.tell_lost(record, *layout.kept)
         boxes = zip(record["boxes"], record["labels"], strict=True)
         return orjson.dumps(
             {
-                "filename": record.get("file_name", f"{record['image_id']}.jpg"),
-                "predictions": [{"bbox": box, "category_id": object_ids[label]} for box, label in boxes],
-                "hoi_prediction": [interaction(hoi) for hoi in record["hois"]],
+                layout.image[0]: file_name_of(record),
+                **kept(record, *layout.kept),
+                layout.boxes[0]: [
+                    {"bbox": corners(box, "", shift), "category_id": object_ids[label]} for box, label in boxes
+                ],
+                layout.hois[0]: [interaction(hoi) for hoi in record["hois"]],
             }
         )
 
     write_items(path, map(image, records), b"[]")
+
+
+def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:
+    """The id of each number of an object, where the dataset has no numbering: COCO's ids, or its own order from 1."""
+    known = context.vocabulary
+    if layout.objects != "coco-id":
+        return {}
+    if known.coco_ids:
+        return {number: known.object_ids[name] for name, number in known.coco_ids.items()}
+    if "objects" not in known.numbering:
+        back = arg("object_order", "coco-1")
+        context.announce(f"objects are numbered from 1 in the order of {known.path or known.name} ({back} reads them)")
+    return {at + 1: at for at in range(len(known.objects))}

@@ -32,103 +32,84 @@ from hoicli.vocabulary.labels import normalise
 UNLABELLED = "tasks that nobody annotated"
 FURTHER = "further annotations of a task (taken is the one marked ground_truth, else the latest)"
 PREDICTED = "predictions of models (annotations are read)"
-UNNAMED, MORE_NAMES = "rectangles without a label", "further labels of a rectangle"
+OTHERS = "results that are neither a labelled rectangle nor a relation"
 POINTLESS, WORDLESS = "relations of what is no labelled rectangle", "relations without a label"
+MORE_NAMES = "further labels of a rectangle"
 
-RECTANGLES = ("rectangle", "rectanglelabels", "labels")
-"""The types of results with a rectangle: the second has its labels; of the other two, which have one id, the third."""
+WAYS = {"right": ((0, 1),), "left": ((1, 0),), "bi": ((0, 1), (1, 0))}
+"""From which end of a relation to which a triplet goes."""
+
+_UPLOADED = re.compile(r"/data/upload/(\d+/)?[0-9a-f]{8}-")
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each task that somebody annotated."""
 
     def build(task: dict[str, Any]) -> Record | None:
+        annotations = task["annotations"]
         if task.get("predictions"):
             context.drop(PREDICTED, context.place, len(task["predictions"]))
-        made = [at for at, one in enumerate(task["annotations"]) if not one.get("was_cancelled")]
+        made = [at for at, one in enumerate(annotations) if not one.get("was_cancelled")]
         if not made:
             context.drop(UNLABELLED, context.place)
             return None
-        if more := len(task["annotations"]) - 1:
-            context.drop(FURTHER, context.place, more)
-        taken = max(made, key=lambda at: _standing(task["annotations"][at]))
-        found = _Result(task["annotations"][taken]["result"], f".annotations[{taken}].result", context)
-        return image_record(_file_name(task["data"]), found.boxes, found.labels, found.hois(), found.size)
+        if annotations[1:]:
+            context.drop(FURTHER, context.place, len(annotations) - 1)
+        changed = [str(one.get("updated_at") or "") for one in annotations]  # ISO's notation, in UTC
+        taken = max(made, key=lambda at: (bool(annotations[at].get("ground_truth")), changed[at], at))
+        results = [(f".annotations[{taken}].result[{at}]", one) for at, one in enumerate(annotations[taken]["result"])]
+        rectangles = {one["id"]: (field, one) for field, one in results if _names(one)}
+        if len({(one.get("to_name"), one.get("item_index")) for _, one in rectangles.values()}) > 1:
+            raise DataError("has rectangles of several images; make a task of each", field=f".annotations[{taken}]")
+        for field, one in results:
+            plain = one["type"] == "rectangle" and one["id"] in rectangles
+            if _names(one)[1:]:
+                context.drop(MORE_NAMES, context.place + field)
+            elif not _names(one) and not plain and one["type"] != "relation":
+                context.drop(f"{OTHERS} ({str(one['type'])[:40]})", context.place + field)
+        boxes = [_corners(one, field) for field, one in rectangles.values()]
+        labels = [normalise(_names(one)[0]) for _, one in rectangles.values()]
+        size = {key: one[f"original_{key}"] for _, one in rectangles.values() for key in ("width", "height")}
+        hois = _triplets(results, {name: at for at, name in enumerate(rectangles)}, context)
+        return image_record(_file_name(task["data"]), boxes, labels, hois, size)
 
     yield from context.each(source.items(), build, source)
 
 
-def _standing(annotation: Mapping[str, Any]) -> tuple[bool, str]:
-    """What orders the annotations of a task; the times are ISO's, in UTC."""
-    return bool(annotation.get("ground_truth")), str(annotation.get("updated_at") or "")
+def _names(result: Mapping[str, Any]) -> list[str]:
+    """The labels of a rectangle; none of another result. Where "labels" are a result of their own, they repeat it."""
+    kind, value = result["type"], result.get("value", {})
+    return list(value.get(kind) or ()) if kind in ("rectanglelabels", "labels") and "x" in value else []
 
 
-class _Result:
-    """The labelled rectangles of an annotation, and the image's size, which only they state."""
-
-    def __init__(self, items: list[dict[str, Any]], where: str, context: Context) -> None:
-        self._context, self._where = context, where
-        self._relations: list[tuple[str, dict[str, Any]]] = []
-        self.size: dict[str, int | float] = {}
-        self.boxes: list[list[float]] = []
-        self.labels: list[str] = []
-        self._place: dict[str, int] = {}
-        unnamed: dict[str, str] = {}
-        images = {(item.get("to_name"), item.get("item_index")) for item in items if item["type"] in RECTANGLES}
-        if len(images) > 1:
-            raise DataError("has rectangles of several images; make a task of each", field=where)
-        for index, item in enumerate(items):
-            field, kind = f"{where}[{index}]", item["type"]
-            if kind == "relation":
-                self._relations.append((field, item))
-            elif kind not in RECTANGLES or "x" not in item["value"]:
-                self._drop(f"results that are no rectangle and no relation ({str(kind)[:40]})", field)
-            elif names := item["value"].get(kind):
-                self._place[item["id"]] = len(self.boxes)
-                self.boxes.append(self._box(item, field))
-                self.labels.append(normalise(names[0]))
-                if names[1:]:
-                    self._drop(MORE_NAMES, field, len(names) - 1)
-            else:
-                unnamed[item["id"]] = field
-        for one in unnamed.keys() - self._place.keys():
-            self._drop(UNNAMED, unnamed[one])
-
-    def _drop(self, reason: str, field: str, count: int = 1) -> None:
-        self._context.drop(reason, f"{self._context.place}{field}", count)
-
-    def _box(self, item: Mapping[str, Any], field: str) -> list[float]:
-        """The rectangle in pixels. Raises `DataError` for one that is turned, or in an image that was."""
-        value = item["value"]
-        for key, turned in (("value.rotation", value.get("rotation")), ("image_rotation", item.get("image_rotation"))):
-            if turned:
-                raise DataError(f"{turned} degrees: {UNTURNED}", field=f"{field}.{key}")
-        wide, high = (finite(item[key], f"{field}.{key}") for key in ("original_width", "original_height"))
-        x, y, width, height = (finite(value[key], f"{field}.value.{key}") for key in ("x", "y", "width", "height"))
-        self.size = {"width": wide, "height": high}
-        sides = x * wide, y * high, (x + width) * wide, (y + height) * high
-        return [round(side / 100, 4) for side in sides]
-
-    def hois(self) -> list[dict[str, Any]]:
-        """The triplets that the relations say."""
-        found: list[dict[str, Any]] = []
-        for field, item in self._relations:
-            start, end = (self._place.get(item[key]) for key in ("from_id", "to_id"))
-            if start is None or end is None:
-                self._drop(POINTLESS, field)
-                continue
-            if not item.get("labels"):
-                self._drop(WORDLESS, field)
-            way = item.get("direction", "right")
-            if way not in ("right", "left", "bi"):
-                raise DataError(f"{str(way)[:40]} is none of right, left, bi", field=f"{field}.direction")
-            pairs = [(start, end)] * (way != "left") + [(end, start)] * (way != "right")
-            verbs = map(normalise, item.get("labels") or ())
-            found += [{"subject": one, "object": other, "verb": verb} for verb in verbs for one, other in pairs]
-        return found
+def _corners(result: Mapping[str, Any], field: str) -> list[float]:
+    """A rectangle in pixels. Raises `DataError` for one that is turned, or in an image that was."""
+    value = result["value"]
+    for key, turned in (("value.rotation", value.get("rotation")), ("image_rotation", result.get("image_rotation"))):
+        if turned:
+            raise DataError(f"{turned} degrees: {UNTURNED}", field=f"{field}.{key}")
+    wide, high = (finite(result[key], f"{field}.{key}") for key in ("original_width", "original_height"))
+    x, y, width, height = (finite(value[key], f"{field}.value.{key}") for key in ("x", "y", "width", "height"))
+    return [round(side / 100, 4) for side in (x * wide, y * high, (x + width) * wide, (y + height) * high)]
 
 
-_UPLOADED = re.compile(r"/data/upload/(\d+/)?[0-9a-f]{8}-")
+def _triplets(
+    results: list[tuple[str, dict[str, Any]]], places: Mapping[str, int], context: Context
+) -> list[dict[str, Any]]:
+    """What the relations say; places: the box of each rectangle's id."""
+    hois: list[dict[str, Any]] = []
+    for field, one in results:
+        if one["type"] != "relation":
+            continue
+        ends, way = [places.get(one[key]) for key in ("from_id", "to_id")], one.get("direction", "right")
+        if None in ends or not one.get("labels"):
+            context.drop(POINTLESS if None in ends else WORDLESS, context.place + field)
+            continue
+        if way not in WAYS:
+            raise DataError(f"{str(way)[:40]} is none of {', '.join(WAYS)}", field=f"{field}.direction")
+        verbs = map(normalise, one["labels"])
+        hois += [{"subject": ends[a], "object": ends[b], "verb": verb} for verb in verbs for a, b in WAYS[way]]
+    return hois
 
 
 def _file_name(data: Mapping[str, Any]) -> str:

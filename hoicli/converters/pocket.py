@@ -11,6 +11,9 @@ instances_vcoco_*.json            COCO's boxes with x2 = x + w, y2 = y + h (0-ba
 
 Numbers count from 0 in the file's own tables: HICO-DET's objects are in alphabetical order in branch `main` and in
 COCO's in branch `class`. Equal boxes of one label are merged. `read` raises `DataError` naming the item, from [0].
+
+`write` gives instances_*.json with alphabetical objects (`--to pocket`), in a dataset of the user's with boxes as its
+`box` says. What it has no place for is counted: boxes without a pair, labels of subjects, pairs that are no class.
 """
 
 from __future__ import annotations
@@ -26,14 +29,17 @@ from hoicli.converters.context import (
     action_role,
     coco_number,
     entry,
+    file_name_of,
     guarded,
     image_record,
+    require_scores,
 )
 from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, corners
-from hoicli.errors import DataError
+from hoicli.errors import DataError, Place
+from hoicli.io.outputs import open_output
 from hoicli.records.caveats import PAIRS_ONLY
-from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import normalise
+from hoicli.records.parsing import Record, dump
+from hoicli.vocabulary.labels import SUBJECT, normalise
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -50,11 +56,12 @@ def _hico(source: Source, context: Context) -> Iterator[Record]:
         lengths = ", ".join(str(len(column)) for column in columns)
         raise DataError(f"filenames, size and annotation have {lengths} entries; they must agree", place=source.name)
     context.announce(DERIVED)
+    shift = context.truth_shift(ONE_BASED)
 
     def build(item: tuple[str, list[int], dict[str, Any]]) -> Record:
         file_name, (width, height), annotation = item
         columns = (annotation.get(key, ()) for key in ("boxes_h", "boxes_o", "object", "verb"))
-        table, hois = _pairs(columns, objects, verbs, (".object", ".verb"), ONE_BASED)
+        table, hois = _pairs(columns, objects, verbs, (".object", ".verb"), shift, context.subject)
         return image_record(file_name, table.boxes, table.labels, hois, {"width": width, "height": height})
 
     items = ((f"annotation[{index}]", item) for index, item in enumerate(zip(*columns, strict=True)))
@@ -88,11 +95,12 @@ def _pairs(
     objects: Sequence[str],
     verbs: Sequence[Mapping[str, str | None]],
     fields: tuple[str, str],
-    shift: Sequence[int],
+    shift: Sequence[int] | None,
+    subject: str = SUBJECT,
 ) -> tuple[BoxTable, list[dict[str, Any]]]:
     """The boxes and triplets of an image's columns: persons, objects, their classes and what happens. fields: the names
     of the last two, for messages."""
-    table, hois = BoxTable(), []
+    table, hois = BoxTable(subject), []
     for person, other, label, verb in zip(*columns, strict=True):
         boxes = corners(person, ".boxes_h", shift), corners(other, ".boxes_o", shift)
         pair = table.pair(*boxes, entry(objects, label, fields[0]))
@@ -107,3 +115,43 @@ def _known_names(names: list[Any], known: Collection[str], source: Source, field
     if unknown:
         raise DataError(f"{unknown[0]!r} is no name of the dataset", place=source.name, field=field)
     return spelled
+
+
+def write(records: Iterable[Record], path: str, context: Context) -> None:
+    """Write instances_*.json. Raises `DataError` for an image without its size, and for a score."""
+    known, objects = context.vocabulary, context.vocabulary.alphabetical_objects
+    rows = [[at, objects.index(name), known.verb_ids[verb]] for at, (verb, name) in enumerate(known.interactions)]
+    content: dict[str, Any] = {"annotation": [], "filenames": [], "empty": []}
+    content |= {"objects": objects, "verbs": known.verbs, "correspondence": rows, "size": []}
+    content |= {group: sorted(known.groups.get(group, ())) for group in ("rare", "non_rare")}
+    for record in records:
+        require_scores(record, context.target, scored=False)
+        context.tell_lost(record, "width", "height")
+        place = Place(f"image {record['image_id']}")
+        for side in ("width", "height"):
+            if side not in record:
+                raise DataError("missing; the format states the size of every image", place=place, field=side)
+        boxes = [corners(box, "", context.written_shift(ONE_BASED)) for box in record["boxes"]]
+        names = [known.objects[known.object_ids[label]] for label in record["labels"]]
+        pairs: dict[str, list[Any]] = {key: [] for key in ("boxes_h", "boxes_o", "hoi", "object", "verb")}
+        used = set()
+        for hoi in record["hois"]:
+            person, other = hoi["subject"], hoi["object"]
+            number = known.interaction_ids.get((known.verbs[known.verb_ids[hoi["verb"]]], names[other]))
+            if number is None:
+                context.drop(f"triplets of no {known.name} interaction", place)
+                continue
+            if names[person] != context.subject:
+                context.drop(f"labels of subjects (they will be read as {context.subject})", place)
+            used |= {person, other}
+            for column, value in zip(pairs.values(), (boxes[person], boxes[other], *rows[number]), strict=True):
+                column.append(value)
+        if len(used) < len(boxes):
+            context.drop("boxes without an interaction", place, len(boxes) - len(used))
+        if not used:
+            content["empty"].append(len(content["filenames"]))
+        content["annotation"].append(pairs)
+        content["filenames"].append(file_name_of(record))
+        content["size"].append([record["width"], record["height"]])
+    with open_output(path) as output:
+        output(dump(content))

@@ -106,9 +106,8 @@ class Roles:
 def class_table(vocabulary: Vocabulary) -> Ints:
     """[verbs, objects] the class of each (verb, object), -1 for none; in a dataset with roles [verbs, 1 + roles] of
     each (verb, role), where column 0 is the action itself."""
-    columns = (
-        {role: at for at, role in enumerate(("", *vocabulary.roles))} if vocabulary.roles else vocabulary.object_ids
-    )
+    names = ("", *vocabulary.roles) if vocabulary.roles else vocabulary.objects
+    columns = {name: at for at, name in enumerate(names)}
     table = np.full((len(vocabulary.verbs), len(columns)), -1, dtype=np.int64)
     for number, (verb, name) in enumerate(vocabulary.interactions):
         table[vocabulary.verb_ids[verb], columns[name]] = number

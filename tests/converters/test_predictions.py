@@ -216,7 +216,9 @@ def predictions(draw: st.DrawFn) -> Records:
 @given(predictions())
 def test_cdn_json_survives_a_round_trip(tmp_path_factory: pytest.TempPathFactory, records: Records) -> None:
     path = tmp_path_factory.mktemp("round") / "cdn.json"
-    hoi_lists.write(records, str(path), context_of()[0])
+    context = context_of()[0]
+    context.target = "cdn-json"
+    hoi_lists.write(records, str(path), context)
     assert convert(path, "cdn") == [{**record, "file_name": f"{record['image_id']}.jpg"} for record in records]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 FOLDER, PLACE, FILE = "own", "", "annotations.xml"
 DONE = ("site_0003", "site_0004", "site_0011", "site_0016")
@@ -12,27 +11,16 @@ DONE = ("site_0003", "site_0004", "site_0011", "site_0016")
 
 def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: Path) -> None:
     """A group a pair."""
-    root = Element("annotations")
-    SubElement(root, "version").text = "1.1"
-    for number, record in enumerate(filter(lambda record: record["image_id"] in DONE, truth)):
-        size = {key: str(record[key]) for key in ("width", "height")}
-        image = SubElement(root, "image", {"id": str(number), "name": record["file_name"], **size})
-        groups = _groups(record)
-        for at, (box, label) in enumerate(zip(record["boxes"], record["labels"], strict=True)):
-            sides = {key: f"{side:.2f}" for key, side in zip(("xtl", "ytl", "xbr", "ybr"), box, strict=True)}
-            group, verbs = groups.get(at, (0, []))
-            row = SubElement(image, "box", {"label": label, **sides, **({"group_id": str(group)} if group else {})})
-            if verbs:
-                SubElement(row, "attribute", {"name": "action"}).text = ",".join(verbs)
-    indent(root, " ")
-    ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
-
-
-def _groups(record: dict[str, Any]) -> dict[int, tuple[int, list[str]]]:
-    """The group of each box in one, with the verbs of what acts."""
-    groups: dict[int, tuple[int, list[str]]] = {}
-    for hoi in record["hois"]:
-        verbs = groups.setdefault(hoi["subject"], (len(groups) // 2 + 1, []))[1]
-        verbs.append(hoi["verb"])
-        groups[hoi["object"]] = groups[hoi["subject"]][0], []
-    return groups
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<annotations>", " <version>1.1</version>"]
+    for number, record in enumerate(record for record in truth if record["image_id"] in DONE):
+        size = f'width="{record["width"]}" height="{record["height"]}"'
+        lines.append(f' <image id="{number}" name="{record["file_name"]}" {size}>')
+        for at, ((x1, y1, x2, y2), label) in enumerate(zip(record["boxes"], record["labels"], strict=True)):
+            group = next((n for n, hoi in enumerate(record["hois"], 1) if at in (hoi["subject"], hoi["object"])), 0)
+            sides = f'xtl="{x1:.2f}" ytl="{y1:.2f}" xbr="{x2:.2f}" ybr="{y2:.2f}"'
+            lines.append(f'  <box label="{label}" source="manual" {sides} z_order="0" group_id="{group}">')
+            verbs = [hoi["verb"] for hoi in record["hois"] if hoi["subject"] == at]
+            lines.append(f'   <attribute name="action">{",".join(verbs)}</attribute>')
+            lines.append("  </box>")
+        lines.append(" </image>")
+    path.write_text("\n".join([*lines, "</annotations>", ""]))

@@ -176,6 +176,10 @@ convert:records/to | $PREDICTIONS | jsonl
     convert --to cdn-json IN
     convert --to inpcc-json IN
     convert --to coco-rel --dataset hico IN
+convert:records/to ground truth | $GT | jsonl
+    convert --to hoia IN
+    convert --to pocket IN
+    convert --to corre IN
 convert:records/to graphs | $FIXTURES/graphs/predictions.jsonl | jsonl
     convert --to coco-rel IN
 convert:records/to vcoco | $VCOCO/predictions.jsonl | jsonl
