@@ -1,0 +1,87 @@
+"""Each release's records are still valid, and still give the numbers that it gave."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hoicli
+from hoicli.records.schemas import kinds, schema_text
+
+HERE = Path(__file__).parent
+RELEASES = sorted(path for path in HERE.iterdir() if path.is_dir() and path.name[0].isdigit())
+KINDS = {
+    "ground_truth": ["gt.jsonl", "vcoco_gt.jsonl", "dataset_gt.jsonl", "shoe_gt.jsonl"],
+    "prediction": ["predictions.jsonl", "other.jsonl", "vcoco_predictions.jsonl", "dataset_predictions.jsonl"],
+    "match": ["match.jsonl", "vcoco_match.jsonl"],
+    "result": ["rows.jsonl"],
+    "similarity": ["similarity.jsonl"],
+    "dataset": ["dataset.json"],
+    "protocol": ["protocol.json"],
+    "recipe": ["recipe.json"],
+}
+
+
+def numbers(folder: Path) -> dict[str, dict[str, Any]]:
+    """What the commands that read each kind make of a release's files."""
+    gt, predictions = folder / "gt.jsonl", folder / "predictions.jsonl"
+    own = {"dataset": folder / "dataset.json"}
+    results = {
+        "eval": hoicli.evaluate(gt, predictions, protocol="all"),
+        "eval of matches": hoicli.evaluate(predictions=folder / "match.jsonl"),
+        "eval by a protocol's file": hoicli.evaluate(gt, predictions, protocol=str(folder / "protocol.json")),
+        "diagnose": hoicli.diagnose(gt, [predictions]),
+        "pairstats": hoicli.pairstats(gt, [predictions]),
+        "compare": hoicli.compare(gt, [predictions, folder / "other.jsonl"], bootstrap=50),
+        "vcoco": hoicli.evaluate(folder / "vcoco_gt.jsonl", folder / "vcoco_predictions.jsonl", dataset="vcoco"),
+        "vcoco of matches": hoicli.evaluate(predictions=folder / "vcoco_match.jsonl"),
+        "own": hoicli.evaluate(folder / "dataset_gt.jsonl", folder / "dataset_predictions.jsonl", **own),
+        "shoe": hoicli.shoe_eval(
+            folder / "shoe_gt.jsonl", folder / "shoe_predictions.jsonl", sim=folder / "similarity.jsonl"
+        ),
+        "robust": hoicli.robust(folder / "rows.jsonl"),
+    }
+    return {name: result.to_dict(drop_none=False) for name, result in results.items()}
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda path: path.name)
+def test_a_release_s_records_give_its_numbers(release: Path) -> None:
+    assert {file.name for file in release.iterdir()} == {name for names in KINDS.values() for name in names} | {
+        "numbers.json", "shoe_predictions.jsonl"
+    }  # fmt: skip
+    now, then = numbers(release), json.loads((release / "numbers.json").read_text())
+    for name, values in then.items():
+        assert {key: now[name].get(key) for key in values} == pytest.approx(values, abs=1e-9, nan_ok=True), name
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_release_s_records_are_valid(kind: str) -> None:
+    """By today's schema, in which no later release may forbid what an earlier one wrote."""
+    jsonschema = pytest.importorskip("jsonschema")
+    assert set(KINDS) == set(kinds())
+    check = jsonschema.Draft202012Validator(json.loads(schema_text(kind)))
+    for release in RELEASES:
+        for name in KINDS[kind]:
+            text = (release / name).read_text()
+            for line in text.splitlines() if name.endswith("l") else [text]:
+                check.validate(json.loads(line))
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_each_field_says_what_it_means_and_since_when(kind: str) -> None:
+    def look(node: Any, path: str) -> None:
+        if isinstance(node, list):
+            for one in node:
+                look(one, path)
+        if not isinstance(node, dict):
+            return
+        for name, field in node.get("properties", {}).items():
+            assert field.get("description") or "$ref" in field, f"{path}.{name}"
+            assert field.get("x-since") == "1.0", f"{path}.{name}"  # a field that comes later: its version
+        for key, value in node.items():
+            look(value, f"{path}.{key}")
+
+    look(json.loads(schema_text(kind)), kind)
