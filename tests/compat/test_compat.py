@@ -28,7 +28,6 @@ KINDS = {
 def numbers(folder: Path) -> dict[str, dict[str, Any]]:
     """What the commands that read each kind make of a release's files."""
     gt, predictions = folder / "gt.jsonl", folder / "predictions.jsonl"
-    own = {"dataset": folder / "dataset.json"}
     results = {
         "eval": hoicli.evaluate(gt, predictions, protocol="all"),
         "eval of matches": hoicli.evaluate(predictions=folder / "match.jsonl"),
@@ -38,7 +37,9 @@ def numbers(folder: Path) -> dict[str, dict[str, Any]]:
         "compare": hoicli.compare(gt, [predictions, folder / "other.jsonl"], bootstrap=50),
         "vcoco": hoicli.evaluate(folder / "vcoco_gt.jsonl", folder / "vcoco_predictions.jsonl", dataset="vcoco"),
         "vcoco of matches": hoicli.evaluate(predictions=folder / "vcoco_match.jsonl"),
-        "own": hoicli.evaluate(folder / "dataset_gt.jsonl", folder / "dataset_predictions.jsonl", **own),
+        "own": hoicli.evaluate(
+            folder / "dataset_gt.jsonl", folder / "dataset_predictions.jsonl", dataset=str(folder / "dataset.json")
+        ),
         "shoe": hoicli.shoe_eval(
             folder / "shoe_gt.jsonl", folder / "shoe_predictions.jsonl", sim=folder / "similarity.jsonl"
         ),
