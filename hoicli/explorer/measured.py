@@ -17,7 +17,7 @@ from hoicli.diagnosis.gather import Gathered, Placed, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repaired import Cells
 from hoicli.diagnosis.rows import diagnosis_rows
-from hoicli.evaluation.coverage import served
+from hoicli.evaluation.coverage import served, unserved
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
@@ -159,6 +159,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
         )
         found.coverage.report(truth, [protocol], stream.name, model=stream.model if len(streams) > 1 else None)
         gathered.append(found)
+        found.tally.leave_out(unserved(dict.fromkeys(table_of, found.tally), (), stream.name))
         (kept,) = found.kept
         tables.append(kept.typed.table(truths))
         confused = kept.confusing.confused(stream.model, {}, tagged=False)

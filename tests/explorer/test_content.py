@@ -330,7 +330,7 @@ def expected(hoicli: Hoicli, gt: Path, predictions: Path) -> list[tuple[Any, ...
     rows = []
     for record in parsed(hoicli("diagnose", "--emit", "predictions", "--gt", gt, predictions).out):
         image = record["image_id"]
-        annotated, found = truth[image], said[image]
+        annotated, found = truth[image], said.get(image, {})
         for item in record["predictions"]:
             hoi = found["hois"][item["index"]]
 
