@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hoicli.commands.inputs import Inputs
     from hoicli.corruption.catalogue import Recipe
     from hoicli.corruption.engine import Job, Plan
+    from hoicli.records.intake import ErrorPolicy
 
 
 @command(
@@ -133,7 +134,7 @@ def corrupt_records(
         with writable(folder):
             out.mkdir(parents=True, exist_ok=True)
     plan = Plan(Path(images), out, cells, seed, recipe=constants, kept=boxes == "kept", alone=records_only)
-    todo = list(unique_jobs(_jobs(sources, plan, inputs), policy, part))
+    todo = list(unique_jobs(_jobs(sources, plan, inputs, policy), policy, part))
 
     def made() -> Iterator[bytes]:
         yield from run(todo, plan, processes=jobs or processors(), policy=policy)
@@ -152,8 +153,8 @@ def require_libraries(who: str = "corrupt") -> None:
         raise UsageError(problem, code="missing-package") from None
 
 
-def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job | DataError]:
-    """The job of each image or record, or the error of a bad record."""
+def _jobs(sources: Given | None, plan: Plan, inputs: Inputs, policy: ErrorPolicy) -> Iterator[Job]:
+    """The job of each image or record; bad records go to the policy."""
     from hoicli.commands.inputs import piped_paths
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
 
@@ -165,10 +166,9 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job | D
             continue
         for line in inputs.records(given, "read", "RECORDS or IMAGES", name="sources"):
             try:
-                job: Job | DataError = record_job(line, plan)
+                yield record_job(line, plan)
             except DataError as error:
-                job = error
-            yield job
+                policy.handle(error)
 
 
 def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
@@ -202,27 +202,26 @@ def _listed(recipe: Recipe) -> Result:
 
     found = {name: row for name in recipe.levels if (row := named(name)) is not None}
 
-    def blocks(notation: str) -> Iterable[Sequence[dict[str, Any]]]:
-        whole = notation == "jsonl"  # a table for reading leaves the long columns out
-        rows = []
+    def rows(*, whole: bool) -> list[dict[str, Any]]:
+        """A table for reading leaves the long columns out."""
+        made = []
         for name, row in found.items():
-            levels = [
-                dict(zip(row.constants, level, strict=True)) if whole else "/".join(map(str, level))
-                for level in recipe.levels[name]
+            levels = recipe.levels[name]
+            shown = [
+                dict(zip(row.constants, level, strict=True)) if whole else "/".join(map(str, level)) for level in levels
             ]
-            rows.append(
-                {
-                    "corruption": name,
-                    "family": FAMILIES[row.family].words if whole else row.family,
-                    "description": row.description,
-                    "constants": list(row.constants),
-                    **{f"severity_{number}": level for number, level in enumerate(levels, start=1)},
-                }
-            )
+            known = {
+                "corruption": name,
+                "family": FAMILIES[row.family].words if whole else row.family,
+                "description": row.description,
+                "constants": list(row.constants),
+                **{f"severity_{number}": level for number, level in enumerate(shown, start=1)},
+            }
             if whole:
                 source = {RECIPE: row.source, IMAGENET_C: row.published_in}.get(recipe.name, "a file")
-                rows[-1] |= {"source": source, "recipe": recipe.said(name)}
-        return [rows]
+                known |= {"source": source, "recipe": recipe.said(name)}
+            made.append(known)
+        return made
 
     origin = {RECIPE: "hoicli's own, except speckle_noise's from ImageNet-C", IMAGENET_C: "ImageNet-C's"}.get(
         recipe.name, "a file's"
@@ -230,7 +229,7 @@ def _listed(recipe: Recipe) -> Result:
     note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {origin}")
     if added := [name for name in names("corruptions") if name not in recipe.levels]:
         note(f"installed packages add {', '.join(added)}: {arg('corruption')} names them")
-    return Result([row for block in blocks("jsonl") for row in block], blocks=blocks)
+    return Result(rows(whole=True), blocks=lambda notation: [rows(whole=notation == "jsonl")])
 
 
 def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:

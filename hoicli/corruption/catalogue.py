@@ -256,8 +256,8 @@ def added(name: str) -> Added | None:
 
 def corruption(name: str) -> Corruption | None:
     """The corruption of that name, hoicli's own or another package's; None if there is none."""
-    found = CORRUPTIONS.get(name) or added(name)
-    return found.corruption if isinstance(found, Added) else found
+    found = None if name in CORRUPTIONS else added(name)
+    return CORRUPTIONS.get(name) if found is None else found.corruption
 
 
 RECIPE = "hoicli-1"

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, remapped, rounded
+from hoicli.corruption.pixels import Image, Shape, box_means, remapped, rounded
 from hoicli.corruption.warps import Displacement
 
 STEPS = 20
@@ -174,15 +174,7 @@ def _lines(shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float
         pieces.append(np.stack([up[cuts[1:]], down[cuts[1:]]], axis=1))
     both = np.concatenate(pieces)
     _stroke(canvas, (both + offset + 0.5) * finer - 0.5, width * scale * finer - SOFT_EDGES)
-    return canvas if finer == 1 else _halved(canvas)
-
-
-def _halved(canvas: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """What `pixels.box_means` makes of a canvas of even sides at half of them, in a fifth of the time."""
-    pairs = canvas.view(np.uint16)
-    beside = ((pairs & np.uint16(255)) + (pairs >> np.uint16(8)) + np.uint16(1)) >> np.uint16(1)
-    halved: NDArray[np.uint8] = ((beside[::2] + beside[1::2] + np.uint16(1)) >> np.uint16(1)).astype(np.uint8)
-    return halved
+    return canvas if finer == 1 else box_means(canvas[:, :, None], *shape[:2])[:, :, 0]
 
 
 def _stroke(canvas: NDArray[np.uint8], pieces: NDArray[np.float64], breadth: float) -> None:

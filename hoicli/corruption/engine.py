@@ -110,18 +110,15 @@ def path_job(path: str, plan: Plan) -> Job:
     return Job({"image_id": source.stem, "file_name": name}, source, path)
 
 
-def unique_jobs(jobs: Iterator[Job | DataError], policy: ErrorPolicy, shard: tuple[int, int]) -> Iterator[Job]:
+def unique_jobs(jobs: Iterator[Job], policy: ErrorPolicy, shard: tuple[int, int]) -> Iterator[Job]:
     """The jobs of one shard (number from 1, of how many), refusing an image or a file that occurs twice.
 
     An image belongs to the shard that a hash of its id chooses, whatever the order of the records.
     """
     register, names = ImageRegister(), ImageRegister(unit="a file", field="file_name")
     for job in jobs:
+        image_id, at = str(job.record["image_id"]), Place(job.place, 0, b"")
         try:
-            if isinstance(job, DataError):
-                raise job
-            image_id = str(job.record["image_id"])
-            at = Place(job.place, 0, b"")
             register.add(image_id, at)
             names.add(str(PurePosixPath(job.record["file_name"])), at)
         except DataError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,7 +22,6 @@ from hoicli.shoe.backends import offline_backend
 from hoicli.shoe.labels import classes_of, likenesses, normalised
 from hoicli.shoe.matching import Matching, Shoe, places_of
 from hoicli.shoe.needed import note_senseless, read_predictions
-from hoicli.shoe.pairs import Pair
 from hoicli.shoe.scores import Scores, scores_of
 from hoicli.shoe.selection import ONE_BOX_IOU, READING, check_scores, kept_by, single_pair_images
 from hoicli.shoe.settings import ShoeOptions
@@ -98,7 +96,11 @@ class Evaluation:
                 f"{len(classes.classes):,} classes"
             )
         alike = likenesses(truth, found, classes, candidates)
-        table = self._table_of([pair for likeness in alike for pair in likeness.asked])
+        if isinstance(self._sim, str):
+            pairs = sorted(pair for likeness in alike for pair in likeness.asked)  # as shoe-sim rates them
+            table = SimilarityTable.of(pairs, offline_backend(self._sim, self._policy).rate(pairs))
+        else:
+            table = self._table
         for likeness in alike:
             likeness.rate(table)
         shoe = Shoe(truth, found, classes, alike, options)
@@ -137,13 +139,6 @@ class Evaluation:
             if not stated.all():
                 note(f"{(~stated).sum():,} scores of an action alone, whose verb has roles, are left out: no triplets")
         return truth, found, places
-
-    def _table_of(self, pairs: Sequence[Pair]) -> SimilarityTable:
-        """The tables that were read, or the one that the offline backend makes of these pairs."""
-        if not isinstance(self._sim, str):
-            return self._table
-        pairs = sorted(pairs)  # as shoe-sim rates them
-        return SimilarityTable.of(pairs, offline_backend(self._sim, self._policy).rate(pairs))
 
     def _interacts(self, triplets: Triplets) -> Bools:
         """[T] the triplets whose verb is not the dataset's no_interaction."""
