@@ -43,7 +43,7 @@ def shoe_eval(
     ] = None,
     wordnet: options.WordNet = None,
     ignore_no_interaction: bool = False,
-    bootstrap: Annotated[int | None, options.bootstrap("every number")] = None,
+    bootstrap: Annotated[int | None, options.bootstrap("each of the five numbers")] = None,
     seed: options.Seed = 0,
     per_class: bool = False,
     reasons: Annotated[options.Path | None, Option("FILE", mark=OUTPUT)] = None,
