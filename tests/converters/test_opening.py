@@ -247,3 +247,12 @@ def test_derived_labels_are_told_of_once(hoicli: Hoicli, tmp_path: Path) -> None
     other.write_bytes(PREDICTIONS.read_bytes())
     models = ("--protocol", "hico-ko", "--gt", truth, PREDICTIONS, other)
     assert hoicli("compare", *models).err.count("no image-level labels") == 1
+
+
+def test_other_files_of_a_folder_are_named(hoicli: Hoicli, tmp_path: Path) -> None:
+    for name in ("logits.npz", "results.json"):
+        (tmp_path / name).write_bytes((FOREIGN / name).read_bytes())
+    result = hoicli("convert", tmp_path, "--image-list", GT)
+    assert f"left out: other files of a folder: 1 (the first: {tmp_path}/results.json)" in result.err
+    refused = hoicli("convert", "--from", "gen-vlkt", tmp_path / "results.json")
+    assert (refused.code, refused.err.endswith("use --from cdn\n")) == (1, True)

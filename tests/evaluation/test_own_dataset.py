@@ -342,3 +342,25 @@ def test_spaces_underscores_and_forms_of_unicode_are_one_spelling(hoicli: Hoicli
     assert plain.code == other.code == 0, other.err
     assert plain.out == other.out
     assert "unknown-label" not in hoicli("validate", *options, "--gt", tmp_path / "c.jsonl", tmp_path / "d.jsonl").out
+
+
+def test_what_was_silent_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Subjects that are none of the dataset's, a dump without triplets, and labels in another case."""
+    predictions = records(HICO_PREDICTIONS)
+    dogs: list[Record] = json.loads(json.dumps(predictions))
+    for record in dogs:
+        for hoi in record["hois"]:
+            record["labels"][hoi["subject"]] = "dog"
+    dogs_dump = written(tmp_path / "dogs.jsonl", dogs)
+    empty = written(tmp_path / "empty.jsonl", [{**record, "hois": []} for record in predictions])
+    who = "41 of 41 predictions have a subject that is no person"
+    assert f"{who}: not counted by qpic\n" in hoicli("eval", "--protocol", "qpic", "--gt", HICO_GT, dogs_dump).err
+    assert f"{who}\n" in hoicli("eval", "--protocol", "hico", "--gt", HICO_GT, dogs_dump).err
+    assert f"{who}: not counted by diag\n" in hoicli("diagnose", "--gt", HICO_GT, dogs_dump).err
+    pairs = hoicli("pairstats", "--gt", HICO_GT, dogs_dump).err
+    assert "41 of 41 triplets have a subject that is no person: they are no pairs" in pairs
+    for command, what in (("eval", "triplet"), ("diagnose", "triplet"), ("pairstats", "pair")):
+        assert f"the predictions hold no {what}: nothing can be found" in hoicli(command, "--gt", HICO_GT, empty).err
+    loud = [{**record, "labels": [label.upper() for label in record["labels"]]} for record in predictions]
+    loud_dump = written(tmp_path / "loud.jsonl", loud)
+    assert hoicli("eval", "--gt", HICO_GT, loud_dump).out == hoicli("eval", "--gt", HICO_GT, HICO_PREDICTIONS).out

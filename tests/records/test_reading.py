@@ -156,6 +156,13 @@ def test_a_truncated_line_is_said_to_be_cut_off() -> None:
     )
 
 
+def test_a_comma_too_many_is_named() -> None:
+    data = orjson.dumps(GOOD)
+    assert "a comma after the closing bracket; leave it out" in first_error(Line("p.jsonl", 1, data + b","))
+    inside = data.replace(b"}]", b"}, ]", 1)
+    assert "a comma before a closing bracket, which JSON does not have" in first_error(Line("p.jsonl", 1, inside))
+
+
 def test_an_image_twice_names_both_lines() -> None:
     message = "p.jsonl:3: image_id: image 'a' is at p.jsonl:1 already; keep one line an image"
     assert first_error(GOOD, with_(image_id="b"), GOOD) == message
