@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import chain, cycle
+from itertools import cycle
 from pathlib import Path
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair
 from hoicli.io.outputs import atomic_folder, check_file, check_made_folder
-from hoicli.io.streams import Line, Stream
+from hoicli.io.streams import Stream
 from hoicli.records.image import problems_but_nulls, score_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.names import image_id_of, image_number
@@ -35,10 +35,6 @@ class Choice:
     count: int | None = None
     top: int | None = None
 
-    def takes(self, image_id: str) -> bool:
-        """Whether an image may be drawn."""
-        return not self.image_ids or image_id in self.image_ids
-
 
 @dataclass
 class Source:
@@ -58,13 +54,17 @@ class Source:
         self.stream.first  # noqa: B018 (raises if the stream is empty)
         for line in self.stream:
             try:
-                record = self._checked(line)
+                record = parse(line)
+                for problem in problems_but_nulls(record, scored=self.scored):
+                    raise problem.error(line.place)
+                for problem in () if self.scored else score_problems(record):
+                    raise problem.error(line.place)
                 image_id = str(record["image_id"])
                 register.add(image_id, line)
             except DataError as error:
                 policy.handle(error)
                 continue
-            if choice.takes(image_id):
+            if not choice.image_ids or image_id in choice.image_ids:
                 self.kept[image_id] = record
             if most is not None and len(self.kept) > 2 * most:
                 self._forget(most)
@@ -74,15 +74,6 @@ class Source:
     def _forget(self, count: int) -> None:
         """Keep the first `count` images by id."""
         self.kept = {image_id: self.kept[image_id] for image_id in sorted(self.kept)[:count]}
-
-    def _checked(self, line: Line) -> Record:
-        """The record of a line, of any dataset."""
-        record = parse(line)
-        for problem in chain(
-            problems_but_nulls(record, scored=self.scored), () if self.scored else score_problems(record)
-        ):
-            raise problem.error(line.place)
-        return record
 
 
 def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> Iterator[Overlay]:

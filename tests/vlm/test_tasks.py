@@ -12,20 +12,6 @@ from tests.support.project import FIXTURES, Hoicli
 CHOICE = FIXTURES / "choice"
 
 
-@pytest.mark.parametrize(
-    ("call", "protocol"),
-    [
-        (["--questions", CHOICE / "scene.json", CHOICE / "answers.jsonl"], "crosshoi"),
-        ([CHOICE / "grounded.json"], "hoi-grounding"),
-        ([CHOICE / "referred.json"], "hoi-referring"),
-    ],
-)
-def test_the_task_is_told_by_the_files(hoicli: Hoicli, call: list[object], protocol: str) -> None:
-    result = hoicli("vlm-eval", *call)
-    assert result.code == 0, result.err
-    assert {row["protocol"] for row in map(json.loads, result.out.splitlines())} == {protocol}
-
-
 @pytest.mark.parametrize("kind", ["lines", "one line", "under a key"])
 def test_every_container_tells(hoicli: Hoicli, tmp_path: Path, kind: str) -> None:
     rows = json.loads((CHOICE / "referred.json").read_text())[: 1 if kind == "one line" else None]
