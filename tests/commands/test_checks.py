@@ -245,6 +245,7 @@ def test_counts_have_a_range(hoicli: Hoicli) -> None:
             check([Parameter("it", int, 0, Option("N", mark=mark), "")], {"it": number})
 
 
+@pytest.mark.long
 def test_an_option_with_one_value_is_given_once(hoicli: Hoicli) -> None:
     """The last would be taken, and nobody would know."""
     seen = set()

@@ -200,6 +200,7 @@ def test_every_value_has_a_key_of_its_own() -> None:
         assert result.to_dict() == {key: value for key, value in found.items() if value is not None}
 
 
+@pytest.mark.long
 def test_every_result_can_be_pickled() -> None:
     for _, call, _ in CALLS:
         found = call()
@@ -423,7 +424,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
 def test_workers_of_a_data_loader_make_the_same_pixels(tmp_path: Path, method: str) -> None:
     """Whatever starts them, and whatever their hash seed."""
     pytest.importorskip("cv2")

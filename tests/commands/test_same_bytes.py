@@ -88,7 +88,9 @@ NO_IMAGES = {
 }  # fmt: skip
 
 CASES = [
-    pytest.param(name, dataset, id=f"{name}-{dataset}", marks=pytest.mark.long if dataset in SHIPPED else ())
+    pytest.param(
+        name, dataset, id=f"{name}-{dataset}", marks=pytest.mark.long if dataset in SHIPPED or name == "explore" else ()
+    )
     for name, call in CALLS.items()
     for dataset in (*call.datasets, *(SHIPPED if name in EVERYWHERE else ()))
 ]

@@ -52,7 +52,9 @@ def crowded(folder: Path) -> tuple[object, ...]:
     return "--gt", GT, folder / "crowded.jsonl"
 
 
-@pytest.fixture(params=[*DATASETS, "crowded"])
+@pytest.fixture(
+    params=[*(pytest.param(name, marks=() if name == "hico" else pytest.mark.long) for name in DATASETS), "crowded"]
+)
 def given(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[object, ...]:
     """The words that name a dataset, its ground truth and predictions."""
     return crowded(tmp_path) if request.param == "crowded" else DATASETS[request.param]

@@ -123,7 +123,9 @@ def test_both_thresholds_swept(tmp_path: Path) -> None:
     assert "At each pair NMS / detection threshold" in " ".join(words(path))
 
 
-@pytest.mark.parametrize("ending", [".PNG", ".svg", ".pdf"])
+@pytest.mark.parametrize(
+    "ending", [pytest.param(".PNG", marks=pytest.mark.long), ".svg", pytest.param(".pdf", marks=pytest.mark.long)]
+)
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path, ending: str) -> None:
     import matplotlib
 

@@ -115,6 +115,8 @@ def shared_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
 
 
 PLACES = list(positions(COUNT, [COUNT // 3, COUNT // 2]))
+SOME = [pytest.param(name, marks=() if name in ("eval", "curves") else pytest.mark.long) for name in COMMANDS]
+"""Every command; `make test` tries two."""
 TURNS = [
     pytest.param(place, name, marks=() if number % len(COMMANDS) == turn else pytest.mark.long)
     for number, place in enumerate(PLACES)
@@ -146,20 +148,20 @@ def test_a_bad_line(hoicli: Hoicli, truth: Path, shared_out: list[int], place: s
     check(hoicli, COMMANDS[name], truth, without_verb(good(COUNT)[1], positions(COUNT, shared_out)[place]))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", SOME)
 def test_an_image_that_is_in_two_shares(hoicli: Hoicli, truth: Path, shared_out: list[int], name: str) -> None:
     lines = good(COUNT)[1]
     doubled = with_line(lines, shared_out[0] + 5, lines[3], "image_id: image 'image 3' is at ")
     check(hoicli, COMMANDS[name], truth, doubled)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", SOME)
 def test_a_last_line_that_breaks_off(hoicli: Hoicli, truth: Path, shared_out: list[int], name: str) -> None:
     lines = good(COUNT)[1]
     check(hoicli, COMMANDS[name], truth, with_line(lines, COUNT - 1, lines[-1][:60], "the line is cut off "))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", SOME)
 def test_a_last_line_without_an_end_counts(hoicli: Hoicli, truth: Path, shared_out: list[int], name: str) -> None:
     path = truth.with_name("p.jsonl")
     path.write_bytes(b"".join(good(COUNT)[1]))
@@ -168,7 +170,7 @@ def test_a_last_line_without_an_end_counts(hoicli: Hoicli, truth: Path, shared_o
     assert hoicli(*COMMANDS[name], "--gt", truth, path) == whole
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", SOME)
 def test_a_gzip_that_breaks_off(hoicli: Hoicli, truth: Path, name: str) -> None:
     """Neither what came before the break nor `--on-error skip` makes a result of it."""
     packed = gzip.compress(b"".join(good(COUNT)[1]), mtime=0)

@@ -80,6 +80,7 @@ def test_every_command_in_a_container(tmp_path: Path, user: int) -> None:
     assert helped == {"--plot", "add", "fetch"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [("eval", "--gt", "gt.jsonl", "predictions.jsonl"), ("vocab", "--senses", "ride"), ("data", "list"), ("doctor",)],

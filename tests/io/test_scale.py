@@ -240,6 +240,7 @@ def test_a_run_that_was_killed_goes_on(shell: Shell, many: Many) -> None:
     assert not list(kept.glob("*.part"))
 
 
+@pytest.mark.long
 def test_what_is_lost_or_changed_is_noticed(shell: Shell, many: Many) -> None:
     def refused(*words: object, gt: str = "gt/{name}.jsonl") -> str:
         result = many(shell, "--kept", "kept", *words, gt=gt)
@@ -267,6 +268,7 @@ def test_what_is_lost_or_changed_is_noticed(shell: Shell, many: Many) -> None:
     assert twice.err == "engine.py: two shards are called 1.jsonl; rename one, or run each folder by itself\n"
 
 
+@pytest.mark.long
 def test_on_a_file_system_of_fsspec(
     shell: Shell, many: Many, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

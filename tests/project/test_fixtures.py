@@ -32,6 +32,7 @@ def test_what_the_commands_give(hoicli: Hoicli, arguments: tuple[str, ...], file
     assert printed.replace(f"|version:{__version__}", "") == (EXPECTED / file_name).read_text()
 
 
+@pytest.mark.long
 def test_the_demo_runs(tmp_path: Path) -> None:
     """With the extras that `make demo` installs, from the repository's folder, as it does."""
     put_hoicli(tmp_path / ".bin")

@@ -24,6 +24,7 @@ def text(path: Path) -> str:
     return gzip.decompress(path.read_bytes()).decode()
 
 
+@pytest.mark.long
 def test_the_scripts_make_it(tmp_path: Path) -> None:
     """To the record and the pixel; how both are compressed may differ between versions of the libraries."""
     subprocess.run([sys.executable, SAMPLE / "make.py", tmp_path], check=True)

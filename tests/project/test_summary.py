@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.project import ROOT
 
 TESTS = ("tests/evaluation/test_parity.py", "tests/vocabulary/test_datasets.py")
@@ -21,6 +23,7 @@ def run(*options: str, shared: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_run_without_the_golden_numbers_says_so() -> None:
     """As in a clean clone; as `make test` runs it."""
     done = run("-n", "2", "--dist", "loadfile", shared="")

@@ -75,9 +75,12 @@ def assert_nltks(pairs: list[tuple[int, int]], measure: str, counts: Any) -> Non
         assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-12), (measure, one, other)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_nltks_numbers_for_any_senses(measure: str, counts: Any) -> None:
+@pytest.mark.parametrize(
+    "measure", [pytest.param(one, marks=pytest.mark.long if one in BY_COUNTS else ()) for one in MEASURES]
+)
+def test_nltks_numbers_for_any_senses(measure: str, request: pytest.FixtureRequest) -> None:
     """Random pairs, and such as are above one another."""
+    counts = request.getfixturevalue("counts") if measure in BY_COUNTS else None
     choose = random.Random(measure)
     pairs = []
     for pos in ("n", "v"):
