@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hoicli.records.parsing import Record
 
 ANSWERS = "Options of --from vlm (answers of models)"
+LOGITS = "Options of --from logits (raw outputs)"
 
 
 @command(
@@ -67,6 +68,11 @@ def convert(
     boxes: Annotated[options.Path | None, Option("FILE", mark=READ, panel=ANSWERS)] = None,
     to_vocabulary: Annotated[bool, Option(panel=ANSWERS)] = False,
     scores: Annotated[str | None, Option("NAME", one_of="converters.vlm.rows:SCORES", panel=ANSWERS)] = None,
+    activation: Annotated[str | None, Option("NAME", one_of="converters.numbers:ACTIVATIONS", panel=LOGITS)] = None,
+    lambda_: Annotated[float | None, Option("L", panel=LOGITS)] = None,
+    threshold: Annotated[float | None, Option("T", panel=LOGITS)] = None,
+    box_scores: Annotated[str | None, Option("NAME", one_of="converters.numbers:BOX_SCORES", panel=LOGITS)] = None,
+    box_nms: Annotated[float | None, Option("T", panel=LOGITS)] = None,
     list_: bool = False,
     list_forms: Annotated[bool, Option(panel=ANSWERS)] = False,
     on_error: options.OnError = "stop",
@@ -76,7 +82,8 @@ def convert(
 
     The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; stderr says
     what was shifted, assumed or left out. The bbox of INP-CC's and SWIG-HOI's annotations, documented as [x, y, w, h],
-    is read as corners, as their released code does; --box-form says otherwise.
+    is read as corners, as their released code does; boxes of --from logits are relative [cx, cy, w, h]. --box-form
+    says otherwise.
 
     Arguments:
         from_: The input's format; detected by default (--list shows all).
@@ -98,6 +105,12 @@ def convert(
         scores: said: the scores in the model's answer (default). tokens: the probability of the tokens of the verb and
             the object's name, from the answer's log-probabilities. ones: 1 each, so that triplets rank in the order of
             the answer.
+        activation: The function that turns logits into scores: sigmoid (default) or softmax.
+        lambda_: The exponent of the box score in the product (default 1).
+        threshold: Keep scores above this (default 0.1).
+        box_scores: What box_scores are: logits or probabilities (default: judged by their range).
+        box_nms: Drop a pair both of whose boxes overlap those of better pairs of its class by more than T (INP-CC:
+            0.5).
         list_: List the formats and stop.
         list_forms: List the readable forms of answers, and stop.
     """
@@ -106,6 +119,7 @@ def convert(
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import FORMATS
     from hoicli.converters.imagelist import read_image_list
+    from hoicli.converters.logits import PostProcessing
     from hoicli.io.progress import Progress
     from hoicli.io.workers import no_garbage_collection
 
@@ -114,7 +128,11 @@ def convert(
     if source is None:
         listed = "(hoicli convert --list shows the formats)"
         raise UsageError(f"convert: give a PATH to convert, or - for stdin {listed}")
-    check_format_options(from_, (coords, boxes, to_vocabulary or None, scores))
+    check_format_options(
+        from_,
+        of_answers=(coords, boxes, to_vocabulary or None, scores),
+        of_logits=(activation, lambda_, threshold, box_scores, box_nms),
+    )
     policy = policy_of(on_error, unit="item")
     notes: list[str] = []  # printed only after success: a failure is one line
     context = Context(
@@ -131,6 +149,9 @@ def convert(
         to_vocabulary=to_vocabulary,
         scores=scores or "said",
         target=to or "",
+        logits=PostProcessing.checked(
+            activation=activation, power=lambda_, threshold=threshold, box_scores=box_scores, box_nms=box_nms
+        ),
     )
     if image_list is not None:
         context.images, context.image_numbers, context.image_sizes = read_image_list(text_of(image_list) or "", context)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hoicli.commands.command import from_python
 from hoicli.commands.options import Path
 from hoicli.commands.values import text_of
+from hoicli.converters.logits import sigmoid, softmax
 from hoicli.errors import DataError, UsageError
 from hoicli.records.detections import as_corners
 from hoicli.records.foreign import as_array
@@ -81,26 +82,13 @@ def _checked(array: NDArray[Any], name: str, shape: tuple[int, ...] | None, widt
     return array.astype(np.float64)
 
 
-def _sigmoid(x: Floats) -> Floats:
-    """1 / (1 + exp(-x)) without overflow."""
-    decay = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1.0, decay) / (1.0 + decay)
-
-
-def _softmax(x: Floats) -> Floats:
-    """[Q, C] exp(x) over its sum along the last axis."""
-    powers = np.exp(x - x.max(axis=-1, keepdims=True))
-    total: Floats = powers / powers.sum(axis=-1, keepdims=True)
-    return total
-
-
 def _best(outputs: dict[str, Floats], size: Any, valid: Bools, person: int, top_k: int) -> dict[str, Any]:
     """The best triplets of one image. valid [verbs, objects]: the interactions."""
-    likely = _softmax(outputs["pred_obj_logits"])[:, :-1]
+    likely = softmax(outputs["pred_obj_logits"])[:, :-1]
     label = likely.argmax(axis=1)
-    score = _sigmoid(outputs["pred_verb_logits"]) * likely.max(axis=1)[:, None]
+    score = sigmoid(outputs["pred_verb_logits"]) * likely.max(axis=1)[:, None]
     if MATCHING in outputs:
-        score *= _softmax(outputs[MATCHING])[:, 1:]
+        score *= softmax(outputs[MATCHING])[:, 1:]
     rank = np.where(valid[:, label].T, -score, 1.0).ravel()
     best = np.argsort(rank, kind="stable")[:top_k]
     best = best[rank[best] <= 0]

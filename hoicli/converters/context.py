@@ -18,6 +18,7 @@ from hoicli.vocabulary.numberings import verb_and_role
 
 if TYPE_CHECKING:
     from hoicli.converters.containers.source import Source
+    from hoicli.converters.logits import PostProcessing
     from hoicli.records.intake import ErrorPolicy
 
 
@@ -34,7 +35,7 @@ class Context:
     """The settings of a conversion, and what it found.
 
     images, image_numbers, image_sizes: from `--image-list`, else None or empty: image ids in order, the image id of
-    each `img_id`, each image's width and height. format, target: the names of
+    each `img_id`, each image's width and height. logits: how raw outputs become triplets. format, target: the names of
     FORMATS that are read and written. split: "test" or "train", for sources that hold both. prefix: PREFIX of `data add
     PREFIX:PART`. open_names: labels may be any, because the files state them and no dataset was named. verb_base,
     object_order: the file's numbering, if it differs from its format's. id_rule: of `image_ids.ID_RULES`, or "".
@@ -51,6 +52,7 @@ class Context:
     images: Sequence[str] | None = None
     image_numbers: Mapping[int, str] = field(default_factory=dict)
     image_sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    logits: PostProcessing | None = None
     split: str = "test"
     prefix: str = ""
     open_names: bool = False
@@ -183,12 +185,17 @@ class Context:
             self.policy.handle(error)
 
 
-def check_format_options(source_format: str | None, of_answers: Collection[object]) -> None:
-    """Raises `UsageError` for options for answers of models (those that are not None) with another format."""
+def check_format_options(
+    source_format: str | None, *, of_answers: Collection[object], of_logits: Collection[object]
+) -> None:
+    """Raises `UsageError` for options of one format (those that are not None) that go with another: of the answers of
+    models, which may be detected, and of raw outputs, which may not."""
     if source_format not in (None, "vlm") and set(of_answers) != {None}:
         raise UsageError(
             f"options for answers ({arg('coords')}, ...) are for {arg('from_', 'vlm')}, the answers of models"
         )
+    if source_format != "logits" and set(of_logits) != {None}:
+        raise UsageError(f"options of post-processing ({arg('threshold')}, ...) go with {arg('from_', 'logits')}")
 
 
 def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> T:

@@ -118,7 +118,8 @@ class Conversion:
             self._context.open_names = self._dataset is None and self._names_stated(row)
             self._any_names = row.named and not row.dataset
             self._check_numbering(row)
-            check_format_options(row.name, self._context.of_answers)
+            if row.name != "vlm":
+                check_format_options(row.name, of_answers=self._context.of_answers, of_logits={None})
             if row.joint:
                 source.companions, sources = sources, []
             owner = f" of {row.owner}" if row.owner else ""

@@ -70,7 +70,7 @@ def _format(name: str, module: str, holds: str, dataset: str, traits: str, signs
         writes=bool(said & {"writes", "write-only"}),
         joint="joint" in said,
         numbers=frozenset(said & {"verbs", "objects", "interactions"}),
-        boxes=module == "hoi_lists" and "write-only" not in said,
+        boxes=module in ("hoi_lists", "logits") and "write-only" not in said,
         named="names" in said,
     )
 
@@ -139,6 +139,8 @@ _TABLE = (
      "a folder of detections_01..80.mat of UPT, PViC, SCG"),
     ("state", "state", _PRED, "", "", "sniff",
      ".npz of hoicli.Evaluator.state(), as each process of a training script saves it"),
+    ("logits", "logits", _PRED, "", "joint", "sniff",
+     ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them"),
     ("diag-pairs", "box_pairs", "pairs", "", "objects", "[box_pairs]",
      "box_pairs lists of Diag-HOI, .pkl or .json"),
     ("vlm", "vlm.reading", _PRED, "", "", "sniff",

@@ -143,6 +143,12 @@ OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] 
 and the names by number."""
 
 
+ACTIVATIONS = ("sigmoid", "softmax")
+"""`--activation`: the functions from logits to scores."""
+BOX_SCORES = ("logits", "probabilities")
+"""`--box-scores`: the kinds of box_scores."""
+
+
 @dataclass(frozen=True)
 class Numbers(Generic[T]):
     """What a file's numbers of verbs, objects or interactions mean; `refusal` ends the message about any other one."""

@@ -19,7 +19,7 @@ FOREIGN = FIXTURES / "foreign"
 GT, PREDICTIONS, OTHER = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl"
 DUMPS = (
     *("cdn.json", "results.json", "predictions_ppdm.json", "inpcc.json", "preds.pkl", "preds_wo_nointer.pkl"),
-    *("results_gen_vlkt.json", "state.npz", "pairs.pkl", "detections_mat"),
+    *("results_gen_vlkt.json", "logits.npz", "state.npz", "pairs.pkl", "detections_mat"),
 )
 TRUTHS = ("anno_bbox.mat", "anno_bbox.mat,anno.mat", "anno_list.json", "instances_test2015.json", "test_hico.json")
 COMMANDS = (

@@ -50,6 +50,7 @@ def test_commands() -> None:
         (("convert", "--part", ""), ["test", "train"]),
         (("convert", "--from", ""), [row.name for row in FORMATS.values() if row.reads]),
         (("convert", "--to", ""), [row.name for row in FORMATS.values() if row.writes]),
+        (("convert", "--from", "logits", "--box-scores", ""), ["logits", "probabilities"]),
         (("corrupt", "--corruption", "jpeg,s"), [f"jpeg,{name}" for name in CORRUPTIONS if name[0] == "s"]),
         (("corrupt", "--severity", "1,"), ["1,all", "1,2", "1,3", "1,4", "1,5"]),
         (("shoe-sim", "--backend", "wordnet:w"), ["wordnet:wup"]),
@@ -95,7 +96,7 @@ def test_an_answer_loads_nothing_heavy() -> None:
         "import sys, typer; from hoicli.cli import app\n"
         "from typer._completion_classes import BashComplete\n"
         "for words in (['eval', '--protocol', ''], ['convert', '--from', ''], ['corrupt', '--corruption', ''],\n"
-        "              ['convert', '--box-form', ''], ['shoe-sim', '--backend', ''], ['shoe-eval', '--ap', ''],\n"
+        "              ['convert', '--activation', ''], ['shoe-sim', '--backend', ''], ['shoe-eval', '--ap', ''],\n"
         "              ['shoe-sim', '--merge', ''], ['robust', '--rank-by', ''], ['prompts', '--coords', '']):\n"
         "    command = typer.main.get_command(app)\n"
         "    assert BashComplete(command, {}, 'hoicli', '').get_completions(words[:-1], words[-1])\n"

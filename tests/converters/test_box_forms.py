@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support.project import FIXTURES, Hoicli
@@ -44,6 +45,21 @@ def test_one_box_in_three_forms(hoicli: Hoicli, tmp_path: Path, form: str) -> No
     assert "as the released code does (--box-form xywh: as described)" in hoicli("convert", path).err
 
 
+def logits(path: Path, numbers: list[float], columns: list[float]) -> Path:
+    boxes, sizes = np.array([numbers * 2]), np.array([100, 200])
+    np.savez(path, pred_logits=np.array([columns]), pred_boxes=boxes, box_scores=np.array([[9.0]]), sizes=sizes)
+    return path
+
+
+@pytest.mark.parametrize("form", BOXES)
+def test_raw_outputs(hoicli: Hoicli, tmp_path: Path, form: str) -> None:
+    """Relative numbers of an image of 200 x 100; without the option they are a centre with width and height."""
+    path = logits(tmp_path / "a.npz", [side / 100 for side in BOXES[form]], [5.0] + [-9.0] * 599)
+    found = record(hoicli, "--from", "logits", "--box-form", form, path)
+    assert found["boxes"] == [pytest.approx([20, 20, 80, 80])] * 2
+    assert (found == record(hoicli, "--from", "logits", path)) == (form == "cxcywh")
+
+
 def test_a_format_of_one_form_refuses_the_option(hoicli: Hoicli) -> None:
     result = hoicli("convert", "--box-form", "xywh", FIXTURES / "foreign/preds.pkl")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
@@ -69,10 +85,15 @@ def test_a_mapper_from_the_numbers_of_a_dump(hoicli: Hoicli, tmp_path: Path) -> 
     dump.write_text(json.dumps({"site_1.jpg": rows}))
     found = record(hoicli, "--dataset", site, "--from", "inpcc", dump)
     assert [[hoi["verb"], found["labels"][hoi["object"]]] for hoi in found["hois"]] == [pairs[1], pairs[3]]
+    raw = logits(tmp_path / "a.npz", [0.5, 0.5, 0.2, 0.2], [-9.0, 5.0, -9.0])  # by number: 2, 7, 30
+    found = record(hoicli, "--dataset", site, "--from", "logits", raw)
+    assert [[hoi["verb"], found["labels"][hoi["object"]]] for hoi in found["hois"]] == [pairs[0]]
     dump.write_text(json.dumps({"site_1.jpg": [[8, *rows[0][1:]]]}))
     wrong = hoicli("convert", "--dataset", site, "--from", "inpcc", dump)
     assert (wrong.code, wrong.out) == (1, "")
     assert "HOI id 8 is none of site's interactions (its numbering.interactions)" in wrong.err
+    six = logits(tmp_path / "b.npz", [0.5, 0.5, 0.2, 0.2], [-9.0] * len(pairs))
+    assert f"{len(pairs)} classes, but site has 3" in hoicli("convert", "--dataset", site, "--from", "logits", six).err
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,12 @@ convert:inpcc/pickle | $FOREIGN/preds.pkl | pickle
     convert --from inpcc --image-list $GT IN
 convert:mat | $FOREIGN/detections_mat/detections_05.mat | mat | file=mats/detections_05.mat | beside=mats
     convert --from mat --image-list $GT IN
+convert:logits | $FOREIGN/logits.npz | npz
+    convert IN
+    convert --from logits --image-list $GT IN
+    convert --from logits --image-list $GT --lambda 1 --box-nms 0.5 IN
+    convert --from logits --activation softmax IN
+    convert --from logits --threshold 0 IN
 convert:diag-pairs | $FOREIGN/pairs.pkl | pickle
 convert:vlm | $FIXTURES/vlm/answers.jsonl | answers
     convert --from vlm --coords 1000 IN
@@ -265,6 +271,7 @@ convert:--boxes | $GT | jsonl
     convert --from vlm --coords 1000 --boxes IN $FIXTURES/vlm/answers.jsonl
 convert:--image-list records | $GT | jsonl
     convert --image-list IN $FOREIGN/preds.pkl
+    convert --image-list IN --from logits $FOREIGN/logits.npz
 convert:--image-list list | $CORPUS/images.txt | text
     convert --image-list IN $FOREIGN/inpcc.json
     convert --image-list IN $FOREIGN/detections_mat

@@ -200,29 +200,34 @@ def test_a_mat_variable_that_unpacks_without_end(hoicli: Hoicli, tmp_path: Path)
 
 def test_an_npz_row_that_unpacks_without_end(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hoicli.converters.containers.npz.DENSE", 1 << 20)
-    with np.load(FOREIGN / "state.npz") as archive:
+    with np.load(FOREIGN / "logits.npz") as archive:
         arrays = {key: archive[key] for key in archive.files}
-    arrays["boxes"] = np.zeros((1 << 16, 4))
+    arrays["pred_logits"] = np.zeros((1, 4096, 600), dtype=np.float32)
+    arrays["pred_boxes"] = np.zeros((1, 4096, 8), dtype=np.float32)
+    arrays["box_scores"] = np.zeros((1, 4096, 1), dtype=np.float32)
     path, made = tmp_path / "l.npz", io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive_made:
         for key, content in arrays.items():
             member = io.BytesIO()
-            np.save(member, content)
+            np.save(member, content[:1])
             archive_made.writestr(f"{key}.npy", member.getvalue())
     path.write_bytes(made.getvalue())
-    said = refusal(hoicli("convert", path))
-    assert said == f"{path}: boxes: would take more memory than its size can justify; save it again"
+    said = refusal(hoicli("convert", "--from", "logits", "--image-list", one_image(tmp_path), path))
+    assert "would take more memory than its size can justify" in said
+
+
+def one_image(folder: Path) -> Path:
+    return written(folder / "gt.jsonl", GT.read_text().splitlines()[0])
 
 
 def test_half_a_character_in_an_archive_is_a_bad_item(hoicli: Hoicli, tmp_path: Path) -> None:
-    with np.load(FOREIGN / "state.npz") as archive:
+    with np.load(FOREIGN / "logits.npz") as archive:
         arrays = {key: archive[key] for key in archive.files}
-    ids, ends = arrays["ids"].tobytes(), np.cumsum(arrays["id_counts"])
-    ids = ids[: ends[1]] + "\ud800".encode("utf-8", "surrogatepass") + ids[ends[2] :]
-    arrays["ids"], arrays["id_counts"][2] = np.frombuffer(ids, np.uint8), 3
+    arrays["image_ids"] = arrays["image_ids"].astype("U40")
+    arrays["image_ids"][2] = "\ud800"
     path = tmp_path / "l.npz"
     np.savez(path, **arrays)
-    words = ("convert", path, "-o", tmp_path / "o.jsonl")
+    words = ("convert", "--from", "logits", "--image-list", GT, path, "-o", tmp_path / "o.jsonl")
     said = "image \\ud800: cannot be written as JSON (str is not valid UTF-8: surrogates not allowed)"
     assert refusal(hoicli(*words)).startswith(f"{path}: {said}")
     result = hoicli(*words, "--on-error", "skip")

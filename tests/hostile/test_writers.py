@@ -121,7 +121,7 @@ READING: list[Callable[[Path], list[object]]] = [
     lambda path: ["eval", "--gt", GT, path],
     lambda path: ["eval", "--gt", path, PREDICTIONS],
     lambda path: ["convert", path],
-    lambda path: ["convert", "--from", "state", path],
+    lambda path: ["convert", "--from", "logits", path],
     lambda path: ["agree", path],
     lambda path: ["curriculum", path],
     lambda path: ["shoe-eval", "--gt", GT, "--sim", path, PREDICTIONS],

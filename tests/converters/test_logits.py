@@ -1,0 +1,356 @@
+"""`convert --from logits`: the post-processing against plain Python, the forms of a file, and hostile archives."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.converters.logits import PostProcessing, sigmoid, triplets
+from hoicli.vocabulary.datasets import load
+from tests.support.project import FIXTURES, Hoicli, Result
+
+FIXTURE = FIXTURES / "foreign" / "logits.npz"
+HICO = load("hico")
+QUERIES, CLASSES = 4, len(HICO.interactions)
+RAW = ("--from", "logits")
+
+Record = dict[str, Any]
+Arrays = dict[str, Any]
+
+
+def rows(result: Result) -> list[Record]:
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+def arrays(seed: int, images: int | None = None, classes: int = CLASSES) -> Arrays:
+    """What a model leaves: float32 numbers, some of the boxes beyond the image."""
+    generator = np.random.default_rng(seed)
+    batch = () if images is None else (images,)
+    numbers = {
+        "pred_logits": generator.normal(-3, 2, (*batch, QUERIES, classes)),
+        "pred_boxes": generator.uniform(0.05, 0.6, (*batch, QUERIES, 8)),
+        "box_scores": generator.normal(1, 2, (*batch, QUERIES, 1)),
+    }
+    sizes = generator.integers(100, 700, (*batch, 2))
+    return {name: array.astype(np.float32) for name, array in numbers.items()} | {"sizes": sizes}
+
+
+def saved(path: Path, content: Arrays) -> Path:
+    np.savez(path, **content)
+    return path
+
+
+# The numbers
+
+
+def expected(
+    content: Arrays, *, activation: str, power: float, threshold: float, nms: float | None
+) -> list[tuple[str, str, float, list[float]]]:
+    """(verb, object, score, eight numbers) of one image in plain Python, after INP-CC's PostProcess."""
+    logits = [[float(x) for x in row] for row in content["pred_logits"]]
+    height, width = (float(side) for side in content["sizes"])
+    boxes = []
+    for row in content["pred_boxes"]:
+        numbers: list[float] = []
+        for x, y, w, h in (map(float, row[:4]), map(float, row[4:])):
+            sides = [x - w / 2, y - h / 2, x + w / 2, y + h / 2]
+            clamped = [min(max(side, 0.0), 1.0) for side in sides]
+            numbers += [side * scale for side, scale in zip(clamped, (width, height, width, height), strict=True)]
+        boxes.append(numbers)
+    found = []
+    for query, row in enumerate(logits):
+        box_score = 1 / (1 + math.exp(-float(content["box_scores"][query][0])))
+        total = sum(math.exp(x) for x in row)
+        for column, x in enumerate(row):
+            probability = 1 / (1 + math.exp(-x)) if activation == "sigmoid" else math.exp(x) / total
+            score = probability * box_score**power
+            if score > threshold:
+                found.append((query, column, score))
+    if nms is not None:
+        kept = set()
+        for begin in (0, 4):
+            left = sorted(found, key=lambda item: (-item[2], item[0]))
+            while left:
+                best, *left = left
+                kept.add(best)
+                left = [
+                    item
+                    for item in left
+                    if item[1] != best[1]
+                    or overlap(boxes[item[0]][begin : begin + 4], boxes[best[0]][begin : begin + 4]) <= nms
+                ]
+        found = [item for item in found if item in kept]
+    return [(*HICO.interactions[column], score, boxes[query]) for query, column, score in found]
+
+
+def overlap(a: list[float], b: list[float]) -> float:
+    width = max(min(a[2], b[2]) - max(a[0], b[0]), 0.0)
+    height = max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
+    return width * height / (sum(areas) - width * height) if width * height else 0.0
+
+
+def said(record: Record) -> list[tuple[str, str, float, list[float]]]:
+    return [
+        (
+            hoi["verb"],
+            record["labels"][hoi["object"]],
+            hoi["score"],
+            record["boxes"][hoi["subject"]] + record["boxes"][hoi["object"]],
+        )
+        for hoi in record["hois"]
+    ]
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "softmax"])
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.8])
+@pytest.mark.parametrize("nms", [None, 0.1, 0.5])
+def test_it_equals_plain_python(
+    hoicli: Hoicli, tmp_path: Path, activation: str, power: float, nms: float | None
+) -> None:
+    content = arrays(3)
+    content["pred_boxes"][1] = content["pred_boxes"][0] + np.float32(0.01)  # two that suppress each other
+    threshold = 0.05 if activation == "sigmoid" else 0.001
+    options = ["--activation", activation, "--lambda", power, "--threshold", threshold]
+    options += [] if nms is None else ["--box-nms", nms]
+    (record,) = rows(hoicli("convert", *RAW, *options, saved(tmp_path / "a.npz", content)))
+    wanted = expected(content, activation=activation, power=power, threshold=threshold, nms=nms)
+    assert len(wanted) > 20
+    assert [item[:2] for item in said(record)] == [item[:2] for item in wanted]
+    np.testing.assert_allclose([item[2] for item in said(record)], [item[2] for item in wanted], rtol=1e-12)
+    np.testing.assert_allclose([item[3] for item in said(record)], [item[3] for item in wanted], rtol=0, atol=1e-9)
+    assert {record["labels"][hoi["subject"]] for hoi in record["hois"]} == {"person"}
+    assert (record["image_id"], [record["height"], record["width"]]) == ("a", content["sizes"].tolist())
+
+
+def test_the_threshold_itself_is_left_out() -> None:
+    logits, boxes = np.zeros((1, 1)), np.zeros((1, 8))
+    for threshold, count in ((0.5, 0), (0.49, 1)):
+        query, _, _ = triplets(logits, boxes, np.ones(1), PostProcessing(threshold=threshold))
+        assert len(query) == count
+
+
+def test_the_sigmoid_has_no_overflow() -> None:
+    extreme = np.array([-np.inf, -1e4, 0.0, 1e4])
+    np.testing.assert_array_equal(sigmoid(extreme), [0.0, 0.0, 0.5, 1.0])
+
+
+@given(st.lists(st.tuples(st.floats(-4, 4), st.floats(-4, 4)), min_size=2, max_size=2), st.integers(1, 3))
+@settings(max_examples=20)
+def test_a_pair_goes_only_if_both_its_boxes_lost(logits: list[tuple[float, float]], moved: int) -> None:
+    """Query 1 shares its person with query 0 (bit 1), or its object (bit 2), or both."""
+    boxes = np.array([[0.0, 0, 10, 10, 0, 0, 10, 10], [0.0, 0, 10, 10, 0, 0, 10, 10]])
+    if not moved & 1:
+        boxes[1, :4] += 50
+    if not moved & 2:
+        boxes[1, 4:] += 50
+    query, column, _ = triplets(np.array(logits), boxes, np.ones(2), PostProcessing(threshold=0.0, box_nms=0.5))
+    assert len(query) == (2 if moved == 3 else 4)
+    assert set(column.tolist()) == {0, 1}
+
+
+# The forms
+
+
+def test_the_fixture_gives_the_predictions(hoicli: Hoicli) -> None:
+    """Scores to float32's precision; what is at most 0.1 is left out."""
+    result = hoicli("convert", FIXTURE)
+    found = rows(result)
+    originals = [orjson.loads(line) for line in (FIXTURES / "predictions.jsonl").read_bytes().splitlines()]
+    assert [record["image_id"] for record in found] == [record["image_id"] for record in originals]
+    for record, original in zip(found, originals, strict=True):
+        ours, wanted = sorted(said(record)), sorted(item for item in said(original) if item[2] > 0.1)
+        assert [item[:2] for item in ours] == [item[:2] for item in wanted]
+        np.testing.assert_allclose([item[2] for item in ours], [item[2] for item in wanted], rtol=1e-5)
+        for item, other in zip(ours, wanted, strict=True):
+            inside = np.minimum(other[3], [record["width"], record["height"]] * 4)
+            np.testing.assert_allclose(item[3], inside, rtol=0, atol=1e-3)
+    assert result.err.splitlines()[:2] == [
+        "hoicli: box_scores go from 6 to 6: logits, whose sigmoid is taken",
+        "hoicli: no suppression among the pairs; INP-CC's PostProcess does it: --box-nms 0.5",
+    ]
+
+
+def test_a_batch_is_its_images(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = arrays(5, images=3)
+    names = ["one", "two", "three"]
+    batch = saved(tmp_path / "batch.npz", {**content, "image_ids": np.array([f"{name}.jpg" for name in names])})
+    together = rows(hoicli("convert", batch))
+    assert [record.pop("file_name") for record in together] == ["one.jpg", "two.jpg", "three.jpg"]
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    files = [
+        saved(folder / f"{name}.npz", {key: array[index] for key, array in content.items()})
+        for index, name in enumerate(names)
+    ]
+    assert rows(hoicli("convert", *files)) == together
+    assert rows(hoicli("convert", folder)) == sorted(together, key=lambda record: str(record["image_id"]))
+
+
+@pytest.mark.parametrize(
+    ("change", "options"),
+    [
+        (lambda c: {**c, "box_scores": c["box_scores"][..., 0]}, ()),
+        (lambda c: {**c, "pred_logits": np.asfortranarray(c["pred_logits"])}, ()),
+        (lambda c: {**c, "pred_logits": c["pred_logits"].astype(">f4")}, ()),
+        (
+            lambda c: {**c, "box_scores": 1 / (1 + np.exp(-c["box_scores"].astype("f8")))},
+            ("--box-scores", "probabilities"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("images", [None, 2])
+def test_other_ways_to_save_the_same(
+    hoicli: Hoicli, tmp_path: Path, images: int | None, change: Any, options: tuple[str, ...]
+) -> None:
+    content = arrays(6, images=images)
+    if images is not None:
+        content["image_ids"] = np.array(["a", "b"])
+    before = rows(hoicli("convert", saved(tmp_path / "a.npz", content)))
+    after = rows(hoicli("convert", *RAW, *options, saved(tmp_path / "a.npz", change(content))))
+    for record, other in zip(after, before, strict=True):
+        assert record.pop("file_name", "a.npz") == "a.npz"
+        assert [hoi["verb"] for hoi in record["hois"]] == [hoi["verb"] for hoi in other["hois"]]
+        scores = [[hoi["score"] for hoi in each["hois"]] for each in (record, other)]
+        np.testing.assert_allclose(scores[0], scores[1], rtol=1e-12)
+        assert record["boxes"] == other["boxes"]
+
+
+def test_images_by_number_and_sizes_from_the_ground_truth(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = {key: array for key, array in arrays(7, images=2).items() if key != "sizes"}
+    path = saved(tmp_path / "dump.npz", {**content, "image_ids": np.array([2, 7])})
+    refused = hoicli("convert", path)
+    assert refused.code == 1
+    assert refused.err.startswith(f"{path}: [0].sizes: the image's size is not known; save sizes (height, width)")
+    found = rows(hoicli("convert", path, "--image-list", FIXTURES / "gt.jsonl"))
+    assert [record["image_id"] for record in found] == ["HICO_test2015_00000002", "HICO_test2015_00000007"]
+    lines = (FIXTURES / "gt.jsonl").read_bytes().splitlines()
+    truth = {record["image_id"]: record for record in map(orjson.loads, lines)}
+    for record in found:
+        assert [record[key] for key in ("width", "height")] == [
+            truth[record["image_id"]][key] for key in ("width", "height")
+        ]
+
+
+@pytest.mark.parametrize("count", [14130, 5539])
+def test_the_columns_of_swig(hoicli: Hoicli, tmp_path: Path, count: int) -> None:
+    swig = load("swig")
+    content = arrays(8, classes=count)
+    content["pred_logits"][:] = -20
+    content["pred_logits"][2, count - 1] = 9
+    content["box_scores"][:] = 9
+    path = saved(tmp_path / "hugging_12.npz", content)
+    (record,) = rows(hoicli("convert", "--dataset", "swig", path))
+    last = max(swig.subsets["evaluated"]) if count == 5539 else 14129
+    assert [item[:2] for item in said(record)] == [swig.interactions[last]]
+    refused = hoicli("convert", path)
+    assert refused.err.startswith(f"{path}: pred_logits: {count:,} classes, but hico has 600; --dataset names another")
+
+
+def test_a_range_of_box_scores_is_of_all_files(hoicli: Hoicli, tmp_path: Path) -> None:
+    """One image's logits may all lie in [0, 1]; those of a dump do not."""
+    contents = [arrays(seed) for seed in (9, 10)]
+    contents[0]["box_scores"][:] = 0.75
+    files = [saved(tmp_path / f"{name}.npz", content) for name, content in zip("ab", contents, strict=True)]
+    alone, together = rows(hoicli("convert", files[0])), rows(hoicli("convert", *files))
+    assert together[0] == rows(hoicli("convert", *RAW, "--box-scores", "logits", files[0]))[0]
+    assert alone[0]["hois"][0]["score"] > together[0]["hois"][0]["score"]
+    refused = hoicli("convert", *RAW, "--box-scores", "probabilities", *files)
+    assert refused.code == 1
+    assert "is no probability; --box-scores logits takes the sigmoid" in refused.err
+
+
+def test_standard_input(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path / "a.npz", {**arrays(11), "image_ids": np.array("a")})
+    with path.open("rb") as stream:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(stream))
+        assert rows(hoicli("convert", "-")) == rows(hoicli("convert", path))
+
+
+def test_a_class_may_be_hidden(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = arrays(12)
+    content["pred_logits"][:, 5] = -np.inf
+    for activation in ("sigmoid", "softmax"):
+        (record,) = rows(
+            hoicli("convert", *RAW, "--activation", activation, "--threshold", 0, saved(tmp_path / "a.npz", content))
+        )
+        assert HICO.interactions[5] not in {item[:2] for item in said(record)}
+
+
+# What is wrong
+
+
+PROBLEMS: dict[str, tuple[Any, str]] = {
+    "verbs": (
+        lambda c: c.update(pred_logits=np.zeros((QUERIES, 117), "f4")),
+        "pred_logits: 117 classes, but hico has 600; --dataset names another (a column is a verb and an object)",
+    ),
+    "no logits": (
+        lambda c: c.pop("pred_logits"),
+        "has no array pred_logits; it needs pred_logits, pred_boxes, box_scores",
+    ),
+    "no size": (lambda c: c.pop("sizes"), ".sizes: the image's size is not known; save sizes (height, width), or give"),
+    "four numbers": (
+        lambda c: c.update(pred_boxes=c["pred_boxes"][:, :4]),
+        "pred_boxes: shape [4, 4], but pred_logits makes it [4, 8]",
+    ),
+    "NaN": (lambda c: c["pred_logits"].__setitem__((2, 7), np.nan), ".pred_logits[2, 7]: nan: numbers must be finite"),
+    "no image": (
+        lambda c: c.update({key: np.stack([c[key]] * 2) for key in list(c)}),
+        "image_ids: missing; a file of 2 images names each of them",
+    ),
+    "a stranger": (
+        lambda c: c.update(image_ids=np.array(99999)),
+        "image number 99999 is not among the 9,658 known ones",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), PROBLEMS.values(), ids=PROBLEMS)
+def test_a_wrong_array_is_one_line(hoicli: Hoicli, tmp_path: Path, change: Any, message: str) -> None:
+    content = arrays(14)
+    change(content)
+    path = saved(tmp_path / "a.npz", content)
+    result = hoicli("convert", path)
+    assert result.code == 1, result.err
+    assert result.err.startswith(f"{path}: {message}")
+    assert result.err.count("\n") == 1
+
+
+def test_a_bad_image_can_be_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = arrays(15, images=3)
+    content["pred_logits"][1, 0, 0] = np.nan
+    path = saved(tmp_path / "a.npz", {**content, "image_ids": np.array(["a", "b", "c"])})
+    result = hoicli("convert", "--on-error", "skip", path)
+    assert [record["image_id"] for record in rows(result)] == ["a", "c"]
+    assert "skipped 1 item; the first: " in result.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--activation", "relu"), "--activation relu: choose sigmoid or softmax"),
+        (("--threshold", "1"), "--threshold 1: scores lie between 0 and 1"),
+        (("--box-scores", "both"), "--box-scores both: choose logits or probabilities"),
+        (("--box-nms", "2"), "--box-nms 2: the threshold is an overlap, between 0 and 1"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(hoicli: Hoicli, options: tuple[str, ...], message: str) -> None:
+    result = hoicli("convert", *RAW, *options, FIXTURE)
+    assert (result.code, result.err) == (2, f"hoicli: {message}\n")
+
+
+def test_the_settings_are_for_logits(hoicli: Hoicli) -> None:
+    result = hoicli("convert", "--threshold", "0.5", FIXTURES / "foreign" / "preds.pkl")
+    assert result.code == 2
+    assert result.err == "hoicli: options of post-processing (--threshold, ...) go with --from logits\n"
