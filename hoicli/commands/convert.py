@@ -43,7 +43,6 @@ LOGITS = "Options of --from logits (raw outputs)"
             "what a vision-language model answered",
         ),
         ("hoicli convert --list", "the formats"),
-        ("hoicli convert --list-forms", "the readable forms of models' answers"),
     ],
     see=["validate", "match", "eval", "prompts"],
 )
@@ -74,7 +73,6 @@ def convert(
     box_scores: Annotated[str | None, Option("NAME", one_of="converters.numbers:BOX_SCORES", panel=LOGITS)] = None,
     box_nms: Annotated[float | None, Option("T", panel=LOGITS)] = None,
     list_: bool = False,
-    list_forms: Annotated[bool, Option(panel=ANSWERS)] = False,
     on_error: options.OnError = "stop",
     output: Annotated[options.Path, options.output()] = "-",
 ) -> Records:
@@ -112,7 +110,6 @@ def convert(
         box_nms: Drop a pair both of whose boxes overlap those of better pairs of its class by more than T (INP-CC:
             0.5).
         list_: List the formats and stop.
-        list_forms: List the readable forms of answers, and stop.
     """
     from hoicli.commands.inputs import as_files, policy_of
     from hoicli.converters.context import Context, check_format_options
@@ -123,8 +120,8 @@ def convert(
     from hoicli.io.progress import Progress
     from hoicli.io.workers import no_garbage_collection
 
-    if list_ or list_forms:
-        return instead(_forms() if list_forms else _formats())
+    if list_:
+        return instead(_formats())
     if source is None:
         listed = "(hoicli convert --list shows the formats)"
         raise UsageError(f"convert: give a PATH to convert, or - for stdin {listed}")
@@ -191,13 +188,3 @@ def _formats() -> str:
         ways = "/".join(way for way, has in (("from", row.reads), ("to", row.writes)) if has)
         rows.append(f"{row.name:<{width}}  {ways:<7}  {row.holds:<12}  {row.description}\n")
     return "".join(rows)
-
-
-def _forms() -> str:
-    """The answers of models that are read, each with an example."""
-    from hoicli.converters.vlm.forms import FORMS
-
-    return "".join(
-        f"{form.name}: {form.families}\n" + "".join(f"    {line}\n" for line in form.example.splitlines())
-        for form in FORMS
-    )

@@ -249,22 +249,6 @@ class BoxTable:
         return {"subject": self.add(person, self._subject), "object": self.add(other, label)}
 
 
-@dataclass
-class Noticed:
-    """A count of something worth a note, with the first place."""
-
-    count: int = 0
-    first: str = ""
-
-    def add(self, place: str) -> None:
-        """Count one more."""
-        self.count += 1
-        self.first = self.first or place
-
-    def __str__(self) -> str:
-        return f"{self.count:,} (the first: {self.first})"
-
-
 def image_record(
     file_name: str,
     boxes: Sequence[Sequence[float]],

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.converters.vlm.rows import first_line, is_answers
+from hoicli.converters.vlm.rows import first_line, is_answers, lines_of
 from hoicli.errors import DataError
-from hoicli.io.inputs import MARK
-from hoicli.io.streams import Line
 from hoicli.records.image import image_id_problems, problems
 from hoicli.records.parsing import Problem, Record, parse
 
@@ -36,10 +34,7 @@ def images(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _checked(source: Source, context: Context, check: Callable[[Record], Iterator[Problem]]) -> Iterator[Record]:
-    for number, data in enumerate(source.data.split(b"\n"), start=1):  # a \r is a blank of JSON, not a line end
-        if not data or data.isspace():
-            continue
-        line = Line(source.name, number, data.removeprefix(MARK))
+    for line in lines_of(source):
         try:
             record = parse(line)
             problem = next(check(record), None)

@@ -6,8 +6,9 @@ from __future__ import annotations
 import hashlib
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from http.client import HTTPException
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
@@ -18,7 +19,7 @@ from hoicli.converters.named import NAME, NAMED, NamedTruth, folder, path_of, si
 from hoicli.errors import DataError, Place, UsageError
 from hoicli.io.outputs import atomic_path, temporary_folder, writable
 from hoicli.io.progress import Progress
-from hoicli.io.streams import Stream
+from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
@@ -61,22 +62,30 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
         load(dataset or "hico"), ErrorPolicy(unit="item"), announce=notes.append, split=part, prefix=prefix
     )
     conversion = Conversion(context, source_format, dataset)
-    with atomic_path(str(target), "data add") as temporary:
-        with (
-            no_garbage_collection(),
-            Progress(f"add {name}", unit=" images") as progress,
-            writable(str(target)),
-            open(temporary, "wb", buffering=1 << 18) as file,
-        ):
-            for record in conversion.records(list(files), progress):
+    with (
+        atomic_path(str(target), "data add") as temporary,
+        no_garbage_collection(),
+        Progress(f"add {name}", unit=" images") as progress,
+        writable(str(target)),
+        open(temporary, "wb", buffering=1 << 18) as file,
+    ):
+
+        def written() -> Iterator[Line]:
+            for source, record in conversion.by_file(list(files), progress):
                 if any("score" in hoi for hoi in record["hois"]):
                     problem = "holds predictions; give the ground truth's file"
                     raise DataError(problem, place=files[0], code="swapped-files")
-                file.write(dump(record))
-        known, stream = context.vocabulary, Stream([temporary], "ground truth")
-        scenes = concatenate(read_scenes(stream, known, scored=False, policy=ErrorPolicy()), known)
-        if not scenes.image_ids:
+                line = Line(source, 0, dump(record))
+                file.write(line.data)
+                yield line
+
+        lines = written()
+        first = next(lines, None)  # from then on the dataset is known
+        if first is None:
             raise DataError("holds no image", place=files[0], code="empty")
+        known = context.vocabulary
+        batches = read_scenes(chain([first], lines), known, scored=False, policy=ErrorPolicy())
+        scenes = concatenate(batches, known)
     conversion.report(notes)
     return Added(target, signed(total_of(scenes.hashes))["gt"], len(scenes.image_ids))
 

@@ -15,6 +15,7 @@ from hoicli.errors import UsageError
 from tests.support.project import FIXTURES, Hoicli
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+OTHER_LABELS = FIXTURES / "own/label_studio.json"
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,12 @@ def test_a_relative_folder_is_refused(hoicli: Hoicli, monkeypatch: pytest.Monkey
 def test_what_is_no_ground_truth_is_not_added(hoicli: Hoicli, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "broken.jsonl").write_text(GT.read_text()[:700])
-    for name, said in ((str(PREDICTIONS), "holds predictions"), ("empty.jsonl", "empty"), ("broken.jsonl", ":")):
+    for name, said in (
+        (str(PREDICTIONS), "holds predictions"),
+        ("empty.jsonl", "empty"),
+        ("broken.jsonl", ":"),
+        (str(OTHER_LABELS), f"{OTHER_LABELS}: image site_0004: labels[0]: unknown object 'visitor'; "),
+    ):
         failed = hoicli("data", "add", "mine:val", tmp_path / name)
         assert failed.code == 1
         assert said in failed.err

@@ -1,5 +1,5 @@
 """The answers that `convert --from vlm` reads: JSON in one of the shapes below, alone or in one code fence, and box
-tokens. Everything else is refused. A new shape is a row here, and answers in fixtures/vlm/forms.jsonl.
+tokens. Everything else is refused. A new shape comes with answers in fixtures/vlm/forms.jsonl.
 
 Boxes in tokens are triplets where the row names the verb and the object. No other words may stand beside them:
 
@@ -44,53 +44,6 @@ class Reading:
     tokens: str = ""
     form: str = ""
 
-
-@dataclass(frozen=True)
-class Form:
-    """A row of `--list-forms`."""
-
-    name: str
-    families: str
-    example: str
-
-
-FORMS = (
-    Form(
-        "json: triplets",
-        "what hoicli prompts asks for; HOI-R1, hoi-benchmarks, any model that is asked so",
-        '{"interactions": [{"person_box": [100, 200, 300, 400], "object_box": [250, 300, 500, 450], '
-        '"object": "bicycle", "verbs": ["ride"]}]}\n'
-        "[{'human': [100, 200, 300, 400], 'object': [250, 300, 500, 450], 'object class': 'bicycle', "
-        "'verb class': 'ride'}]",
-    ),
-    Form(
-        "json: triplets of named boxes",
-        "Gemini",
-        '[{"subject": {"label": "person", "box_2d": [100, 200, 300, 400]}, "predicate": "ride", '
-        '"object": {"label": "bicycle", "box_2d": [250, 300, 500, 450]}}]',
-    ),
-    Form(
-        "json: boxes by id",
-        "R1-SGG",
-        '{"objects": [{"id": "person.1", "bbox": [100, 200, 300, 400]}, {"id": "bicycle.1", "bbox": '
-        '[250, 300, 500, 450]}], "relationships": [{"subject": "person.1", "predicate": "ride", '
-        '"object": "bicycle.1"}]}',
-    ),
-    Form(
-        "json: a person's box and an object's",
-        "Qwen-VL; the verb beside one of the two, or in the question",
-        '[{"bbox_2d": [100, 200, 300, 400], "label": "person"}, {"bbox_2d": [250, 300, 500, 450], '
-        '"label": "bicycle", "action": "ride"}]',
-    ),
-    Form(
-        "tokens: boxes",
-        "InternVL, Qwen-VL, Qwen2-VL, Groma, Florence-2, PaliGemma: boxes with names, which give no triplet",
-        "<ref>man</ref><box>[[100,200,300,400]]</box><ref>bicycle</ref><box>[[250,300,500,450]]</box>\n"
-        "man<loc_100><loc_200><loc_300><loc_400>bicycle<loc_250><loc_300><loc_500><loc_450>\n"
-        "<loc0205><loc0102><loc0410><loc0307> man ; <loc0307><loc0256><loc0461><loc0512> bicycle",
-    ),
-)
-"""What is read, for `--list-forms`."""
 
 NOT_READ = "an answer that is no JSON, and no box tokens"
 

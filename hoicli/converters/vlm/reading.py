@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import BoxTable, Context, Noticed
+from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.vlm.claims import Claim, Claims, Place, numbers_of
 from hoicli.converters.vlm.forms import is_phrase, read_answer
 from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, parse_frame, size_of
@@ -114,7 +114,7 @@ class _AnswerReader:
         self._images: dict[str, _Image] = {}
         self._announced: set[str] = set()
         self._boxes = self._answers = self._refused = 0
-        self._outside = Noticed()
+        self._outside: list[str] = []
 
     def add(self, row: Any) -> None:
         """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
@@ -174,9 +174,9 @@ class _AnswerReader:
         if given and not all(given):
             missing = f"{given.count(False):,} of {len(given):,} triplets have no score"
             self._context.announce(f"{missing}: good for mF1 (hoicli shoe-eval), mAP needs one on each")
-        if self._outside.count:
-            many = f"{self._outside.count:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
-            self._context.announce(f"{many} (the first: {self._outside.first}): is it another {arg('coords')}?")
+        if self._outside:
+            many = f"{len(self._outside):,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
+            self._context.announce(f"{many} (the first: {self._outside[0]}): is it another {arg('coords')}?")
         apart = len({str(image.image_id) for image in self._images.values()}) == len(self._images)
         for image in self._images.values():
             if image.file_name is not None and apart and not self._context.id_rule:
@@ -322,7 +322,7 @@ class _AnswerReader:
         self._boxes += 1
         width, height = image.size or (float("inf"), float("inf"))
         if x1 < -0.1 * width or y1 < -0.1 * height or x2 > 1.1 * width or y2 > 1.1 * height:
-            self._outside.add(f"{self._context.place}: {list(box)}")
+            self._outside.append(f"{self._context.place}: {list(box)}")
         return pixels
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.converters.vlm.forms import FORMS, read_answer
+from hoicli.converters.vlm.forms import read_answer
 from hoicli.converters.vlm.reading import read
 from hoicli.errors import HoicliError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES
+from tests.support.project import FIXTURES, ROOT
 
 CORPUS = [json.loads(line) for line in (FIXTURES / "vlm/forms.jsonl").read_text().splitlines()]
 
@@ -62,9 +62,11 @@ def test_an_answer_is_read_or_refused_as_its_entry_says(entry: dict[str, Any], t
     assert read_answer(entry["response"]).form == entry["form"], said
 
 
-@pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
-def test_the_examples_of_a_form_are_read(form: Any) -> None:
-    for example in form.example.splitlines():
-        reading = read_answer(example)
-        assert (reading.form, reading.reports) == (form.name.split(":")[0], [])
-        assert len(reading.claims.triplets) == (form.name != "tokens: boxes")
+def test_the_examples_of_the_docs_are_read() -> None:
+    _, shapes, _ = (ROOT / "docs/vlm.md").read_text().split("```", 2)
+    for line in shapes.splitlines():
+        if line.startswith("    "):
+            reading = read_answer(line.strip())
+            form = "tokens" if "<" in line else "json"
+            assert (reading.form, reading.reports) == (form, [])
+            assert len(reading.claims.triplets) == (form == "json")

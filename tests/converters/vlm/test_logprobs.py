@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hoicli.converters.vlm.forms import FORMS, read_answer
+from hoicli.converters.vlm.forms import read_answer
 from hoicli.converters.vlm.logprobs import Tokens, scored
 from tests.support.project import Hoicli
 
@@ -56,10 +56,20 @@ def test_a_score_is_the_product_of_the_tokens_of_its_words(seed: int) -> None:
         assert claim.score == pytest.approx(twin(ANSWER, tokens, [verb, "Dining table"]), rel=1e-12)
 
 
-@pytest.mark.parametrize("form", FORMS[:2] + FORMS[3:-1], ids=lambda form: form.name)
-def test_forms_tell_where_their_words_are(form: Any) -> None:
+@pytest.mark.parametrize(
+    "example",
+    [
+        '{"interactions": [{"person_box": [1, 2, 3, 4], "object_box": [2, 3, 5, 4], "object": "bicycle", '
+        '"verbs": ["ride"]}]}',
+        '[{"subject": {"label": "person", "box_2d": [1, 2, 3, 4]}, "predicate": "ride", '
+        '"object": {"label": "bicycle", "box_2d": [2, 3, 5, 4]}}]',
+        '[{"bbox_2d": [1, 2, 3, 4], "label": "person"}, '
+        '{"bbox_2d": [2, 3, 5, 4], "label": "bicycle", "action": "ride"}]',
+    ],
+)
+def test_forms_tell_where_their_words_are(example: str) -> None:
     prefix = "<think>é riding a bicycle?</think>"
-    text = prefix + form.example.splitlines()[0]
+    text = prefix + example
     (claim,) = read_answer(text).claims.triplets
     assert claim.label_span is not None
     assert re.fullmatch("rid(e|ing)", text[slice(*claim.spans[0])])  # type: ignore[misc]
