@@ -18,7 +18,7 @@ themselves always stops it. Single and double precision are read exactly. Only o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,7 +79,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     if not any(len(table.rows) for table in tables):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
     for column, image_id in enumerate(images):
-        yield _record(image_id, _image_rows(tables, column), vocabulary)
+        yield _record(image_id, tables, column, vocabulary)
 
 
 # The files
@@ -165,19 +165,13 @@ def _cell_name(number: int, images: Sequence[str]) -> str:
 # From rows to records
 
 
-def _image_rows(tables: Sequence[_Rows], column: int) -> Iterator[tuple[int, list[float]]]:
-    """(interaction id, nine numbers) of an image, tables being in HOI order."""
+def _record(image_id: str, tables: Sequence[_Rows], column: int, vocabulary: Vocabulary) -> Record:
+    """The record of a column; the tables are in HOI order."""
+    boxes, hois = BoxTable(), []
     for table in tables:
-        first, last = table.start[column], table.start[column + 1]
-        if first < last:
-            yield from zip(table.interactions[first:last].tolist(), table.rows[first:last].tolist(), strict=True)
-
-
-def _record(image_id: str, rows: Iterable[tuple[int, list[float]]], vocabulary: Vocabulary) -> Record:
-    table = BoxTable()
-    hois = []
-    for interaction, row in rows:
-        verb, label = vocabulary.interactions[interaction]
-        hois.append({**table.pair(row[:4], row[4:8], label), "verb": verb, "score": row[8]})
-    boxes = {"boxes": table.boxes, "labels": table.labels}
-    return {"image_id": image_id, **boxes, "hois": hois, "caveats": [LAST_PIXELS]}
+        own = slice(table.start[column], table.start[column + 1])
+        for interaction, row in zip(table.interactions[own].tolist(), table.rows[own].tolist(), strict=True):
+            verb, label = vocabulary.interactions[interaction]
+            hois.append({**boxes.pair(row[:4], row[4:8], label), "verb": verb, "score": row[8]})
+    columns = {"boxes": boxes.boxes, "labels": boxes.labels, "hois": hois}
+    return {"image_id": image_id, **columns, "caveats": [LAST_PIXELS]}

@@ -45,7 +45,7 @@ from hoicli.converters.context import (
     kept,
     require_scores,
 )
-from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers, box_indices, corners, whole_number
+from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers, corners, whole_number
 from hoicli.errors import DataError, arg
 from hoicli.records.caveats import UNMARKED_PEOPLE
 from hoicli.records.names import image_id_of
@@ -220,7 +220,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         for index, hoi in enumerate(item[hoi_key]):  # hundreds of thousands: most need no call
             subject, object_ = hoi["subject_id"], hoi["object_id"]
             if not type(subject) is type(object_) is int:
-                subject, object_ = box_indices(hoi, f".{hoi_key}[{index}]")
+                subject = whole_number(subject, f".{hoi_key}[{index}].subject_id")
+                object_ = whole_number(object_, f".{hoi_key}[{index}].object_id")
             if not (0 <= subject < count > object_ >= 0):
                 if roles and 0 <= subject < count and object_ < 0:
                     object_ = None

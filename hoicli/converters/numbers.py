@@ -34,14 +34,6 @@ def whole_number(value: Any, field: str) -> int:
     raise DataError(f"{shown(plain)} is no whole number; ids and indices are", field=field)
 
 
-def box_indices(hoi: Mapping[str, Any], field: str) -> tuple[int, int]:
-    """(subject_id, object_id) of an interaction; such boxes may not exist."""
-    subject, object_ = hoi["subject_id"], hoi["object_id"]
-    if type(subject) is int and type(object_) is int:
-        return subject, object_
-    return whole_number(subject, f"{field}.subject_id"), whole_number(object_, f"{field}.object_id")
-
-
 LARGEST = 1 << 63
 """Larger integers are damage; JSON writers refuse them."""
 

@@ -6,8 +6,6 @@ Boxes are [x1, y1, x2, y2] rows in pixels. What a protocol adds to the coordinat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from hoicli.records.images import Images
@@ -87,13 +85,6 @@ def iou(
 def _area(boxes: Floats, edge: float) -> Floats:
     area: Floats = (boxes[2] - boxes[0] + edge) * (boxes[3] - boxes[1] + edge)
     return area
-
-
-def shared_area(first: Sequence[float], second: Sequence[float]) -> float:
-    """The area that two boxes of edges x1, y1, x2, y2 share, 0 where they do not meet."""
-    width = min(first[2], second[2]) - max(first[0], second[0])
-    height = min(first[3], second[3]) - max(first[1], second[1])
-    return width * height if width > 0 and height > 0 else 0.0
 
 
 def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, beta: float) -> Bools:

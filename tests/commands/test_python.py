@@ -354,7 +354,7 @@ def test_records_come_back_plain_and_checked() -> None:
     ("call", "message"),
     [
         (lambda folder: api.convert(PREDICTIONS, output=folder / "no" / "x"), "output "),
-        (lambda folder: api.convert(PREDICTIONS, output=folder / "x", to="hoia"), "to='hoia': choose from coco-rel"),
+        (lambda folder: api.convert(PREDICTIONS, output=folder / "x", to="ican"), "to='ican': choose from coco-rel"),
         (lambda _: api.convert(PREDICTIONS, to="inpcc-json"), "to='inpcc-json': name the file with output"),
         (lambda _: api.convert(PREDICTIONS, output=PREDICTIONS), f"output {PREDICTIONS}: is an input, too"),
     ],

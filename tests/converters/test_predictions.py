@@ -20,7 +20,7 @@ from hoicli.converters import hoi_lists
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.formats import FORMATS, detect
-from hoicli.converters.numbers import box_indices, whole_number
+from hoicli.converters.numbers import whole_number
 from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
@@ -175,8 +175,6 @@ def test_what_is_no_whole_number(number: Any) -> None:
     with pytest.raises(DataError, match="is no whole number") as error:
         whole_number(number, ".id")
     assert error.value.field == ".id"
-    with pytest.raises(DataError):
-        box_indices({"subject_id": 0, "object_id": number}, "")
 
 
 @pytest.mark.parametrize("name", ["", "   "])

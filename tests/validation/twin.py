@@ -13,7 +13,6 @@ from hoicli.errors import DataError
 from hoicli.evaluation.box_conventions import READINGS
 from hoicli.evaluation.match_stream import match_problems
 from hoicli.io.streams import Line
-from hoicli.records.boxes import shared_area
 from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides, result_problems
 from hoicli.records.intake import ImageRegister
 from hoicli.records.parsing import Problem, Record, is_number, parse
@@ -243,7 +242,8 @@ def _classes(record: Record) -> Iterable[tuple[int, TripletClass, float]]:
 
 def _meets(box: Box, annotated: Sequence[Box]) -> bool:
     for other in annotated:
-        both = shared_area(box, other)
+        width, height = (min(box[at + 2], other[at + 2]) - max(box[at], other[at]) for at in (0, 1))
+        both = width * height if width > 0 and height > 0 else 0.0
         one, two = ((each[2] - each[0]) * (each[3] - each[1]) for each in (box, other))
         if both > 0 and both / (one + two - both) >= 0.5:
             return True
