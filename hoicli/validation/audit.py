@@ -28,7 +28,16 @@ from hoicli.records.kit import rank_by_id
 from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.results import Row, row_ends
 from hoicli.records.scenes import Scenes
-from hoicli.validation.candidates import Contradicted, Missing, Opinion, Rules, contradicted, missing
+from hoicli.validation.candidates import (
+    Contradicted,
+    Evidence,
+    Missing,
+    Opinion,
+    Rules,
+    contradicted,
+    evidence,
+    missing,
+)
 from hoicli.validation.duplicates import Duplicates, merged, near_duplicates, with_missing
 
 DUPLICATE, CONTRADICTED, MISSING = KINDS = ("near_duplicate", "contradicted", "missing_label")
@@ -94,7 +103,11 @@ class Audit:
     @cached_property
     def contradicted(self) -> Contradicted:
         """The annotated triplets that the models contradict."""
-        return contradicted(self.truth, self.opinions, self.rules)
+        return contradicted(self.truth, self._evidence, self.rules)
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        return evidence(self.truth, self.opinions)
 
     @cached_property
     def missing(self) -> Missing:
@@ -110,8 +123,11 @@ class Audit:
         wider = replace(rules, votes=1) if several else replace(rules, sure=rules.sure / 2)
         found = []
         for kind in of_models:
-            here, there = (self.contradicted, contradicted) if kind == CONTRADICTED else (self.missing, missing)
-            now, then = len(here.models), len(there(self.truth, self.opinions, wider).models)
+            if kind == CONTRADICTED:
+                here, there = self.contradicted.models, contradicted(self.truth, self._evidence, wider).models
+            else:
+                here, there = self.missing.models, missing(self.truth, self.opinions, wider).models
+            now, then = len(here), len(there)
             found += [f"{then:,} {kind} (now {now:,})"] if then > now else []
         setting = arg("votes", 1) if several else arg("sure", f"{wider.sure:g}")
         return f"{setting} finds {' and '.join(found)}" if found else ""

@@ -41,7 +41,9 @@ class Rules:
         for name in ("same", "sure"):
             value = getattr(self, name)
             if not (0 < value <= 1 if name == "same" else 0 <= value <= 1):
-                raise UsageError(f"{arg(name, value)}: give a number from 0 to 1")
+                raise UsageError(
+                    f"{arg(name, value)}: give a number {'above 0, up to' if name == 'same' else 'from 0 to'} 1"
+                )
 
     def of(self, models: int) -> Rules:
         """The rules with the votes in force. Raises `UsageError` for more votes than models."""
@@ -187,11 +189,22 @@ class Contradicted:
     own: Floats
 
 
-def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Contradicted:
-    """Annotated triplets on whose pair at least `rules.votes` models see another class, which is not annotated there,
-    rather than the annotated one: they are as sure as `rules.sure` of it (`Opinion.sure`), times the share of false
-    positives that score higher than the annotated class does there (`Opinion.doubtful`; 1 where they do not see it).
-    """
+@dataclass(frozen=True)
+class Evidence:
+    """What each model sees on the pair of each counted triplet. truth [N] their rows in the ground truth; instead,
+    sure, score, own [models, N]: the class (-1: none) that is not annotated there and of which the model is surest,
+    rather than of the annotated one; how sure; its score; and the score of the annotated class, NaN for none."""
+
+    truth: Ints
+    instead: Ints
+    sure: Floats
+    score: Floats
+    own: Floats
+
+
+def evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence:
+    """How sure a model is of another class (`Opinion.sure`), times the share of false positives that score higher than
+    the annotated class does there (`Opinion.doubtful`; 1 where the model does not see it)."""
     scenes, classes = truth.scenes, len(truth.vocabulary.interactions)
     protocol = opinions[0].protocol
     rows = np.flatnonzero(truth.counted(protocol))
@@ -221,9 +234,15 @@ def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
         instead[at, triplet] = keys[entry] % classes
         sure[at, triplet] = opinion.sure[best[entry]] * rejected[triplet]
         score[at, triplet] = opinion.scenes.score[best[entry]]
-    says = (instead >= 0) & (sure >= rules.sure)
+    return Evidence(rows, instead, sure, score, own)
+
+
+def contradicted(truth: GroundTruth, seen: Evidence, rules: Rules) -> Contradicted:
+    """Annotated triplets on whose pair at least `rules.votes` models see another class, as sure as `rules.sure`."""
+    scenes, rows = truth.scenes, seen.truth
+    says = (seen.instead >= 0) & (seen.sure >= rules.sure)
     models = says.sum(axis=0)
-    mean = np.where(says, sure, 0.0).sum(axis=0) / np.maximum(models, 1)
+    mean = np.where(says, seen.sure, 0.0).sum(axis=0) / np.maximum(models, 1)
     kept = np.flatnonzero(models >= (rules.votes or 1))
     by_id = rank_by_id(scenes.image_ids)[scenes.image_of_hoi[rows[kept]]]
     kept = kept[np.lexsort((rows[kept], by_id, -mean[kept], -models[kept]))]
@@ -232,9 +251,9 @@ def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
         models=models[kept],
         sure=mean[kept],
         says=says[:, kept],
-        instead=instead[:, kept],
-        score=score[:, kept],
-        own=own[:, kept],
+        instead=seen.instead[:, kept],
+        score=seen.score[:, kept],
+        own=seen.own[:, kept],
     )
 
 
