@@ -91,6 +91,7 @@ def evaluate(
             draws an object anew for each class; else 1, equal boxes alone.
     """
     from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
+    from hoicli.evaluation.box_rules import BOX_RULES
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.rows import METRICS, check_metrics
@@ -111,6 +112,8 @@ def evaluate(
         return _of_boxes(names, inputs, given, predictions, same, tags_of(tag), per_class, allow_uncounted)
     if same is not None:
         raise UsageError(f"{arg('same')}: is for {arg('boxes')}; leave it out")
+    if of_boxes := [part for name in names for part in name.split(",") if part.strip() in BOX_RULES]:
+        raise UsageError(f"{arg('protocol', of_boxes[0])}: is for {arg('boxes')}, which evaluates boxes alone; add it")
     if explain:
         return _explained([row for name in names or ["all"] for row in chosen_protocols([name], own)])
     chosen = chosen_protocols(names, own)

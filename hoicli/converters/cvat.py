@@ -25,7 +25,7 @@ from xml.etree.ElementTree import Element
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import UNTURNED, Context, image_record
-from hoicli.converters.numbers import whole_number
+from hoicli.converters.numbers import shown, whole_number
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import normalise
@@ -65,9 +65,17 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 def _corners(row: Element, field: str) -> list[float]:
     """The box. Raises `DataError` for one that is turned."""
-    if float(row.get("rotation", 0)):
+    sides = {key: _number(row.attrib[key], f"{field}.{key}") for key in (*SIDES, *({"rotation"} & {*row.attrib}))}
+    if sides.pop("rotation", 0):
         raise DataError(f"{row.get('rotation')} degrees: {UNTURNED}", field=f"{field}.rotation")
-    return [float(row.attrib[side]) for side in SIDES]
+    return [*sides.values()]
+
+
+def _number(text: str, field: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"{shown(text)} is no number; export it again", field=field) from None
 
 
 def _triplets(rows: list[Element], context: Context) -> list[dict[str, Any]]:

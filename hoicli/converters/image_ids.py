@@ -45,7 +45,7 @@ def _asked(record: Record, rule: str) -> str | int:
         return image_id_of(name)
     number = record["img_id"] if type(record.get("img_id")) is int else image_number(image_id_of(name))
     if number is None:
-        raise DataError(f"no number at the end of {name!r}; {arg('id_', 'name')} or path")
+        raise DataError(f"no number at the end of {name!r}, as in img_12; {arg('id_', 'name')} or path")
     return number
 
 

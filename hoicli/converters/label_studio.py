@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import UNTURNED, Context, image_record
-from hoicli.converters.numbers import finite
+from hoicli.converters.numbers import finite, listed
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import normalise
@@ -58,17 +58,24 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         changed = [str(one.get("updated_at") or "") for one in annotations]  # ISO's notation, in UTC
         taken = max(made, key=lambda at: (bool(annotations[at].get("ground_truth")), changed[at], at))
         results = [(f".annotations[{taken}].result[{at}]", one) for at, one in enumerate(annotations[taken]["result"])]
-        rectangles = {one["id"]: (field, one) for field, one in results if _names(one)}
-        if len({(one.get("to_name"), one.get("item_index")) for _, one in rectangles.values()}) > 1:
-            raise DataError("has rectangles of several images; make a task of each", field=f".annotations[{taken}]")
+        rectangles: dict[Any, tuple[str, dict[str, Any]]] = {}
+        for field, one in results:
+            names = _names(one, field)
+            first = rectangles.setdefault(one["id"], (field, one))[1] if names else one
+            if first is not one and _corners(first, field) != _corners(one, field):
+                raise DataError("another rectangle has this id; export it again", field=f"{field}.id")
+            if first is not one or names[1:]:
+                context.drop(MORE_NAMES, context.place + field)
+        images = ("to_name", "item_index", "original_width", "original_height")
+        if len({tuple(map(one.get, images)) for _, one in rectangles.values()}) > 1:
+            problem = "has rectangles of several images, or of several sizes of one; make a task of each image"
+            raise DataError(problem, field=f".annotations[{taken}]")
         for field, one in results:
             plain = one["type"] == "rectangle" and one["id"] in rectangles
-            if _names(one)[1:]:
-                context.drop(MORE_NAMES, context.place + field)
-            elif not _names(one) and not plain and one["type"] != "relation":
+            if not _names(one, field) and not plain and one["type"] != "relation":
                 context.drop(f"{OTHERS} ({str(one['type'])[:40]})", context.place + field)
         boxes = [_corners(one, field) for field, one in rectangles.values()]
-        labels = [normalise(_names(one)[0]) for _, one in rectangles.values()]
+        labels = [_names(one, field)[0] for field, one in rectangles.values()]
         size = {key: one[f"original_{key}"] for _, one in rectangles.values() for key in ("width", "height")}
         hois = _triplets(results, {name: at for at, name in enumerate(rectangles)}, context)
         return image_record(_file_name(task["data"]), boxes, labels, hois, size)
@@ -76,10 +83,22 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(source.items(), build, source)
 
 
-def _names(result: Mapping[str, Any]) -> list[str]:
+def _names(result: Mapping[str, Any], field: str) -> list[str]:
     """The labels of a rectangle; none of another result. Where "labels" are a result of their own, they repeat it."""
     kind, value = result["type"], result.get("value", {})
-    return list(value.get(kind) or ()) if kind in ("rectanglelabels", "labels") and "x" in value else []
+    return (
+        _texts(value.get(kind), f"{field}.value.{kind}")
+        if kind in ("rectanglelabels", "labels") and "x" in value
+        else []
+    )
+
+
+def _texts(labels: Any, field: str) -> list[str]:
+    """The labels of a rectangle or a relation, normalised. Raises `DataError` for what is no list of names."""
+    names = [normalise(label) if type(label) is str else "" for label in listed(labels or [], field)]
+    if "" in names:
+        raise DataError("a label is empty, or no text; name it in the annotation tool", field=field)
+    return list(dict.fromkeys(names))
 
 
 def _corners(result: Mapping[str, Any], field: str) -> list[float]:
@@ -102,12 +121,12 @@ def _triplets(
         if one["type"] != "relation":
             continue
         ends, way = [places.get(one[key]) for key in ("from_id", "to_id")], one.get("direction", "right")
-        if None in ends or not one.get("labels"):
+        verbs = _texts(one.get("labels"), f"{field}.labels")
+        if None in ends or not verbs:
             context.drop(POINTLESS if None in ends else WORDLESS, context.place + field)
             continue
         if way not in WAYS:
             raise DataError(f"{str(way)[:40]} is none of {', '.join(WAYS)}", field=f"{field}.direction")
-        verbs = map(normalise, one["labels"])
         hois += [{"subject": ends[a], "object": ends[b], "verb": verb} for verb in verbs for a, b in WAYS[way]]
     return hois
 

@@ -120,7 +120,8 @@ def _known_names(names: list[Any], known: Collection[str], source: Source, field
 def write(records: Iterable[Record], path: str, context: Context) -> None:
     """Write instances_*.json. Raises `DataError` for an image without its size, and for a score."""
     known, objects = context.vocabulary, context.vocabulary.alphabetical_objects
-    rows = [[at, objects.index(name), known.verb_ids[verb]] for at, (verb, name) in enumerate(known.interactions)]
+    number_of = {name: at for at, name in enumerate(objects)}  # of roles none: V-COCO is refused with its first record
+    rows = [[at, number_of.get(name), known.verb_ids[verb]] for at, (verb, name) in enumerate(known.interactions)]
     content: dict[str, Any] = {"annotation": [], "filenames": [], "empty": []}
     content |= {"objects": objects, "verbs": known.verbs, "correspondence": rows, "size": []}
     content |= {group: sorted(known.groups.get(group, ())) for group in ("rare", "non_rare")}

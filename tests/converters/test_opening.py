@@ -233,7 +233,10 @@ def test_the_rule_of_ids_is_chosen(hoicli: Hoicli, tmp_path: Path) -> None:
         assert ("hoicli convert --id path" in error) == (rule == "path")
     gt.write_bytes(in_folders("a/x.jpg"))
     without = hoicli("convert", "--dataset", "hico", "--id", "number", gt)
-    assert (without.code, without.err) == (1, f"{gt}: image x: no number at the end of 'a/x.jpg'; --id name or path\n")
+    assert (without.code, without.err) == (
+        1,
+        f"{gt}: image x: no number at the end of 'a/x.jpg', as in img_12; --id name or path\n",
+    )
     (tmp_path / "list.jsonl").write_bytes(in_folders("a/x.jpg", "b/x.jpg"))
     listed = hoicli("convert", "--image-list", tmp_path / "list.jsonl", PREDICTIONS)
     assert listed.code == 0, "a list's images are told apart as those of a dump"

@@ -88,6 +88,8 @@ def test_hoi_a_has_edges_and_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) 
     ]
     refused = hoicli("convert", "--dataset", "hoia", gt, "--to", "pocket")
     assert (refused.code, "is of hoia, which --to pocket cannot hold" in refused.err) == (1, True)
+    refused = hoicli("convert", "--dataset", "vcoco", FIXTURES / "vcoco/ground_truth.jsonl", "--to", "pocket")
+    assert (refused.code, "is of vcoco, which --to pocket cannot hold" in refused.err) == (1, True)
 
 
 @pytest.mark.parametrize("box", ["inclusive", "inclusive-1", "edges"])
