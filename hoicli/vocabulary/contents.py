@@ -26,9 +26,16 @@ def coco_objects() -> Mapping[str, int]:
 
 
 def shipped_content(dataset: str) -> dict[str, Any]:
-    """The content of a shipped dataset's file; with a field `like`, it changes the fields of that dataset's file."""
+    """The content of a shipped dataset's file; with a field `like`, it changes the fields of that dataset's file. Its
+    `test_images` may be a template, the first and the last number, and those between them that are missing."""
     content = _read(f"{dataset}.json")
-    return {**shipped_content(content.pop("like")), **content} if "like" in content else content
+    if "like" in content:
+        return {**shipped_content(content.pop("like")), **content}
+    images = content.get("test_images", [])
+    if isinstance(images, dict):
+        numbered = set(range(images["first"], images["last"] + 1)).difference(images["missing"])
+        content["test_images"] = [images["template"].format(number) for number in sorted(numbered)]
+    return content
 
 
 NO_MEANING = ("about", "source", "title")
@@ -79,7 +86,7 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
         noun_ids=named if isinstance(named, dict) else {},
         no_interaction=content.get("no_interaction"),
         roles=roles,
-        test_images=_image_names(content.get("test_images", ())),
+        test_images=tuple(content.get("test_images", ())),
         subjects=subjects,
         aliases=content.get("aliases", {}),
         numbering={
@@ -130,12 +137,3 @@ def numbers(how: Mapping[str, Any], entries: Sequence[Any]) -> dict[int, int]:
         order = entries if order == "listed" else sorted(entries)
     labels = (tuple(entry) if isinstance(entry, list) else entry for entry in order)
     return {number: ids[label] for number, label in enumerate(labels, start=how.get("base", 0))}
-
-
-def _image_names(images: Any) -> tuple[str, ...]:
-    """The test images: names, or a template with its first and last number and the numbers that are missing."""
-    if not isinstance(images, dict):
-        return tuple(images)
-    missing = set(images.get("missing", ()))
-    present = (number for number in range(images["first"], images["last"] + 1) if number not in missing)
-    return tuple(images["template"].format(number) for number in present)

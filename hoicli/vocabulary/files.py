@@ -36,11 +36,8 @@ RESERVED = ("full", "seen", "unseen")
 """Names of subsets that rows have for every dataset."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_TEMPLATE = re.compile(r"[^{}]*\{:0?\d{0,2}d\}[^{}]*")  # all that goes to str.format
 _NOUN = re.compile(r"n\d{8}")
 _LONGEST = 200
-_MOST_IMAGES = 1_000_000
-"""Image ids that a template may stand for."""
 
 MAKE = "hoicli vocab --from GT.jsonl -o FILE.json makes one"
 """What to do where a file is no dataset, for messages."""
@@ -140,7 +137,10 @@ def _check(content: Any) -> None:
     for alias, split in _object(content, "split_aliases", "give the name of a split for each other name").items():
         if type(split) is not str or split not in splits:
             raise DataError(f"{_shown(split)} is none of `splits`; name one", field=f"split_aliases.{alias[:_LONGEST]}")
-    _check_images(content.get("test_images", []))
+    images = content.get("test_images", [])
+    sound = type(images) is list and all(type(name) is str and name.strip() for name in images)
+    if not sound or _first_double(images):
+        raise DataError("must be a list of image ids, each once", field="test_images")
     ids = {pair: number for number, pair in enumerate(labels.pairs)}
     for key in ("groups", "subsets", "splits"):
         for name, classes in _object(content, key, "give lists of classes by name").items():
@@ -372,29 +372,6 @@ def _check_counts(content: Mapping[str, Any], classes: int) -> None:
     if not named or not whole or any(low >= high for low, high in pairwise(limits[:-1])):
         problem = f'{_shown(cuts)}; give ascending limits and null for the last: {{"rare": 10, "non_rare": null}}'
         raise DataError(problem, field="cuts")
-
-
-def _check_images(images: Any) -> None:
-    if type(images) is list:
-        if not all(type(name) is str and name.strip() for name in images) or _first_double(images):
-            raise DataError("must be a list of image ids, each once", field="test_images")
-        return
-    given: dict[str, Any] = images if type(images) is dict else {}
-    template, missing = given.get("template", ""), given.get("missing", [])
-    first, last = given.get("first", -1), given.get("last", -1)
-    sound = (
-        set(given) <= {"template", "first", "last", "missing"}
-        and _is_count(first)
-        and _is_count(last)
-        and 0 <= last - first < _MOST_IMAGES
-        and not label_fault(template, signed=False)
-        and _TEMPLATE.fullmatch(template)
-        and type(missing) is list
-        and all(map(_is_count, missing))
-    )
-    if not sound:
-        problem = 'must be a list of image ids, or {"template": "test_{:06d}", "first": 1, "last": 9, "missing": []}'
-        raise DataError(problem, field="test_images")
 
 
 def _is_count(value: Any) -> bool:

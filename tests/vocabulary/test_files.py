@@ -191,14 +191,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     ({"box": "xywh"}, 'box: "xywh" is no convention of boxes; choose inclusive, inclusive-1, edges'),
     ({"test_images": ["a", "a"]}, "test_images: must be a list of image ids, each once"),
-    (
-        {"test_images": {"template": "{0.__class__}", "first": 0, "last": 3}},
-        "test_images: must be a list of image ids, or",
-    ),
-    ({"test_images": {"template": "{:>999999999}", "first": 0, "last": 3}}, "test_images: must be a list"),
-    ({"test_images": {"template": "x" * 9999 + "{:d}", "first": 0, "last": 3}}, "test_images: must be a list"),
-    ({"test_images": {"template": "{:d}\n", "first": 0, "last": 3}}, "test_images: must be a list"),
-    ({"test_images": {"template": "{:d}", "first": 0, "last": 1_000_000}}, "test_images: must be a list"),
+    ({"test_images": {"first": 1}}, "test_images: must be a list of image ids, each once"),
     ({"title": 3}, "title: 3 is no text; give a string, or leave it out"),
 ]
 
