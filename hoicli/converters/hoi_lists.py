@@ -211,7 +211,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         if context.format == "ppdm" and image_id_of(name).startswith("COCO_"):
             problem = f"{name!r} is a V-COCO image, whose verbs are numbered differently"
             raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco-list')} or ppdm-vcoco-list", field=".file_name")
-        boxes = float_boxes(item, box_key, form) if scored else boxes_of(item, box_key, shift, form)
+        boxes = boxes_of(item, box_key, shift, form, scored=scored)
         labels = [
             objects.name(row["category_id"], f".{box_key}[{index}].category_id") or None
             for index, row in enumerate(item[box_key])
@@ -303,15 +303,12 @@ def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
 
 
 def boxes_of(
-    item: dict[str, Any], key: str, off: Sequence[int] | None = None, form: str | None = None
+    item: dict[str, Any], key: str, off: Sequence[int] | None, form: str | None, *, scored: bool
 ) -> list[list[Any]]:
-    """The boxes of an item as [x1, y1, x2, y2], from a form of BOX_FORMS, minus `off`."""
-    return [corners(row["bbox"], f".{key}[{index}].bbox", off, form) for index, row in enumerate(item[key])]
-
-
-def float_boxes(item: dict[str, Any], key: str, form: str | None = None) -> list[list[float]]:
-    """The boxes of an item as floats, without a shift."""
-    return [[float(side) for side in box] for box in boxes_of(item, key, form=form)]
+    """The boxes of an item as [x1, y1, x2, y2], from a form of BOX_FORMS, minus `off`; those of predictions as
+    floats."""
+    boxes = [corners(row["bbox"], f".{key}[{index}].bbox", off, form) for index, row in enumerate(item[key])]
+    return [[*map(float, box)] for box in boxes] if scored else boxes
 
 
 # GEN-VLKT, HOICLIP
@@ -326,7 +323,7 @@ def _read_classless(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: dict[str, Any]) -> Record:
         nonlocal highest
-        boxes = list(enumerate(float_boxes(item, "predictions", context.box_form)))
+        boxes = list(enumerate(boxes_of(item, "predictions", None, context.box_form, scored=True)))
         used, table, hois = set(), BoxTable(context.subject), []
         for index, hoi in enumerate(item["hoi_prediction"]):
             field = f".hoi_prediction[{index}]"
