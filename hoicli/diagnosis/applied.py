@@ -21,7 +21,7 @@ from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.listed import Listed
-from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Ints
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
 ORACLES: Mapping[str, str] = {
@@ -119,16 +119,6 @@ class ErrorColumns:
         """[N] all images."""
         return [*self.listed.image_ids, *self.unseen_ids]
 
-    @property
-    def interaction(self) -> NDArray[Any]:
-        """[T] the class of each prediction, -1 for none."""
-        return self.listed.interaction
-
-    @property
-    def score(self) -> Floats:
-        """[T] the score of each."""
-        return self.listed.score
-
     @cached_property
     def image(self) -> Ints:
         """[T] the image of each."""
@@ -162,15 +152,15 @@ class Corrections:
 
     def __init__(self, errors: ErrorColumns, missed: Bools) -> None:
         self._errors, self._missed = errors, missed
-        count = len(errors.score)
+        count = len(errors.listed.score)
         kind = np.int32 if count < 1 << 31 else np.int64
         by_score = errors.listed.by_score()
         # One number of (class, rank among all) for every prediction: kept predictions stay in order, and the few
         # repairs are inserted where their number belongs.
         self._place: NDArray[Any] = np.empty(count, dtype=kind)
         self._place[by_score] = np.arange(count, dtype=kind)
-        classes = int(errors.interaction.max(initial=-1)) + 1
-        self._ranked = errors.listed.ranked(errors.interaction, classes, by_score).order
+        classes = int(errors.listed.interaction.max(initial=-1)) + 1
+        self._ranked = errors.listed.ranked(errors.listed.interaction, classes, by_score).order
         self._repaired_key = self._key(errors.repair, errors.repaired_class)
 
     def _key(self, rows: Ints, classes: NDArray[Any]) -> Ints:
@@ -180,7 +170,7 @@ class Corrections:
 
     def _before(self, rows: Ints, keys: Ints) -> Ints:
         """[K] how many of some predictions, as they rank, come before each key."""
-        before: Ints = np.searchsorted(self._key(rows, self._errors.interaction[rows]), keys)
+        before: Ints = np.searchsorted(self._key(rows, self._errors.listed.interaction[rows]), keys)
         return before
 
     def after(self, oracles: Sequence[str]) -> Applied:
@@ -206,7 +196,7 @@ class Corrections:
         left = self._plain if set(oracles) <= set(ASKING) else self._lists(keep, np.flatnonzero(fixed))
         if "false_negative" in oracles:  # the true positives give the found ground truth
             hits = error == HIT
-            return replace(left, truth_class=errors.interaction[hits], truth_image=errors.image[hits])
+            return replace(left, truth_class=errors.listed.interaction[hits], truth_image=errors.image[hits])
         return replace(left, truth_class=errors.truth_class[asked], truth_image=errors.truth_image[asked])
 
     @cached_property
@@ -221,9 +211,9 @@ class Corrections:
         order = fixed[np.argsort(self._repaired_key[fixed])]
         at = self._before(rows, self._repaired_key[order])
         classes = np.asarray(errors.repaired_class)[order]
-        kind = np.promote_types(errors.interaction.dtype, classes.dtype)
+        kind = np.promote_types(errors.listed.interaction.dtype, classes.dtype)
         return Applied(
-            np.insert(errors.interaction[rows].astype(kind, copy=False), at, classes),
+            np.insert(errors.listed.interaction[rows].astype(kind, copy=False), at, classes),
             np.insert(errors.error[rows] == HIT, at, True),
             np.insert(errors.image[rows], at, errors.image[errors.repair[order]]),
             errors.truth_class,

@@ -20,6 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hoicli.evaluation.average_precision import precision_from
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.tally import ScoredLists
 from hoicli.records.kit import Bools, Floats, Ints, starts_of
@@ -138,19 +139,11 @@ def curve_of(lists: ScoredLists, positives: Ints, classes: Ints) -> Curve:
 
 def mean_precision(lists: ScoredLists, positives: Ints, levels: Sequence[float]) -> Floats:
     """[C, L] the interpolated precision of each class at each recall: the highest at that recall or more, in [0, 1].
-
-    Recall is compared as `evaluation.average_precision` compares it, so that over a protocol's grid the mean of a class
-    is its AP."""
+    Over a protocol's grid the mean of a class is its AP."""
     hit = np.flatnonzero(lists.hit)
     starts = np.searchsorted(hit, lists.bounds)
-    owner = np.repeat(np.arange(len(positives)), np.diff(starts))
-    found = np.arange(len(hit)) - starts[owner] + 1
-    precision, recall = found / (hit - lists.bounds[owner] + 1), found / np.maximum(positives[owner], 1)
-    some = np.flatnonzero(np.diff(starts))
-    read = np.zeros((len(positives), len(levels)))
-    for place, level in enumerate(levels if len(some) else ()):
-        read[some, place] = np.maximum.reduceat(np.where(recall >= level, precision, 0.0), starts[some])
-    return read
+    rank = hit + 1 - np.repeat(lists.bounds[:-1], np.diff(starts))
+    return np.stack(list(precision_from(rank, starts, positives, levels)), axis=1)
 
 
 def levels_of(grid: Sequence[float], steps: int) -> tuple[float, ...]:

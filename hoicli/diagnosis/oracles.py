@@ -134,11 +134,6 @@ class Diagnosis:
         columns = {name: other._columns[name] for name in COLUMNS}
         self._add(columns, len(other._listed.image_ids), len(other._listed))
 
-    @property
-    def images(self) -> set[str]:
-        """The images that were added."""
-        return set(self._listed.image_ids).union(self._unseen)
-
     def _errors(self) -> ErrorColumns:
         """Everything that was added."""
         if self._whole is None:
@@ -163,7 +158,7 @@ class Diagnosis:
     def counts(self) -> dict[str, Ints]:
         """Error type -> [C] predictions of each class; `missed_gt` counts ground truth."""
         errors = self._errors()
-        classes = {name: errors.interaction[errors.error == code] for code, name in enumerate(ERRORS)}
+        classes = {name: errors.listed.interaction[errors.error == code] for code, name in enumerate(ERRORS)}
         classes[MISSED] = errors.truth_class[self._missed()]
         return {name: np.bincount(rows, minlength=self._classes) for name, rows in classes.items()}
 
@@ -178,7 +173,7 @@ class Diagnosis:
         The list is followed to PRECISION_DECIDED times the ground truth: behind that hardly a true positive comes, and
         what the errors are changes no AP. Bins are equally long, round numbers; the last may end behind the list."""
         errors = self._errors()
-        error, score = errors.error, errors.score
+        error, score = errors.error, errors.listed.score
         counted = np.flatnonzero(error != NOT_COUNTED)
         error, score = error[counted], score[counted]
         ranked = error[ranking(np.zeros_like(error), score, lambda: np.argsort(error, kind="stable"))]
@@ -242,7 +237,7 @@ class Diagnosis:
         found = {}
         for code, name in enumerate(ERRORS):
             rows = np.flatnonzero(errors.error == code)
-            found[name] = image[errors.image[rows]], errors.interaction[rows].astype(np.int64)
+            found[name] = image[errors.image[rows]], errors.listed.interaction[rows].astype(np.int64)
         return {**found, MISSED: (image[errors.truth_image[missed]], errors.truth_class[missed])}
 
     def _places_in(self, image_ids: Sequence[str]) -> Ints:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hoicli.evaluation.pairing import blocks_of
+from hoicli.evaluation.slicing import object_area
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
 
@@ -148,8 +149,8 @@ class BoxEvidence:
             image, row = expanded(self.start[block], self.count[block])
             image += block.start
             with np.errstate(all="ignore"):
-                scale = np.sqrt(_area(self.annotated[row]) / _area(self.subject[image]))
-                usable = (_area(self.subject[image]) > 0) & (scale != 0)
+                scale = np.sqrt(object_area(self.annotated[row]) / object_area(self.subject[image]))
+                usable = (object_area(self.subject[image]) > 0) & (scale != 0)
                 image, scale = image[usable], scale[usable]
                 with_object = ~np.isnan(self.object[image, 0])
                 met = self._met(self.subject[image].T * scale, image)
@@ -157,11 +158,6 @@ class BoxEvidence:
             images = np.unique(image[met])
             found += len(images) + int(np.count_nonzero(~np.isnan(self.object[images, 0])))
         return found
-
-
-def _area(boxes: Floats) -> Floats:
-    area: Floats = np.maximum(boxes[:, 2:] - boxes[:, :2], 0.0).prod(axis=1)
-    return area
 
 
 SampledImage = tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]]

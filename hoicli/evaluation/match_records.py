@@ -28,8 +28,6 @@ Texts = list[str]
 """A column of a match record's objects: `"key":value` of each, as JSON. Texts are joined to objects a thousand at a
 time, where dictionaries would be made and encoded one by one."""
 
-_UNMATCHED = '"gt":null,"iou_subject":null,"iou_object":null'
-
 
 def match_records(
     batch: Batch,

@@ -45,12 +45,9 @@ class Pairing:
         self._kinds, self._truth_kinds = box_kinds(predictions.labels, truth.vocabulary), truth.kinds
         self._annotations = truth.by_class(self.image)
         rows, first, count = self._annotations.find(predictions.image_of_hoi, predictions.interaction)
-        self._check(count, predictions.image_of_hoi[rows], "triplets of one class")
+        check_pairs(count, predictions.image_of_hoi[rows], predictions.image_ids, "triplets of one class")
         self._of_class_at_once = [(rows[part], first[part], count[part]) for part in blocks_of(count)]
         self._people: dict[object, tuple[Ints, Floats]] = {}
-
-    def _check(self, count: Ints, image: Ints, what: str) -> None:
-        check_pairs(count, image, self.predictions.image_ids, what)
 
     def _same_label(self, box: Ints, truth_box: Ints) -> Bools:
         """Whether a predicted and a ground-truth box have the same label (`box_kinds`); one without a label has any."""
@@ -144,7 +141,7 @@ class Pairing:
             people, starts = self.truth.people
             image = self.image[self.predictions.image_of_box[subjects]]
             count = starts[image + 1] - starts[image]
-            self._check(count, self.predictions.image_of_box[subjects], "people")
+            check_pairs(count, self.predictions.image_of_box[subjects], self.predictions.image_ids, "people")
             person, largest = np.full(len(subjects), -1, dtype=np.int64), np.zeros(len(subjects))
             for part in blocks_of(count):
                 row, place = expanded(starts[image[part]], count[part])
@@ -173,7 +170,7 @@ class Pairing:
         ascending. A person-first protocol ignores labels."""
         image, start = self.image[self.predictions.image_of_box], self.truth.scenes.box_start
         count = start[image + 1] - start[image]
-        self._check(count, self.predictions.image_of_box, "boxes")
+        check_pairs(count, self.predictions.image_of_box, self.predictions.image_ids, "boxes")
         found = []
         for part in blocks_of(count):
             box, truth_box = expanded(start[image[part]], count[part])

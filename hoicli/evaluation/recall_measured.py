@@ -18,19 +18,17 @@ import numpy as np
 
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage
+from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.recall_conventions import PROTOCOL, Convention
 from hoicli.evaluation.recall_found import Found, Unseen
-from hoicli.evaluation.run import gathered
+from hoicli.evaluation.run import gathered, matched_batches
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line, Stream
-from hoicli.io.workers import no_garbage_collection
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, rank_by_id, run_starts
-from hoicli.records.reading import read_scenes
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling, Weights, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
@@ -100,13 +98,6 @@ class Parts:
         rounds: Floats = np.full(len(count), np.nan)
         np.divide(means.sum(axis=0), count + self._absent, out=rounds, where=count > 0)
         return rounds
-
-
-def harmonic(first: float | None, second: float | None) -> float | None:
-    """The harmonic mean of two recalls (F1@K of R@K and mR@K), 0 if one is; None without ground truth."""
-    if first is None or second is None:
-        return None
-    return 2 * first * second / (first + second) if first + second > 0 else 0.0
 
 
 def evaluable(vocabulary: Vocabulary) -> Vocabulary:
@@ -188,7 +179,9 @@ class Measured:
         """A metric of METRICS at `k`."""
         if balances := METRICS[name].balances:
             first, second = (self.recall(each, constraint, k) for each in balances)
-            return Recall(harmonic(first.value, second.value), second.n, {})
+            if first.value is None or second.value is None:
+                return Recall(None, second.n, {})
+            return Recall(float(_harmonic(np.array(first.value), np.array(second.value))), second.n, {})
         return self.parts[name].recall(self._hits(constraint, k))
 
     def intervals(
@@ -244,7 +237,7 @@ METRICS: Mapping[str, Metric] = {
 
 
 def _harmonic(first: Floats, second: Floats) -> Floats:
-    """[R] the harmonic mean of two recalls, 0 where one is; NaN where one is."""
+    """[R] the harmonic mean of two recalls (F1@K of R@K and mR@K), 0 where one is; NaN where one is."""
     total = first + second
     return np.divide(2 * first * second, total, out=np.where(np.isnan(total), np.nan, 0.0), where=total > 0)
 
@@ -262,7 +255,7 @@ def measured(
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Found, Coverage]:
         found, coverage = Found(), Coverage()
-        for batch in _batches(lines, truth, shared_policy):
+        for batch, _ in matched_batches(lines, truth, [], Filters(), shared_policy):
             found.add(batch, convention.matching)
             coverage.add(batch)
         return found, coverage
@@ -277,12 +270,6 @@ def measured(
     if convention.every_verb and (absent := int(np.count_nonzero(result.verb_counts == 0))):
         note(f"no ground truth of {absent:,} of {len(result.verb_counts):,} verbs: they count 0 in mR@K, as released")
     return result
-
-
-def _batches(lines: Iterable[Line], truth: GroundTruth, policy: ErrorPolicy) -> Iterator[Batch]:
-    with no_garbage_collection():
-        for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position):
-            yield Batch(scenes, truth)
 
 
 def recall_rows(

@@ -118,9 +118,8 @@ class Views:
         if self.of_data and (counted := [row.name for row in rows if not row.only_annotated_classes]):
             named_slices = ",".join(slice_.name for slice_ in self.of_data)
             note(
-                f"{arg('slice', named_slices)}: the mean on a part is over the classes with ground truth there; on "
-                "all data "
-                f"{', '.join(counted)} count the others 0: compare parts with parts"
+                f"{arg('slice', named_slices)}: the mean on a part is over the classes with ground truth there; on all "
+                f"data {', '.join(counted)} count the others 0: compare parts with parts"
             )
         return [view for row in rows for view in self._of(row)]
 
@@ -193,8 +192,7 @@ def check_diagnosed(row: Protocol) -> None:
     measure = MEASURES.get(slice_.partition(":")[0])
     if measure is not None and measure.of == TRIPLETS:
         raise UsageError(
-            f"{arg('slice', slice_)}: cannot type errors, since fixing a box would put the prediction into "
-            "another "
+            f"{arg('slice', slice_)}: cannot type errors, since fixing a box would put the prediction into another "
             "part; use people, pairs, verb, object, frequency or a file"
         )
 
