@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from hypothesis import strategies as st
 
 from hoicli.converters.logits import PostProcessing, sigmoid, triplets
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli, Result
+from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import records_of as rows
 
 FIXTURE = FIXTURES / "foreign" / "logits.npz"
 HICO = load("hico")
@@ -25,11 +25,6 @@ RAW = ("--from", "logits")
 
 Record = dict[str, Any]
 Arrays = dict[str, Any]
-
-
-def rows(result: Result) -> list[Record]:
-    assert result.code == 0, result.err
-    return [json.loads(line) for line in result.out.splitlines()]
 
 
 def arrays(seed: int, images: int | None = None, classes: int = CLASSES) -> Arrays:

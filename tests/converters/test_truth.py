@@ -21,6 +21,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load as load_vocabulary
 from tests.foreign import hico_mat as maker
 from tests.support.project import FIXTURES, Hoicli, Result
+from tests.support.project import records_of as records
 
 FOREIGN = FIXTURES / "foreign"
 BOXES, LABELS = FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat"
@@ -30,12 +31,6 @@ NO_LABELS = (
 )
 
 Record = dict[str, Any]
-
-
-def records(result: Result) -> list[Record]:
-    """What a successful conversion wrote."""
-    assert result.code == 0, result.err
-    return [json.loads(line) for line in result.out.splitlines()]
 
 
 def refusal(result: Result) -> str:

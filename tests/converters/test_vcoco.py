@@ -16,6 +16,7 @@ from hoicli.vocabulary.contents import coco_objects
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 from tests.support.project import FIXTURES, Hoicli, Result
+from tests.support.project import records_of as records
 
 VCOCO = load("vcoco")
 FOLDER = FIXTURES / "vcoco"
@@ -26,12 +27,6 @@ TINY = [0.0, 0.0, 0.1, 0.1]
 
 Record = dict[str, Any]
 Change = Callable[[Any], None]
-
-
-def records(result: Result) -> list[Record]:
-    """What a successful conversion wrote."""
-    assert result.code == 0, result.err
-    return [json.loads(line) for line in result.out.splitlines()]
 
 
 def refusal(result: Result) -> str:

@@ -40,6 +40,12 @@ def parsed(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+def records_of(result: Result) -> list[dict[str, Any]]:
+    """What a successful conversion wrote."""
+    assert result.code == 0, result.err
+    return parsed(result.out)
+
+
 def without_gt(signature: object) -> str:
     """A signature without the digest of its ground truth, which differs from test to test."""
     text = str(signature)

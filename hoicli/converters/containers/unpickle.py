@@ -45,11 +45,9 @@ PIECE = 1 << 14
 def load_pickle(data: bytes, name: str) -> Any:
     """The content of a pickle, as plain values.
 
-    Raises `DataError` (with `name` as its place) for an empty, damaged or cut-off file, for sizes that the file cannot
-    hold, and for anything that is not data, which is never imported or run.
+    Raises `DataError` (with `name` as its place) for a damaged or cut-off file, for sizes that the file cannot hold,
+    and for anything that is not data, which is never imported or run.
     """
-    if not data:
-        raise DataError("is empty (0 bytes); write it again", place=name, code="empty")
     try:
         return _load(data)
     except DataError as error:

@@ -313,10 +313,6 @@ def test_building_blocks_take_nothing_odd(data: bytes, text: str) -> None:
 # Damage
 
 
-def test_empty() -> None:
-    assert refusal(b"") == "dump.pkl: is empty (0 bytes); write it again"
-
-
 SIZES = {
     "bytes": b"\x80\x04\x8e" + struct.pack("<Q", 1 << 40) + b"abc.",
     "bytes beyond any": b"\x80\x04\x8e" + struct.pack("<Q", 1 << 63) + b"abc.",
