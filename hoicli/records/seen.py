@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from unicodedata import name as unicode_name
 from unicodedata import normalize
 
 from hoicli.errors import DataError, UsageError, arg
@@ -149,6 +150,8 @@ def tell_doubts(truth: Seen, training: Seen | None) -> None:
     """Say on stderr what looks like one label in two spellings, and what is in one of the two files alone."""
     parts = [truth] if training is None else [truth, training]
     for what, counts in _labels_of(parts):
+        for label in sorted(filter(_mixes_scripts, counts)):
+            note(f"{what} {label!r} ({counts[label]:,}) mixes letters of several scripts that look alike: a slip?")
         for spellings in _groups(counts, _folded):
             shown = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
             note(
@@ -180,3 +183,14 @@ def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[s
 def _folded(label: str) -> str:
     """What labels share that differ in case, spaces, underscores or hyphens alone."""
     return re.sub(r"[\s_-]+", "_", normalize("NFC", label).casefold())
+
+
+def _mixes_scripts(label: str) -> bool:
+    """Whether a word has letters of several scripts that have letters of one look, as Latin and Cyrillic a."""
+    return any(
+        len({unicode_name(letter, "").split(" ")[0] for letter in word if letter.isalpha()} & LOOK_ALIKE) > 1
+        for word in re.split(r"[\s_-]+", "" if label.isascii() else label)
+    )
+
+
+LOOK_ALIKE = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"}

@@ -83,17 +83,18 @@ def test_spellings_of_one_label_are_named(hoicli: Hoicli, tmp_path: Path) -> Non
 
 
 def test_one_label_in_several_spellings_is_one(hoicli: Hoicli, tmp_path: Path) -> None:
-    """Spaces and underscores, and Unicode's forms (NFC and NFD)."""
-    triplets = [("worker", verb, "caf\u00e9") for verb in ("sit on", "sit_on", "sit on")]
-    triplets.append(("worker", "sit on", "cafe\u0301"))
+    """Spaces and underscores, and Unicode's forms (NFC and NFD); letters of two scripts in a word are asked about."""
+    triplets = [("worker", "sit on", "caf\u00e9"), ("worker", "sit_on", "cafe\u0301"), ("worker", "sit on", "c\u0430r")]
     path = written(tmp_path / "gt.jsonl", scene("a", *triplets))
     result = hoicli("vocab", "--from", path, "-o", tmp_path / "own.json")
     assert result.code == 0, result.err
     content = json.loads((tmp_path / "own.json").read_text())
-    assert (content["verbs"], content["objects"]) == (["sit on"], ["caf\u00e9"])
+    assert (content["verbs"], content["objects"]) == (["sit on"], ["caf\u00e9", "c\u0430r"])
     said = result.err.splitlines()
-    assert "verbs 'sit on' (3) and 'sit_on' (1) are one label" in said[0]
+    assert "verbs 'sit on' (2) and 'sit_on' (1) are one label" in said[0]
     assert "are one label in several spellings: 'caf\u00e9' stands for all" in said[1]
+    assert [line for line in said if "several scripts" in line] == [said[2]]
+    assert "'c\u0430r' (1)" in said[2]
     twice = {**content, "verbs": ["sit on", "sit_on"]}
     (tmp_path / "own.json").write_text(json.dumps(twice))
     refused = hoicli("vocab", tmp_path / "own.json")
