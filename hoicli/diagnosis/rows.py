@@ -19,15 +19,16 @@ def diagnosis_rows(
     diagnosis: Diagnosis,
     vocabulary: Vocabulary,
     *,
-    per_class: bool,
+    per_class: bool = False,
     order: Sequence[str] = (),
+    part: Collection[int] | None = None,
     settings: Mapping[str, str],
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """Rows of metric count (of predictions, for missed_gt of ground truth), mAP and delta_mAP by oracle, each for full
     and the frequency groups, or the protocol's own subsets; per class count, AP and delta_AP, with mean_max_recall.
     With an `order` of oracles, progressive_mAP after each step and progressive_delta_mAP, what the step adds to the one
-    before.
+    before. part: the classes that counts and means are over (None: all); a subset without any of them has no rows.
 
     A count's subset is that of the predicted class, for missed_gt that of the annotated one; its n is how many triplets
     are predicted there, for missed_gt annotated. Values are in percent, except counts."""
@@ -37,6 +38,9 @@ def diagnosis_rows(
     counts = diagnosis.counts()
     results = list(diagnosis.results(vocabulary))
     subsets = diagnosis.subsets(vocabulary)
+    if part is not None:
+        kept = {subset: classes[np.isin(classes, sorted(part))] for subset, classes in subsets.items()}
+        subsets = {subset: classes for subset, classes in kept.items() if len(classes)}
     yield from _counts(counts, diagnosis.positives, subsets, common)
     yield from _means(results, subsets, common, recall=per_class)
     if order:
@@ -44,24 +48,6 @@ def diagnosis_rows(
         yield from _steps(steps, subsets, {**common, "signature": signature({**settings, "order": ",".join(order)})})
     if per_class:
         yield from _classes(diagnosis, vocabulary, counts, results, common)
-
-
-def part_rows(
-    diagnosis: Diagnosis,
-    vocabulary: Vocabulary,
-    part: Collection[int],
-    *,
-    settings: Mapping[str, str],
-    tags: Mapping[str, str],
-) -> Iterator[Row]:
-    """The counts and means of `diagnosis_rows` over the classes of a part; none for a subset without any of them."""
-    settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": diagnosis.protocol.name}
-    common: Row = {"protocol": diagnosis.protocol.name, "tags": dict(tags), "signature": signature(settings)}
-    every = diagnosis.subsets(vocabulary)
-    kept = {subset: classes[np.isin(classes, sorted(part))] for subset, classes in every.items()}
-    subsets = {subset: classes for subset, classes in kept.items() if len(classes)}
-    yield from _counts(diagnosis.counts(), diagnosis.positives, subsets, common)
-    yield from _means(list(diagnosis.results(vocabulary)), subsets, common)
 
 
 def _row(metric: str, named: Mapping[str, str], value: float | None, n: int, unit: str, common: Row) -> Row:

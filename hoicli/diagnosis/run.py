@@ -10,7 +10,7 @@ from typing import Any
 from hoicli.diagnosis.gather import diagnose_matches, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import Reading
-from hoicli.diagnosis.rows import diagnosis_rows, part_rows
+from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
@@ -71,7 +71,7 @@ class DiagnosedModel:
             for part, classes in zip(slice_.parts, slice_.classes, strict=True):
                 settings = {**self.settings, **slice_.setting(part)}
                 tagged = self._tags(tags) | slice_.tags(part)
-                yield from part_rows(self.diagnosis, self.vocabulary, classes, settings=settings, tags=tagged)
+                yield from diagnosis_rows(self.diagnosis, self.vocabulary, part=classes, settings=settings, tags=tagged)
 
     def composition(self) -> dict[str, Any]:
         """The error composition along the ranked list, as `plot_diagnosis` takes it."""
