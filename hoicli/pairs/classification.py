@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from hoicli.evaluation.coverage import Inverted
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.tally import Tally, ranked_ap
+from hoicli.evaluation.tally import Tally, per_class
 from hoicli.pairs.reading import PairBatch
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.kit import Bools, Floats, Growing
-from hoicli.records.outcomes import TRUE_POSITIVE
+from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 
 
 class Localised:
@@ -95,20 +95,18 @@ class Interactions:
             rows["verb_score"],
             lambda: np.lexsort((-rows["score"], truth.rank[rows["image"]])),
         )
-        interaction, hit = rows["interaction"][every], rows["hit"][every]
+        interaction = rows["interaction"][every]
+        code = np.where(rows["hit"][every], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
         found: dict[str, tuple[float | None, float | None, int]] = {}
         for subset, classes in truth.classes.items():
             positives = np.bincount(verb_of[annotated[counted & classes[annotated]]], minlength=int(verb_of.max()) + 1)
             inside = classes[interaction]
             bounds = np.searchsorted(verb_of[interaction[inside]], np.arange(len(positives) + 1))
-            hits = np.flatnonzero(hit[inside])
-            hit_bounds = np.searchsorted(hits, bounds)
-            rank = hits + 1 - np.repeat(bounds[:-1], np.diff(hit_bounds))
             # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
-            ap, recall = ranked_ap(rank, hit_bounds, positives, truth.protocol)
+            ap, recall = per_class(code[inside], bounds, positives, truth.protocol)
             in_mean = positives > 0
             if as_released:
-                in_mean &= (np.diff(hit_bounds) > 0) | (np.diff(bounds) == 0)
+                in_mean &= (recall > 0) | (np.diff(bounds) == 0)
             found[subset] = None, None, 0
             if in_mean.any() and (as_released or self._answered.any()):  # compute_map prints 0 without predictions
                 found[subset] = float(ap[in_mean].mean()), float(recall[in_mean].mean()), int(in_mean.sum())
