@@ -194,6 +194,9 @@ def detect(source: Source) -> str:
     if source.path.endswith(".zip"):
         problem = "is an archive; unpack it, and give the file that is in it (CVAT's: annotations.xml)"
         raise DataError(problem, place=source.name, code="unknown-format")
+    if source.first_has("annotator", "annotation_id"):
+        problem = "is Label Studio's JSON-MIN, which has no relations; export as JSON"
+        raise DataError(problem, place=source.name, code="unknown-format")
     for row in _OWN.values():
         signs = _SIGN.findall(row.signs)
         if signs and all(_shows(source, sign, row.module) for sign in signs):

@@ -35,6 +35,12 @@ def identified(records: Records, context: Context, taken: Set[str] = frozenset()
             yield file, named
 
 
+def known_size(record: Record, context: Context) -> tuple[float, float] | None:
+    """(width, height) of a record's image in --image-list, whose ids are those of `identified`; None if unknown."""
+    named = _asked(record, context.id_rule) if context.id_rule else _own_path(record, context)
+    return context.image_sizes.get(str(named)) or context.image_sizes.get(str(record["image_id"]))
+
+
 def _asked(record: Record, rule: str) -> str | int:
     """The id of an image by a rule of ID_RULES; one without a file name keeps its own. Raises `DataError` for an image
     without a number."""

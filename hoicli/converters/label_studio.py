@@ -11,7 +11,8 @@ triplet for each of its labels. The file states its labels, so any are taken wit
 
 Of several annotations of a task that is taken which is marked `ground_truth`, else the latest. Tasks that nobody
 annotated are no images, and predictions of models are not read: both are counted. The image's name is that of
-`data.image` without its server, and without the eight digits that an upload puts before it. JSON-MIN has no relations.
+`data.image` without its server, and without the eight digits that an upload puts before it, unless two uploads have one
+name without them, or with `--id path`. JSON-MIN has no relations.
 `read` raises `DataError` naming the item, from [0].
 """
 
@@ -19,13 +20,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import UNTURNED, Context, image_record
+from hoicli.converters.context import UNTURNED, Context, guarded, image_record
 from hoicli.converters.numbers import finite, listed
 from hoicli.errors import DataError
+from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import normalise
 
@@ -39,13 +43,16 @@ MORE_NAMES = "further labels of a rectangle"
 WAYS = {"right": ((0, 1),), "left": ((1, 0),), "bi": ((0, 1), (1, 0))}
 """From which end of a relation to which a triplet goes."""
 
-_UPLOADED = re.compile(r"/data/upload/(\d+/)?[0-9a-f]{8}-")
+_UPLOADED = re.compile(r"/data/upload/(?:\d+/)?([0-9a-f]{8}-)")
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each task that somebody annotated."""
+    full = context.id_rule == "path" or _names_collide(source, context)
 
     def build(task: dict[str, Any]) -> Record | None:
+        if "data" not in task:
+            raise DataError("has no 'data': JSON-MIN has no relations; export as JSON")
         annotations = task["annotations"]
         if task.get("predictions"):
             context.drop(PREDICTED, context.place, len(task["predictions"]))
@@ -78,7 +85,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         labels = [_names(one, field)[0] for field, one in rectangles.values()]
         size = {key: one[f"original_{key}"] for _, one in rectangles.values() for key in ("width", "height")}
         hois = _triplets(results, {name: at for at, name in enumerate(rectangles)}, context)
-        return image_record(_file_name(task["data"]), boxes, labels, hois, size)
+        return image_record(_file_name(task["data"], full=full), boxes, labels, hois, size)
 
     yield from context.each(source.items(), build, source)
 
@@ -131,13 +138,37 @@ def _triplets(
     return hois
 
 
-def _file_name(data: Mapping[str, Any]) -> str:
-    """The name of a task's image, with its folders; of a task without `image`, its only text is taken for it. Raises
-    `DataError` if there is none, or if the image itself is there in the place of its address."""
+def _names_collide(source: Source, context: Context) -> bool:
+    """Whether two images have one name without the digits before uploads; a note says so. Bad tasks are passed over:
+    reading them says what is wrong."""
+    named: dict[str, str] = {}
+    with suppress(DataError):
+        for where, task in source.items():
+            with suppress(DataError):
+                short, full = guarded(partial(_ids, task), source, where)
+                if (first := named.setdefault(short, full)) != full:
+                    both = f"{first} and {full}"
+                    context.announce(f"uploads have one name ({both}): the digits before them are in their ids")
+                    return True
+    return False
+
+
+def _ids(task: Mapping[str, Any]) -> list[str]:
+    """The ids of a task's image, without and with the digits before an upload."""
+    return [image_id_of(_file_name(task["data"], full=full)) for full in (False, True)]
+
+
+def _file_name(data: Mapping[str, Any], *, full: bool) -> str:
+    """The name of a task's image, with its folders, and if `full` with the digits before an upload; of a task without
+    `image`, its only text is taken for it. Raises `DataError` if there is none, or if the image itself is there in the
+    place of its address."""
     texts = [value for value in data.values() if type(value) is str]
-    address = data.get("image", texts[0] if len(texts) == 1 else None)
+    if "image" not in data and len(texts) != 1:
+        problem = f"has no image, but {', '.join(data)[:80] or 'nothing'}; call the image's address image"
+        raise DataError(problem, field=".data")
+    address = data.get("image", texts[0] if texts else None)
     if type(address) is not str or not address or address.startswith("data:"):
         raise DataError("is no address of a file, which gives the image its name; name it there", field=".data.image")
     parts = urlsplit(address)
     path = parse_qs(parts.query).get("d", [unquote(parts.path)])[0]  # ?d=: a file of the server's own folder
-    return _UPLOADED.sub("", path).lstrip("/")
+    return _UPLOADED.sub(r"\1" if full else "", path).lstrip("/")

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
+from hoicli.converters.image_ids import known_size
 from hoicli.converters.imagelist import ImageNumbers, named_image, numbered_images
 from hoicli.converters.numbers import BOX_FORMS
 from hoicli.errors import DataError, UsageError, arg
@@ -187,7 +188,7 @@ class _Outputs:
         """The image's triplets."""
         image, size, logits, relative, box_scores = item
         record = named_image(image, self._numbers, self._context)
-        size = self._checked_size(size, record["image_id"])
+        size = self._checked_size(size, record)
         if self._settings.box_scores == "logits":
             box_scores = sigmoid(box_scores)
         elif not ((box_scores >= 0) & (box_scores <= 1)).all():
@@ -208,10 +209,10 @@ class _Outputs:
         record |= {"width": size[1], "height": size[0]}
         return {**record, "boxes": table.boxes, "labels": table.labels, "hois": hois}
 
-    def _checked_size(self, size: Any, image_id: str) -> tuple[float, float]:
+    def _checked_size(self, size: Any, record: Record) -> tuple[float, float]:
         """(height, width) in pixels."""
         if size is None:
-            known = self._context.image_sizes.get(image_id)
+            known = known_size(record, self._context)
             if known is None:
                 problem = f"the image's size is not known; save sizes (height, width), or give {arg('image_list')}"
                 raise DataError(f"{problem} with them", field=".sizes")

@@ -84,6 +84,19 @@ def test_the_image_is_called_as_its_file(address: str, image_id: str, hoicli: Ho
     assert record["image_id"] == image_id
 
 
+def test_uploads_of_one_name_keep_the_digits_before_it(hoicli: Hoicli, tmp_path: Path) -> None:
+    def ids(*addresses: str, options: tuple[str, ...] = ()) -> tuple[list[str], bool]:
+        result = convert(hoicli, tmp_path, [{**task(*BOXES), "data": {"image": one}} for one in addresses], *options)
+        return [record["image_id"] for record in records(result.out)], "uploads have one name" in result.err
+
+    one, two, three = (f"/data/upload/3/9879e7f{end}" for end in ("a-f_1.jpg", "b-f_1.jpg", "c-f_2.jpg"))
+    assert ids(one, three) == (["f_1", "f_2"], False)
+    assert ids(one, three, options=("--id", "path")) == (["9879e7fa-f_1", "9879e7fc-f_2"], False)
+    assert ids(one, two, three) == (["9879e7fa-f_1", "9879e7fb-f_1", "9879e7fc-f_2"], True)
+    assert ids(one, "s3://bucket/f_1.jpg") == (["9879e7fa-f_1", "f_1"], True)
+    assert ids(one, one) == (["f_1"], False), "one image twice is an error, as ever"
+
+
 def test_one_annotation_of_a_task_is_taken_and_the_rest_is_counted(hoicli: Hoicli, tmp_path: Path) -> None:
     def by(verb: str, *more: Json, **rest: Any) -> Json:
         return {"result": [*BOXES, relation("worker", "hard hat", verb), *more], **rest}
@@ -132,7 +145,8 @@ def test_one_annotation_of_a_task_is_taken_and_the_rest_is_counted(hoicli: Hoicl
         (task(rectangle("", 1, 1, 1, 1)), ".result[0].value.rectanglelabels: a label is empty, or no text"),
         (task(*BOXES, {**relation("worker", "hard hat"), "labels": "hold"}), "[0].result[2].labels: hold is no list"),
         ({**task(), "data": {"image": "data:image/png;base64,AAAA"}}, ".data.image: is no address of a file"),
-        ({**task(), "data": {"a": "1", "b": "2"}}, ".data.image: is no address of a file"),
+        ({**task(), "data": {"photo": "1", "camera": "2"}}, ".data: has no image, but photo, camera; call the image's"),
+        ({"image": "a.jpg", "rectangles": []}, "has no 'data': JSON-MIN has no relations; export as JSON"),
         ({"data": {"image": "a.jpg"}, "annotations": [{"result": 3}]}, "is not shaped as expected"),
         ({"data": {"image": "a.jpg"}}, "has no 'annotations'"),
     ],

@@ -237,6 +237,20 @@ def test_images_by_number_and_sizes_from_the_ground_truth(hoicli: Hoicli, tmp_pa
         ]
 
 
+@pytest.mark.parametrize("rule", [(), ("--id", "path"), ("--id", "number")])
+def test_sizes_of_images_of_one_name_in_two_folders(hoicli: Hoicli, tmp_path: Path, rule: tuple[str, ...]) -> None:
+    names = ["a/f_2.jpg", "b/f_7.jpg"] if "number" in rule else ["a/f_1.jpg", "b/f_1.jpg"]
+    content = {key: array for key, array in arrays(7, images=2).items() if key != "sizes"}
+    path = saved(tmp_path / "dump.npz", {**content, "image_ids": np.array(names)})
+    images = tmp_path / "images.jsonl"
+    empty: Record = {"boxes": [], "labels": [], "hois": []}
+    of = [{"image_id": name[:-4], "file_name": name, "width": 30 + at, "height": 20} for at, name in enumerate(names)]
+    images.write_text("".join(json.dumps(one | empty) + "\n" for one in of))
+    found = rows(hoicli("convert", path, *rule, "--image-list", images))
+    assert [record["width"] for record in found] == [30, 31]
+    assert [record["image_id"] for record in found] == ([2, 7] if "number" in rule else ["a/f_1", "b/f_1"])
+
+
 @pytest.mark.parametrize("count", [14130, 5539])
 def test_the_columns_of_swig(hoicli: Hoicli, tmp_path: Path, count: int) -> None:
     swig = load("swig")
