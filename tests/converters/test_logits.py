@@ -245,7 +245,7 @@ def test_sizes_of_images_of_one_name_in_two_folders(hoicli: Hoicli, tmp_path: Pa
     images = tmp_path / "images.jsonl"
     empty: Record = {"boxes": [], "labels": [], "hois": []}
     of = [{"image_id": name[:-4], "file_name": name, "width": 30 + at, "height": 20} for at, name in enumerate(names)]
-    images.write_text("".join(json.dumps(one | empty) + "\n" for one in of))
+    images.write_bytes(b"\n".join(orjson.dumps(one | empty) for one in of))
     found = rows(hoicli("convert", path, *rule, "--image-list", images))
     assert [record["width"] for record in found] == [30, 31]
     assert [record["image_id"] for record in found] == ([2, 7] if "number" in rule else ["a/f_1", "b/f_1"])
