@@ -11,6 +11,7 @@ tests/commands/test_checks.py fails for one without.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -84,10 +85,13 @@ class OneOf:
 
     def refuse(self, value: str | None, said: str) -> None:
         """Raises `UsageError` for any other name. said: the parameter with its value, in messages."""
-        known = [name for name, _ in choices.entries(self.offer)] if value is not None else []
+        offered = choices.entries(self.offer) if value is not None else []
+        known = [name for name, _ in offered]
         if value is not None and value not in known:
             choice = f"from {', '.join(known)}" if len(known) > 2 else " or ".join(known)
-            raise UsageError(f"{said}: choose {choice}")
+            word = value.lower()
+            fitting = ", ".join(name for name, about in offered if word and word in re.split(r"\W+", about.lower()))
+            raise UsageError(f"{said}: choose {choice}{f' (for {value}: {fitting})' if fitting else ''}")
 
 
 Mark = Read | Written | Count | OneOf

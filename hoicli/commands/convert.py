@@ -95,7 +95,7 @@ def convert(
         object_order: How the file numbers its objects, if not as usual in its format: coco (0-79), coco-1 (1-80),
             coco-id (1-90 with gaps) or alphabetical.
         box_form: What the four numbers of a box are, if not as usual in the format: xyxy (two corners), xywh (a corner,
-            width and height) or cxcywh (the centre).
+            width and height) or cxcywh (the centre), in pixels; parts of the image only in logits.
         coords: What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX],
             resized:WxH, relative or pixels.
         boxes: Records with the boxes that the answers name by index.

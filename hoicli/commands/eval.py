@@ -115,7 +115,7 @@ def evaluate(
     if of_boxes := [part for name in names for part in name.split(",") if part.strip() in BOX_RULES]:
         raise UsageError(f"{arg('protocol', of_boxes[0])}: is for {arg('boxes')}, which evaluates boxes alone; add it")
     if explain:
-        return _explained([row for name in names or ["all"] for row in chosen_protocols([name], own)])
+        return _explained([row for name in names or ["all"] for row in chosen_protocols([name], own)], own)
     chosen = chosen_protocols(names, own)
     known = load(own or chosen[0].dataset)
     views = views_of(iou, slice, known)
@@ -204,17 +204,17 @@ def rows_of(
     return rows
 
 
-def _explained(chosen: list[Protocol]) -> Result:
+def _explained(chosen: list[Protocol], own: str | None) -> Result:
     """The rows of protocols, as --protocol FILE reads them; where people read, in words."""
     from hoicli.evaluation.explanation import explained
     from hoicli.evaluation.protocol_files import protocol_record
     from hoicli.records.parsing import dump
 
-    records = [protocol_record(row) for row in chosen]
+    records, known = [protocol_record(row) for row in chosen], load(own or chosen[0].dataset)
 
     def rendered(notation: str) -> bytes:
         if notation == "jsonl":
             return b"".join(map(dump, records))
-        return "".join(f"{explained(row)}\n" for row in chosen).encode()
+        return "".join(f"{explained(row, known.subjects)}\n" for row in chosen).encode()
 
     return Result(records, rendered=rendered, piped="table")

@@ -143,8 +143,8 @@ Protocols = Annotated[
     Option(
         "NAME",
         "hico, hico-ko, qpic, upt, diag, diag-paper, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; hoia; "
-        "ambiguous-hoi; hico-image, hico-image-ko; several with commas, or all (default); or a file of your own "
-        "(.json).",
+        "ambiguous-hoi; hico-image, hico-image-ko; several with commas, or all (default; without diag-paper); or a "
+        "file of your own (.json).",
         offer=choices.PROTOCOLS,
         several=True,
     ),

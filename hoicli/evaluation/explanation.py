@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hoicli.evaluation.protocols import (
     ALL_BY_ONE,
     EVERY_RECALL,
@@ -13,16 +15,18 @@ from hoicli.evaluation.protocols import (
     Protocol,
     Shift,
 )
+from hoicli.vocabulary.labels import SUBJECT
 
 
-def explained(protocol: Protocol) -> str:
-    """What the protocol does, in five lines generated from its row, and its remark as a sixth."""
+def explained(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
+    """What the protocol does, in five lines generated from its row, and its remark as a sixth. subjects: the labels
+    that a subject of the dataset may have."""
     width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
     touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
     pixels = f", {_shift(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
     predictions = _shift(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
     shifts = f"predictions {predictions}, ground truth {_shift(protocol.truth_shift)}"
-    labels = "; the subject must be labelled person" if protocol.person_subject else ""
+    labels = f"; the subject must be labelled {' or '.join(subjects)}" if protocol.person_subject else ""
     labels = "; subjects of different labels do not overlap" if protocol.same_subject else labels
     if protocol.roles and not protocol.person_first:
         labels = "; boxes of different labels do not overlap"

@@ -119,7 +119,7 @@ class Views:
             named_slices = ",".join(slice_.name for slice_ in self.of_data)
             note(
                 f"{arg('slice', named_slices)}: the mean on a part is over the classes with ground truth there; on all "
-                f"data {', '.join(counted)} count the others 0: compare parts with parts"
+                f"data the others count 0 ({', '.join(counted)}): compare parts with parts"
             )
         return [view for row in rows for view in self._of(row)]
 

@@ -92,7 +92,10 @@ def _otherwise_named(image_id: str, known: Container[str]) -> str:
     example = next(iter(known), image_id) if isinstance(known, Iterable) else image_id
     kinds = ("/" in image_id, image_id.isdecimal()), ("/" in example, example.isdecimal())
     if kinds[0] == kinds[1]:
-        return ""
+        fronts = (example[:at] for at in range(1, len(example)) if not example[at - 1].isalnum())
+        front = next((one for one in fronts if one + image_id in known), "")
+        missing = f"ids there end in it, and {front!r} is missing in front: jq -c '.image_id |= \"{front}\" + .'"
+        return missing if front else ""
     rule = "path" if any(path for path, _ in kinds) else "number"
     return f"make one kind of both with hoicli convert {arg('id_', rule)}"
 

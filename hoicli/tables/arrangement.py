@@ -9,7 +9,7 @@ from functools import partial
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records.results import CHANCES, Row, settings_of, tag_column
-from hoicli.tables.layouts import Layout, better, is_mean, kind_of
+from hoicli.tables.layouts import Layout, better, column_head, is_mean, kind_of
 from hoicli.tables.notes import annotated
 from hoicli.tables.values import (
     NO_KEYS,
@@ -170,7 +170,7 @@ def _of_kind(
     placed = [
         (
             (*_values_of_tags(row, tags), *(cell_text(row[key]) or "-" for key in index)),
-            ("" if "metric" in index else str(row["metric"]), str(row[column])),
+            ("" if "metric" in index else str(row["metric"]), column_head(row, column)),
             row,
         )
         for row in rows

@@ -230,6 +230,13 @@ def _measures(*metrics: str) -> Callable[[Row], bool]:
     return lambda row: row.get("metric") in metrics
 
 
+def column_head(row: Row, column: str) -> str:
+    """What stands above a row's value: what the key `column` says; of what an audit found, what the value is."""
+    if row["metric"] == "candidate":
+        return "IoU" if row["kind"] == "near_duplicate" else "sure"
+    return "candidates" if row["metric"] == "candidates" else str(row[column])
+
+
 KINDS = (
     # findings, senses, vocabularies: no values of a metric, a table of their own keys
     Kind("other", lambda row: "metric" not in row),

@@ -46,7 +46,7 @@ class TextTable:
 def cell_text(value: object) -> str:
     """A value of a row as text: lists with commas, nothing for None."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
+        return ", ".join("-" if each is None else str(each) for each in value)
     return "" if value is None else str(value)
 
 

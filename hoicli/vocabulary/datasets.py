@@ -14,7 +14,7 @@ from pathlib import Path
 from hoicli.errors import UsageError, arg
 from hoicli.io import plugins
 from hoicli.vocabulary.contents import shipped_content, vocabulary_of
-from hoicli.vocabulary.labels import Vocabulary, nearest, normalise
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary, nearest, normalise
 
 DATASETS = {
     "hico": "HICO-DET: 117 verbs, 80 objects, 600 interactions",
@@ -61,6 +61,9 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     def known(of: Vocabulary) -> Mapping[str, int]:
         return of.verb_ids if what == "verb" else of.object_ids
 
+    if vocabulary.own and what == "object" and name == SUBJECT:
+        own = ", ".join(vocabulary.subjects)
+        return f'own subjects are {own}: `aliases` maps names ({{"{name}": "{vocabulary.subjects[0]}"}})'
     spelt = normalise(name).lower()
     near = nearest(spelt, known(vocabulary))
     meant = f"did you mean {near[0]!r}?" if near else ""

@@ -66,7 +66,8 @@ def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
     result = hoicli("eval", "--gt", GT, broken)
     assert (result.code, result.out) == (1, "")
     assert result.err == (
-        f"{broken}:7: hois[0].score: missing; every predicted interaction has a score (is this the ground truth?)\n"
+        f"{broken}:7: hois[0].score: missing; every predicted interaction has a score (is this the ground truth? "
+        "answers of a model have none: hoicli convert --from vlm --scores ones)\n"
     )
     # an image that is in two shares is told with both lines
     broken.write_text("\n".join([*lines, lines[0]]))

@@ -61,7 +61,7 @@ def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
         gzip.decompress((SAMPLE / f"{name}.jsonl.gz").read_bytes()).decode().splitlines(keepends=True)
         for name in ("gt", "baseline", "ours")
     )
-    files = {"gt": truth, "a": baseline, "b": ours, "preds": ours[:5] + ours[6:]}
+    files = {"gt": truth, "a": baseline, "b": ours, "preds": ours[:5] + ours[6:], "relative": truth}
     files |= {"checkpoints/1": baseline, "checkpoints/2": ours}
     for name, lines in files.items():
         (folder / f"{name}.jsonl").write_text("".join(lines))

@@ -124,7 +124,8 @@ def test_a_missing_score_asks_whether_this_is_ground_truth() -> None:
     record = with_()
     del record["hois"][0]["score"]
     assert first_error(record) == (
-        "p.jsonl:1: hois[0].score: missing; every predicted interaction has a score (is this the ground truth?)"
+        "p.jsonl:1: hois[0].score: missing; every predicted interaction has a score (is this the ground truth? "
+        "answers of a model have none: hoicli convert --from vlm --scores ones)"
     )
     assert list(read_scenes([line(record)], HICO, scored=False, policy=ErrorPolicy()))
 

@@ -120,6 +120,11 @@ def test_the_pair() -> None:
         ),
         "image-without-predictions": (2, "p: no line for 'b'"),
     }
+    longer = [{"image_id": "set-b", **nothing}]
+    assert (
+        "'set-' is missing in front: jq -c '.image_id |= \"set-\" + .'"
+        in found(with_(image_id="b"), truth=longer)["unknown-image"][1]
+    )
     # the size of an image comes from the ground truth where the prediction has none
     bare = {key: value for key, value in GOOD.items() if key not in ("width", "height")} | {"image_id": "c"}
     assert found(bare, truth=[small])["box-outside-image"][0] == 1

@@ -173,7 +173,8 @@ class _AnswerReader:
         given = [score is not None for image in self._images.values() for score in image.hois.values()]
         if given and not all(given):
             missing = f"{given.count(False):,} of {len(given):,} triplets have no score"
-            self._context.announce(f"{missing}: good for mF1 (hoicli shoe-eval), mAP needs one on each")
+            ones = f"({arg('scores', 'ones')})"
+            self._context.announce(f"{missing}: good for mF1 (hoicli shoe-eval), mAP needs one on each {ones}")
         if self._outside:
             many = f"{len(self._outside):,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
             self._context.announce(f"{many} (the first: {self._outside[0]}): is it another {arg('coords')}?")
