@@ -89,8 +89,7 @@ class OneOf:
         known = [name for name, _ in offered]
         if value is not None and value not in known:
             choice = f"from {', '.join(known)}" if len(known) > 2 else " or ".join(known)
-            word = value.lower()
-            fitting = ", ".join(name for name, about in offered if word and word in re.split(r"\W+", about.lower()))
+            fitting = ", ".join(name for name, about in offered if value.lower() in re.findall(r"\w+", about.lower()))
             raise UsageError(f"{said}: choose {choice}{f' (for {value}: {fitting})' if fitting else ''}")
 
 

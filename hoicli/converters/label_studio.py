@@ -147,8 +147,7 @@ def _names_collide(source: Source, context: Context) -> bool:
             with suppress(DataError):
                 short, full = guarded(partial(_ids, task), source, where)
                 if (first := named.setdefault(short, full)) != full:
-                    both = f"{first} and {full}"
-                    context.announce(f"uploads have one name ({both}): the digits before them are in their ids")
+                    context.announce(f"uploads have one name ({first} and {full}): their ids keep the digits before it")
                     return True
     return False
 
@@ -164,8 +163,7 @@ def _file_name(data: Mapping[str, Any], *, full: bool) -> str:
     place of its address."""
     texts = [value for value in data.values() if type(value) is str]
     if "image" not in data and len(texts) != 1:
-        problem = f"has no image, but {', '.join(data)[:80] or 'nothing'}; call the image's address image"
-        raise DataError(problem, field=".data")
+        raise DataError(f"has no image, but {', '.join(data)[:80]}; call the image's address image", field=".data")
     address = data.get("image", texts[0] if texts else None)
     if type(address) is not str or not address or address.startswith("data:"):
         raise DataError("is no address of a file, which gives the image its name; name it there", field=".data.image")

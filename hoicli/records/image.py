@@ -322,9 +322,8 @@ def _hoi_problems(
     elif vocabulary is not None and hoi["verb"] not in vocabulary.verb_ids:
         yield unknown_label(f"{field}.verb", "verb", hoi["verb"], vocabulary)
     if scored and "score" not in hoi:
-        answers = "answers of a model have none: hoicli convert --from vlm --scores ones"
-        fix = f"every predicted interaction has a score (is this the ground truth? {answers})"
-        yield Problem(f"{field}.score", f"missing; {fix}")
+        doubt = "is this the ground truth? answers of a model have none: hoicli convert --from vlm --scores ones"
+        yield Problem(f"{field}.score", f"missing; every predicted interaction has a score ({doubt})")
     elif scored and not is_number(hoi["score"]):
         yield Problem(f"{field}.score", f"{short(hoi['score'])} is no score; give a finite number")
 
