@@ -207,6 +207,7 @@ def test_intervals_are_the_same_in_any_order(hoicli: Hoicli, tmp_path: Path) -> 
             assert rows[key]["ci_low"] <= row["value"] <= rows[key]["ci_high"]
 
 
+@pytest.mark.long
 def test_the_figures(hoicli: Hoicli, tmp_path: Path) -> None:
     for kind, words in (
         ("distribution", {"A1", "A5", "rating", "12 items."}),

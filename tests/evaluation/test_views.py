@@ -110,6 +110,7 @@ def test_diagnosis(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli("diagnose", saved(tmp_path / "m.jsonl", matches)).out == images
 
 
+@pytest.mark.long
 def test_comparison(hoicli: Hoicli) -> None:
     """A model with itself differs in nothing; its means are those of eval, with the same intervals."""
     options = ("--gt", GT, "--slice", "objects,verb", "--iou", "0.5:0.7:0.1", "--protocol", "hico")

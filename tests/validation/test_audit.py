@@ -223,6 +223,7 @@ def test_duplicates_are_every_two_boxes_of_a_label_that_overlap(case: tuple[list
     assert [row["value"] for row in found] == sorted((row["value"] for row in found), reverse=True)
 
 
+@pytest.mark.long
 @given(datasets(least=0))
 @settings(max_examples=20)
 def test_the_order_of_lines_changes_nothing(case: tuple[list[Record], list[Record]]) -> None:

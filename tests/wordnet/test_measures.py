@@ -76,7 +76,8 @@ def assert_nltks(pairs: list[tuple[int, int]], measure: str, counts: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    "measure", [pytest.param(one, marks=pytest.mark.long if one in (*BY_COUNTS, "lch") else ()) for one in MEASURES]
+    "measure",
+    [pytest.param(one, marks=pytest.mark.long if one in (*BY_COUNTS, "lch", "path") else ()) for one in MEASURES],
 )
 def test_nltks_numbers_for_any_senses(measure: str, request: pytest.FixtureRequest) -> None:
     """Random pairs, and such as are above one another."""
