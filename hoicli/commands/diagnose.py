@@ -81,7 +81,7 @@ def diagnose(
     from hoicli.diagnosis.applied import explanation, progressive_order
     from hoicli.diagnosis.emitted import emitted_predictions
     from hoicli.diagnosis.repairs import Reading
-    from hoicli.diagnosis.run import diagnose_models, diagnosing
+    from hoicli.diagnosis.run import diagnose_models, diagnosing, settled
     from hoicli.evaluation.filters import Filters
 
     if explain:
@@ -119,10 +119,10 @@ def diagnose(
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
     asked = partial(views_of, iou, slice)
     truth = None if gt is None else inputs.truth(gt)
+    of = settled(models, truth, own, filters, policy, reading=reading, asked=asked, protocol=row)
     if emit:
-        emitted = emitted_predictions(models[0], truth, own, filters, policy, reading, asked, row)
-        return instead(Records(emitted, policy.report))
-    diagnosed = diagnose_models(models, truth, own, filters, policy, reading=reading, asked=asked, protocol=row)
+        return instead(Records(emitted_predictions(models[0], of, filters, policy, reading), policy.report))
+    diagnosed = diagnose_models(models, of, filters, policy, reading)
     rows = [made for model in diagnosed for made in model.rows(per_class=per_class, order=order, tags=tags)]
     policy.report()
 

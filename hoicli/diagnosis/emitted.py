@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located
 from hoicli.diagnosis.gather import each_match, typed_batches
 from hoicli.diagnosis.repairs import SIGNATURES, ErrorTypes, Reading, types_of
-from hoicli.diagnosis.run import settled
+from hoicli.diagnosis.run import Settled
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.filters import Filters
@@ -17,8 +17,6 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Tally
-from hoicli.evaluation.views import ALONE, Views
-from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump
 from hoicli.records.results import SIGNATURE_KEYS
@@ -26,18 +24,11 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 def emitted_predictions(
-    predictions: Predictions,
-    gt: Stream | None,
-    dataset: str | None,
-    filters: Filters,
-    policy: ErrorPolicy,
-    reading: Reading = "shared",
-    asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
-    protocol: Protocol | None = None,
+    predictions: Predictions, of: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
 ) -> Iterator[bytes]:
     """A line for each image: every prediction with its type and repair (`diagnosis_records`), every ground truth
     with what became of it. Parameters and errors as of `diagnose_models`; of one view only."""
-    vocabulary, row, views, truth = settled([predictions], gt, dataset, filters, policy, reading, asked, protocol)
+    vocabulary, row, views, truth = of
     alone = f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further"
     seen: set[str] = set()
 

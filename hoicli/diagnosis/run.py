@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from hoicli.diagnosis.gather import diagnose_matches, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
@@ -131,6 +131,40 @@ def _diagnosing(names: Sequence[str], dataset: str | None, *, as_released: bool)
 
 
 def diagnose_models(
+    models: Sequence[Predictions], of: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
+) -> list[DiagnosedModel]:
+    """Each model's diagnosis: predictions with ground truth, match records with or without. With several views, one
+    for each; the matches are of some already. Raises `DataError` for a bad stream."""
+    diagnosed = []
+    vocabulary, protocol, truth = of.vocabulary, of.protocol, of.truth
+    wanted = of.views.diagnosed(protocol)
+    for model in models:
+        made = partial(DiagnosedModel, model.model, model.tagged, vocabulary, slices=of.views.of_classes)
+        if truth is not None and not model.matched:
+            whole = match_and_diagnose(model, truth, [], wanted, filters, policy, reading=reading)
+            whole.coverage.report(truth, wanted, model.name, model=model.model if len(models) > 1 else None)
+            settings = {"data": vocabulary.signed, **filters.signature(), **whole.tally.leave}
+            settings |= truth.settings(protocol)
+            diagnosed += [made(each, settings | each.protocol.settings()) for each in whole.diagnoses]
+            continue
+        of_matches = diagnose_matches(
+            model, vocabulary, protocol, filters, policy, truth=truth, asked=of.views, reading=reading
+        )
+        diagnosed += [made(diagnosis, settings) for diagnosis, settings in of_matches]
+    return diagnosed
+
+
+class Settled(NamedTuple):
+    """What a diagnosis is of: the dataset, whose rules decide what is right, which views, and the ground truth, which
+    match records may do without."""
+
+    vocabulary: Vocabulary
+    protocol: Protocol
+    views: Views
+    truth: GroundTruth | None
+
+
+def settled(
     models: Sequence[Predictions],
     gt: Stream | None,
     dataset: str | None,
@@ -140,45 +174,14 @@ def diagnose_models(
     reading: Reading = "shared",
     asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
     protocol: Protocol | None = None,
-) -> list[DiagnosedModel]:
-    """Each model's diagnosis: predictions with `gt`, match records with or without. With several views (`asked` of the
-    vocabulary), one for each; the matches are of some already. protocol: whose rules decide what is right (default:
-    `protocol_of`).
+) -> Settled:
+    """What options come to, before predictions are read. asked: the views of a vocabulary. protocol: default
+    `protocol_of`.
 
     Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for
-    options that need predictions and for the released reading on other datasets than HICO-DET, `DataError` for a bad
-    stream.
+    options that need predictions and for the released reading on other datasets than HICO-DET, `DataError` for bad
+    ground truth.
     """
-    vocabulary, protocol, views, truth = settled(models, gt, dataset, filters, policy, reading, asked, protocol)
-    wanted = views.diagnosed(protocol)
-    diagnosed = []
-    for model in models:
-        made = partial(DiagnosedModel, model.model, model.tagged, vocabulary, slices=views.of_classes)
-        if truth is not None and not model.matched:
-            whole = match_and_diagnose(model, truth, [], wanted, filters, policy, reading=reading)
-            whole.coverage.report(truth, wanted, model.name, model=model.model if len(models) > 1 else None)
-            settings = {"data": vocabulary.signed, **filters.signature(), **whole.tally.leave}
-            settings |= truth.settings(protocol)
-            diagnosed += [made(each, settings | each.protocol.settings()) for each in whole.diagnoses]
-            continue
-        of_matches = diagnose_matches(
-            model, vocabulary, protocol, filters, policy, truth=truth, asked=views, reading=reading
-        )
-        diagnosed += [made(diagnosis, settings) for diagnosis, settings in of_matches]
-    return diagnosed
-
-
-def settled(
-    models: Sequence[Predictions],
-    gt: Stream | None,
-    dataset: str | None,
-    filters: Filters,
-    policy: ErrorPolicy,
-    reading: Reading,
-    asked: Callable[[Vocabulary], Views],
-    protocol: Protocol | None,
-) -> tuple[Vocabulary, Protocol, Views, GroundTruth | None]:
-    """What the parameters of `diagnose_models` come to; raises what it raises before predictions are read."""
     vocabulary = load(dataset or (protocol.dataset if protocol else None) or models[0].dataset or "hico")
     protocol = protocol or protocol_of(vocabulary)
     check_reading(vocabulary, reading)
@@ -186,7 +189,7 @@ def settled(
     for slice_ in views.of_data:
         check_diagnosed(within(protocol, Part(slice_, 0)))
     if gt is None:
-        return vocabulary, protocol, views, None
+        return Settled(vocabulary, protocol, views, None)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     served(truth, [protocol])
-    return vocabulary, protocol, views, truth
+    return Settled(vocabulary, protocol, views, truth)

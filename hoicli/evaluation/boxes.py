@@ -204,8 +204,9 @@ class BoxEvaluation:
         signed |= {"boxscore": "triplet"} if numbers["records"] > numbers["scored"] else {}
         for rule in rules:
             of_labels: list[Row] = []
-            signed |= caveats.settings(self.caveats & rule.row.depends_on)
-            of_rule = {key: value for key, value in signed.items() if key != "same" or rule.takes != ANY}
+            of_rule = signed | caveats.settings(self.caveats & rule.row.depends_on)
+            if rule.takes == ANY:
+                of_rule.pop("same", None)
             for metric, values, positives in self.of(rule):
                 ends: Row = {"unit": "%", **row_ends(rule.row.name, tags, of_rule)}
                 ends |= {} if metric.recall else {"note": INCOMPLETE}

@@ -149,7 +149,7 @@ class Coverage:
         self.images += len(batch.predictions.image_ids)
         self.triplets += len(batch.predictions.score)
         self.not_interactions += int((batch.predictions.interaction < 0).sum())
-        self.unlabelled += int(((batch.predictions.object >= 0) & (batch.predictions.object_label < 0)).sum())
+        self.unlabelled += batch.predictions.unlabelled_objects
         self.other_subjects += other_subjects(batch.predictions, batch.truth.vocabulary)
         self.inverted.add(batch.predictions)
         self._sample_boxes(batch)

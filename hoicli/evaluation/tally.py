@@ -148,7 +148,7 @@ class Tally:
         codes = {name: outcome.code for name, outcome in outcomes.items()}
         self.caveats |= scenes.every_caveat & caveats.PREDICTIONS
         self.objects += int((scenes.object >= 0).sum())
-        self.unlabelled += int(((scenes.object >= 0) & (scenes.object_label < 0)).sum())
+        self.unlabelled += scenes.unlabelled_objects
         self.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
 
     def add_truth(self, truth: GroundTruth) -> None:

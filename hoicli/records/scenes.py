@@ -52,6 +52,11 @@ class Scenes(Images):
             return np.full(len(self.object), -1, dtype=np.int64)
         return np.where(self.object < 0, -1, self.labels[self.object])
 
+    @property
+    def unlabelled_objects(self) -> int:
+        """How many triplets have an object box without a label."""
+        return int(((self.object >= 0) & (self.object_label < 0)).sum())
+
     def only(self, rows: Ints) -> Scenes:
         """The same images and boxes with some of the triplets, ascending rows."""
         if len(rows) == len(self.score):

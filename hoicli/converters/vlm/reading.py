@@ -21,6 +21,7 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
+from hoicli.converters.image_ids import known_size
 from hoicli.converters.vlm.claims import Claim, Claims, Place, numbers_of
 from hoicli.converters.vlm.forms import is_phrase, read_answer
 from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, parse_frame, size_of
@@ -114,7 +115,7 @@ class _AnswerReader:
         self._images: dict[str, _Image] = {}
         self._announced: set[str] = set()
         self._boxes = self._answers = self._refused = 0
-        self._outside: list[str] = []
+        self._outside, self._first_outside = 0, ""
 
     def add(self, row: Any) -> None:
         """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
@@ -176,8 +177,8 @@ class _AnswerReader:
             ones = f"({arg('scores', 'ones')})"
             self._context.announce(f"{missing}: good for mF1 (hoicli shoe-eval), mAP needs one on each {ones}")
         if self._outside:
-            many = f"{len(self._outside):,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
-            self._context.announce(f"{many} (the first: {self._outside[0]}): is it another {arg('coords')}?")
+            many = f"{self._outside:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
+            self._context.announce(f"{many} (the first: {self._first_outside}): is it another {arg('coords')}?")
         apart = len({str(image.image_id) for image in self._images.values()}) == len(self._images)
         for image in self._images.values():
             if image.file_name is not None and apart and not self._context.id_rule:
@@ -189,10 +190,11 @@ class _AnswerReader:
         """The image of a row, created at its first row; with --boxes it begins with these."""
         image_id, file_name = image_named_in(row)
         path = path_of(file_name) if file_name is not None and image_id == image_id_of(file_name) else ""
-        name, sizes, shown = str(image_id), self._context.image_sizes, self._detections
+        name, shown = str(image_id), self._detections
         image = self._images.get(path or name)
         if image is None:
-            image = _Image(image_id, file_name, sizes.get(path) or sizes.get(name))
+            size = known_size({"image_id": image_id, "file_name": file_name}, self._context)
+            image = _Image(image_id, file_name, size)
             self._images[path or name] = image
             if (boxes := shown.get(path) or shown.get(name)) is not None:
                 image.show(boxes)
@@ -323,7 +325,8 @@ class _AnswerReader:
         self._boxes += 1
         width, height = image.size or (float("inf"), float("inf"))
         if x1 < -0.1 * width or y1 < -0.1 * height or x2 > 1.1 * width or y2 > 1.1 * height:
-            self._outside.append(f"{self._context.place}: {list(box)}")
+            self._outside += 1
+            self._first_outside = self._first_outside or f"{self._context.place}: {list(box)}"
         return pixels
 
 
