@@ -28,7 +28,7 @@ def text(path: Path) -> str:
 def test_the_scripts_make_it(tmp_path: Path) -> None:
     """To the record and the pixel; how both are compressed may differ between versions of the libraries."""
     subprocess.run([sys.executable, SAMPLE / "make.py", tmp_path], check=True)
-    for name in STREAMS:
+    for name in (*STREAMS, "results.json.gz"):
         assert text(tmp_path / name) == text(SAMPLE / name)
     pictures = sorted((SAMPLE / "pictures").iterdir())
     assert [path.name for path in pictures] == [f"sample_{number:04d}.png" for number in range(1, 13)]
@@ -40,7 +40,7 @@ def test_the_scripts_make_it(tmp_path: Path) -> None:
 
 
 def test_it_is_small_and_varied() -> None:
-    files = [*(SAMPLE / name for name in STREAMS), *(SAMPLE / "pictures").iterdir()]
+    files = [*SAMPLE.glob("*.gz"), *(SAMPLE / "pictures").iterdir()]
     assert sum(path.stat().st_size for path in files) < 1_500_000
     truth, *models = (parsed(text(SAMPLE / name)) for name in STREAMS)
     classes = Counter((hoi["verb"], image["labels"][hoi["object"]]) for image in truth for hoi in image["hois"])
@@ -50,6 +50,17 @@ def test_it_is_small_and_varied() -> None:
     assert sum(hico.interaction_ids[pair] in hico.groups["rare"] for pair in classes) > 100
     assert max(classes.values()) > 40
     assert all(len(image["hois"]) <= 30 for model in models for image in model)
+
+
+def test_the_dump_is_ours() -> None:
+    """CDN's layout has no place for verb_score and the boxes' scores."""
+    ours = parsed(text(SAMPLE / "ours.jsonl.gz"))
+    for image in ours:
+        image["file_name"] = f"{image['image_id']}.png"
+        image.pop("scores")
+        for hoi in image["hois"]:
+            hoi.pop("verb_score")
+    assert list(hoicli.convert(SAMPLE / "results.json.gz")) == ours
 
 
 @pytest.mark.parametrize(("name", "full"), [("baseline", 30), ("ours", 32)])
