@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
 
 @command(
-    reads="predictions with --gt, or match records",
-    writes="result rows: number, share, weight and cost of each confusion",
+    reads="predictions, and ground truth with --gt",
+    writes="result rows: number, share and cost of each confusion",
     examples=[
         ("hoicli confusion --gt gt.jsonl preds.jsonl", "the twenty of each kind that cost most mAP"),
         ("hoicli confusion --gt gt.jsonl --top all --plot confusion.png preds.jsonl", "all of them, and a heat map"),
-        ("hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli confusion", "verbs only, from match records"),
     ],
     see=["diagnose", "curves"],
     plot="Draw the confusions as a heat map: .png, .svg or .pdf.",
@@ -31,7 +30,7 @@ def confusion(
     gt: options.Truth = None,
     predictions: options.Models = None,
     *,
-    dataset: options.DatasetOfMatches = None,
+    dataset: options.Dataset = None,
     protocol: options.DiagnosedProtocol = None,
     name: options.ModelNames = None,
     top: Annotated[int | str, Option("N")] = 20,
@@ -55,25 +54,24 @@ def confusion(
     Arguments:
         top: Write the N confusions of names that cost most mAP, and the N costliest with null; or all.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
+    from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
     from hoicli.diagnosis.confusion_run import confused_models
     from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import protocol_of
 
-    most = count_of("top", top)
+    gt, most = required(gt, "confusion"), count_of("top", top)
     row = diagnosing(names_of(protocol), text_of(dataset))
     own = text_of(dataset) or (row.dataset if row is not None else None)
     policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
     inputs = Inputs(own, policy, own or "hico", from_, image_list)
-    models = inputs.models(predictions, name)
+    models = [model.unmatched("confusion") for model in inputs.models(predictions, name)]
     tags = tags_of(tag, *(["model"] if models[0].tagged else []), *tags_of_views(iou, slice))
-    vocabulary = load(own or models[0].dataset or "hico")
-    views, truth = views_of(iou, slice, vocabulary), None
-    if gt is not None:
-        truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
-    confused = list(confused_models(models, truth, vocabulary, row or protocol_of(vocabulary), filters, policy, views))
+    vocabulary = load(own or "hico")
+    views = views_of(iou, slice, vocabulary)
+    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
+    confused = confused_models(models, truth, row or protocol_of(vocabulary), filters, policy, views)
     cells = [model.cells() for model in confused]
     rows: list[Row] = []
     for model, found in zip(confused, cells, strict=True):

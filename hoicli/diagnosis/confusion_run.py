@@ -1,4 +1,4 @@
-"""The confusions of one or several models from their streams, and their rows."""
+"""The confusions of one or several models from their predictions, and their rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.diagnosis.confusions import KINDS, NOTHING, ConfusionColumns
-from hoicli.diagnosis.errors import Located
-from hoicli.diagnosis.gather import Placed, each_match, match_and_diagnose
+from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns
+from hoicli.diagnosis.gather import Placed, match_and_diagnose
 from hoicli.diagnosis.repaired import Cells, Repaired
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
@@ -23,7 +22,6 @@ from hoicli.evaluation.tally import subset_classes
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.figures.confusion import Panel
 from hoicli.figures.shown import label
-from hoicli.io.messages import note
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
 from hoicli.records.results import Row, percent, row_ends
@@ -70,7 +68,7 @@ class Confused:
 
     def rows(self, cells: Mapping[str, Cells], *, top: int | None, tags: Mapping[str, str]) -> Iterator[Row]:
         """Of each kind the cells that `ranked` chooses: their number, their share of all with the annotated name (of
-        nothing annotated, of all that say the name) in percent, their weight, and the gain in points of mAP."""
+        nothing annotated, of all that say the name) in percent, and the gain in points of mAP."""
         tagged = {**({"model": self.name} if self.tagged else {}), **tags, **dict(self.protocol.view)}
         ends = row_ends(self.protocol.name, tagged, self.settings)
         (subset, members) = max(subset_classes(self.vocabulary, self.protocol).items(), key=lambda one: len(one[1]))
@@ -91,7 +89,6 @@ class Confused:
                 values: list[tuple[str, Any, int, str]] = [
                     ("confusion", count, total, unit),
                     ("confusion_share", 100.0 * count / total, total, "%"),
-                    ("confusion_weight", float(of_kind.weight[at]), total, unit),
                 ]
                 gain = float(of_kind.gain[at])
                 if true != said:
@@ -123,9 +120,9 @@ class Confusing:
     def confused(self, name: str, settings: Mapping[str, str], *, tagged: bool) -> Confused:
         """The confusions; settings: what signatures say besides the ground truth and the protocol."""
         truth, view = self._truth, self._protocol
-        kinds = KINDS[:1] if view.person_first else KINDS
         signed = {"data": truth.vocabulary.signed, **settings, **truth.settings(view), **view.settings()}
-        whole = _with_unseen(self._parts, truth, view, kinds)
+        seen = {image_id for part in self._parts for image_id in part.image_ids}
+        whole = ConfusionColumns.joined([*self._parts, ConfusionColumns.unseen(truth, view, seen)])
         return Confused(name, tagged, view, truth.vocabulary, whole, signed)
 
 
@@ -145,66 +142,23 @@ def ranked(cells: Cells, top: int | None) -> Ints:
 
 def confused_models(
     models: Sequence[Predictions],
-    truth: GroundTruth | None,
-    vocabulary: Vocabulary,
+    truth: GroundTruth,
     protocol: Protocol,
     filters: Filters,
     policy: ErrorPolicy,
     views: Views = ALONE,
 ) -> list[Confused]:
-    """Each model's confusions under each view: of predictions with ground truth, or of match records with or without,
-    which know nothing of boxes of other labels and so have the confusions of verbs alone.
-
-    Raises `UsageError` for options that need predictions and for slices of classes, `DataError` for a bad stream.
-    """
+    """Each model's confusions by each view. Raises `UsageError` for slices of classes, `DataError` for a bad stream."""
     if views.of_classes:
         names = ",".join(slice_.name for slice_ in views.of_classes)
         raise UsageError(f"{arg('slice', names)}: of classes, which confusions join; use people, pairs or a file")
     wanted = views.diagnosed(protocol)
-    if truth is not None:
-        served(truth, [protocol])
+    served(truth, [protocol])
     found: list[Confused] = []
     for model in models:
-        if truth is None or model.matched:
-            found += _of_matches(model, truth, vocabulary, protocol, filters, policy, views)
-            continue
         collect = partial(Confusing, truth)
         whole = match_and_diagnose(model, truth, [], wanted, filters, policy, collector=collect, diagnosed=False)
         whole.coverage.report(truth, wanted, model.name, model=model.model if len(models) > 1 else None)
         settings = filters.signature() | whole.tally.leave
         found += [columns.confused(model.model, settings, tagged=model.tagged) for columns in whole.kept]
     return found
-
-
-def _of_matches(
-    model: Predictions,
-    truth: GroundTruth | None,
-    vocabulary: Vocabulary,
-    protocol: Protocol,
-    filters: Filters,
-    policy: ErrorPolicy,
-    asked: Views,
-) -> Iterator[Confused]:
-    parts: dict[str, list[ConfusionColumns]] = {}
-
-    def add(view: Protocol, found: Located) -> None:
-        parts.setdefault(view.key, []).append(ConfusionColumns.of(found, vocabulary, None))
-
-    of_views = each_match(model, vocabulary, protocol, filters, policy, add, truth=truth, asked=asked)
-    if not protocol.person_first:
-        note(
-            "match records do not hold boxes of other labels: no confusions of objects; give predictions with "
-            f"{arg('gt')}"
-        )
-    for view, settings in of_views:
-        columns = parts[view.key]
-        whole = ConfusionColumns.joined(columns) if truth is None else _with_unseen(columns, truth, view, KINDS[:1])
-        yield Confused(model.model, model.tagged, view, vocabulary, whole, settings)
-
-
-def _with_unseen(
-    columns: Sequence[ConfusionColumns], truth: GroundTruth, view: Protocol, kinds: Sequence[str]
-) -> ConfusionColumns:
-    """The parts as one, with the ground truth of images that no part has."""
-    seen = {image_id for part in columns for image_id in part.image_ids}
-    return ConfusionColumns.joined([*columns, ConfusionColumns.unseen(truth, view, seen, kinds)])

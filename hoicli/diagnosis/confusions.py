@@ -48,7 +48,6 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.records.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
-KINDS = ("verb", "object")
 NOTHING = -1
 Meets = Callable[[Ints, Ints], Bools]
 """Whether predicted boxes overlap annotated ones enough, row by row, whatever their labels."""
@@ -58,8 +57,7 @@ Meets = Callable[[Ints, Ints], Bools]
 class Said:
     """One kind of confusion in some images. Names are numbers, NOTHING for none.
 
-    true, said [U] the two names of each unit (a triplet, or an annotated pair); shared [U] of how many units the wrong
-    prediction that is first is first, 1 where it is right or there is none. lone [L] the names said about nothing.
+    true, said [U] the two names of each unit (a triplet, or an annotated pair). lone [L] the names said about nothing.
     What repairing a cell does: fix_row [F] the prediction that becomes the true positive of fix_truth, in the cell
     (fix_true, fix_said); drop_row [D] the predictions that are dropped, in the cell (drop_true, drop_said); missed [M]
     the ground truth of the cell (missed_true, nothing).
@@ -67,7 +65,6 @@ class Said:
 
     true: Ints
     said: Ints
-    shared: Ints
     lone: Ints
     fix_row: Ints
     fix_truth: Ints
@@ -129,7 +126,7 @@ class ConfusionColumns:
 
     @classmethod
     def of(cls, found: Located, vocabulary: Vocabulary, meets: Meets | None) -> ConfusionColumns:
-        """The confusions of a batch; without `meets` (match records have no boxes) those of verbs alone."""
+        """The confusions of a batch; without `meets` (labels are not compared) those of verbs alone."""
         found = replace(found, misnamed=None)  # confusions are of what mAP counts
         typed = error_types(found)
         kinds = {"verb": verbs_said(found, typed)}
@@ -150,7 +147,7 @@ class ConfusionColumns:
         )
 
     @classmethod
-    def unseen(cls, truth: GroundTruth, protocol: Protocol, seen: set[str], kinds: Sequence[str]) -> ConfusionColumns:
+    def unseen(cls, truth: GroundTruth, protocol: Protocol, seen: set[str]) -> ConfusionColumns:
         """The ground truth of the images that no prediction is of: all of it is in the cells of nothing said."""
         scenes, absent = truth.scenes, truth.absent(seen)
         rows = np.flatnonzero(truth.counted(protocol) & absent[scenes.image_of_hoi])
@@ -173,7 +170,7 @@ class ConfusionColumns:
             truth_box_match=none,
             action_of=actions(truth.vocabulary),
         )
-        return cls.of(found, truth.vocabulary, (lambda box, _: box < 0) if "object" in kinds else None)
+        return cls.of(found, truth.vocabulary, None if protocol.person_first else lambda box, _: box < 0)
 
 
 def objects_of(vocabulary: Vocabulary) -> Ints:
@@ -189,14 +186,6 @@ def _firsts(unit: Ints, row: Ints, score: Floats, units: int) -> Ints:
     first = np.full(units, -1, dtype=np.int64)
     first[unit[best]] = best
     return first
-
-
-def _shared(first: Ints, wrong: Bools) -> Ints:
-    """[U] how many units have the same wrong one first; 1 where the first is not wrong."""
-    shared = np.ones(len(first), dtype=np.int64)
-    _, inverse, count = np.unique(first[wrong], return_inverse=True, return_counts=True)
-    shared[wrong] = count[inverse]
-    return shared
 
 
 def _once(*columns: Ints) -> Ints:
@@ -225,7 +214,6 @@ def verbs_said(found: Located, typed: Typed) -> Said:
     return Said(
         true=true,
         said=said,
-        shared=_shared(first_row, mistaken),
         lone=action[found.interaction[lone]],
         fix_row=first_row[fixed],
         fix_truth=fixed,
@@ -291,7 +279,6 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
     return Said(
         true=true,
         said=said,
-        shared=_shared(first_group, mistaken),
         lone=label[lone],
         fix_row=row[fixing],
         fix_truth=truth,

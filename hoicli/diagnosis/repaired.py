@@ -33,14 +33,12 @@ from hoicli.vocabulary.labels import Vocabulary
 @dataclass(frozen=True)
 class Cells:
     """The cells of one kind that occur, ascending: true, said [K] names, NOTHING for none; count [K] units (of the
-    cells of nothing annotated, predictions or predicted pairs); weight [K], in which a wrong prediction that is first
-    for several units counts once, shared among them; gain [K], the mean AP gained by the repair, in [0, 1]; NaN on
-    the diagonal, and where there is nothing to average."""
+    cells of nothing annotated, predictions or predicted pairs); gain [K], the mean AP gained by the repair, in [0, 1];
+    NaN on the diagonal, and where there is nothing to average."""
 
     true: Ints
     said: Ints
     count: Ints
-    weight: Floats
     gain: Floats
 
     def totals(self) -> Ints:
@@ -116,16 +114,11 @@ class Repaired:
             return (true + 1) * width + name + 1
 
         unit, lone = cell(said.true, said.said), cell(np.full(len(said.lone), NOTHING), said.lone)
-        found, where = np.unique(np.concatenate([unit, lone]), return_inverse=True)
-        shared = np.concatenate([said.shared, np.ones(len(lone), dtype=np.int64)])
-        # Whole numbers are counted, then divided: the sum does not depend on the order of the images.
-        most = int(shared.max(initial=1))
-        counts = np.bincount(where.reshape(-1) * most + shared - 1, minlength=len(found) * most)
-        counts = counts.reshape(len(found), most)
+        found, count = np.unique(np.concatenate([unit, lone]), return_counts=True)
         true, name = found // width - 1, found % width - 1
         gain = self._gains(said, found, cell)
         gain[true == name] = np.nan
-        return Cells(true, name, counts.sum(axis=1), (counts / np.arange(1, most + 1)).sum(axis=1), gain)
+        return Cells(true, name, count, gain)
 
     def _gains(self, said: Said, cells: Ints, cell: Callable[[Ints, Ints], Ints]) -> Floats:
         """[K] the mean AP gained by repairing each of the cells."""

@@ -6,16 +6,15 @@ reported."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.slicing import object_area
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expanded
 
 Columns = Sequence[Floats] | Floats
 """Boxes [4, N], or sizes (width, height) [2, N]."""
@@ -28,8 +27,6 @@ HALF = 0.5
 """The IoU from which a box meets another, and the share of boxes that a reading must make meet."""
 MUCH_BETTER = 1.5
 """Ours: a reading is reported if it makes this many times as many boxes meet."""
-SAMPLE = 100
-"""Ours: images of a `BoxSample`; in 200 boxes, shares of 1/10 or 2/3 are not chance."""
 OVERSHOOT, PARTS = 2, ", and none of their numbers is above 2: parts of the image's sides (0-1)?"
 """Largest number in boxes that are fractions (0-1) but may leave the image; and the message if the images' sizes are
 unknown."""
@@ -98,13 +95,6 @@ class BoxEvidence:
     count: Ints
     size: Floats
 
-    @classmethod
-    def of(cls, subject: Floats, object_: Floats, annotated: Sequence[Any], size: Floats) -> BoxEvidence:
-        """From the annotated boxes of each image."""
-        counts = [len(boxes) for boxes in annotated]
-        every = np.concatenate([np.zeros((0, 4)), *annotated])
-        return cls(subject, object_, every, starts_of(counts)[:-1], np.array(counts, dtype=np.int64), size)
-
     def finding(self) -> tuple[str, int] | None:
         """(the finding in words, how many boxes meet nothing), or None if the boxes fit."""
         if len(self.subject) < ENOUGH_IMAGES:
@@ -158,41 +148,3 @@ class BoxEvidence:
             images = np.unique(image[met])
             found += len(images) + int(np.count_nonzero(~np.isnan(self.object[images, 0])))
         return found
-
-
-SampledImage = tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]]
-"""(subject and object of the best prediction, or the subject alone; the annotated boxes)."""
-
-
-@dataclass
-class BoxSample:
-    """The same evidence from SAMPLE images, to save time: the first by name, so the choice does not depend on the order
-    of the images or on how they are split among processes. The images' sizes are not known."""
-
-    images: dict[str, SampledImage] = field(default_factory=dict)
-    _last: str | None = None
-
-    def wanted(self, image_ids: Sequence[str]) -> list[int]:
-        """The places of the images that `add` may keep."""
-        last = self._last
-        return [row for row, image_id in enumerate(image_ids) if last is None or image_id < last]
-
-    def further(self) -> BoxSample:
-        """An empty sample that wants only what this one would keep."""
-        return BoxSample(_last=self._last)
-
-    def add(self, images: Mapping[str, SampledImage]) -> None:
-        """Add images: (boxes of the best prediction, annotated boxes, not empty) by image id."""
-        self.images |= images
-        for image_id in sorted(self.images)[SAMPLE:]:
-            del self.images[image_id]
-        if len(self.images) == SAMPLE:
-            self._last = max(self.images)
-
-    def finding(self) -> tuple[str, int] | None:
-        """As `BoxEvidence.finding`."""
-        nothing = [float("nan")] * 4
-        ends = [(*boxes, nothing)[:2] for boxes, _ in self.images.values()]
-        both = np.array(ends, dtype=np.float64).reshape(-1, 2, 4)
-        annotated = [boxes for _, boxes in self.images.values()]
-        return BoxEvidence.of(both[:, 0], both[:, 1], annotated, np.full((len(both), 2), np.nan)).finding()

@@ -9,7 +9,6 @@ from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.evaluation.box_conventions import BoxSample
 from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, Inverted, allow, check_counted, served, unserved
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -106,14 +105,11 @@ def matched_lines(
     """
     from hoicli.evaluation.match_records import match_records
 
-    kept = BoxSample()
-
     def make(scenes: Scenes) -> MatchedLines | None:
         if not all(image_id in truth.position for image_id in scenes.image_ids):
             return None
-        batch, coverage = Batch(scenes, truth), Coverage(boxes=kept.further())
+        batch, coverage = Batch(scenes, truth), Coverage()
         coverage.add(batch)
-        kept.add(coverage.boxes.images)
         records = match_records(batch, match_all(batch, protocols, filters), protocols, filters, partial=partial)
         return MatchedLines(scenes.image_ids, b"".join(map(dump, records)), coverage)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -30,28 +30,25 @@ from tests.support.streams import Given
 
 HICO, DIAG = load("hico"), PROTOCOLS["diag"]
 Cell = tuple[str, str | None, str | None]
-Found = dict[Cell, tuple[int, float, float | None]]
+Found = dict[Cell, tuple[int, float | None]]
 
 
 class Unmatched(Given):
     """Prediction records."""
 
-    matched = False
     model = "m"
     tagged = False
 
 
 def confusions(truth: Sequence[Record], predictions: Sequence[Record]) -> Found:
-    """Cell -> (number, weight, gain in percent)."""
+    """Cell -> (number, gain in percent)."""
     model = Unmatched(lines(predictions))
     filters = Filters(allow_uncounted=True)
-    (confused,) = confused_models([model], ground_truth(truth), HICO, DIAG, filters, ErrorPolicy())
+    (confused,) = confused_models([model], ground_truth(truth), DIAG, filters, ErrorPolicy())
     found: dict[Cell, dict[str, Any]] = defaultdict(dict)
     for row in confused.rows(confused.cells(), top=None, tags={}):
         found[row["kind"], row["truth"], row["predicted"]][row["metric"]] = row["value"]
-    return {
-        cell: (of["confusion"], of["confusion_weight"], of.get("confusion_delta_mAP")) for cell, of in found.items()
-    }
+    return {cell: (of["confusion"], of.get("confusion_delta_mAP")) for cell, of in found.items()}
 
 
 def overlap(one: Sequence[float], two: Sequence[float]) -> bool:
@@ -68,7 +65,7 @@ class Twin:
     def __init__(self, truth: Sequence[Record], predictions: Sequence[Record]) -> None:
         self.entries: list[tuple[Any, int, bool]] = []  # (rank, class, hit) of counted predictions
         self.asked: list[int] = []
-        self.units: dict[Cell, list[Any]] = defaultdict(list)  # first wrong prediction (or pair), else None
+        self.units: Counter[Cell] = Counter()
         self.fixes: dict[Cell, list[tuple[int, int, int | None]]] = defaultdict(list)
         self.drops: dict[Cell, set[int]] = defaultdict(set)
         self.lost: dict[Cell, list[int]] = defaultdict(list)
@@ -116,7 +113,7 @@ class Twin:
             said = verb(found.interaction[of_g[0]]) if of_g else None
             cell: Cell = ("verb", v, said)
             wrong = bool(of_g) and hit_of.get(g) != of_g[0]
-            self.units[cell].append((number[of_g[0]],) if wrong else None)
+            self.units[cell] += 1
             if said is None:
                 self.lost[cell].append(int(found.truth_interaction[g]))
             if wrong:
@@ -128,7 +125,7 @@ class Twin:
         for row in counted:
             if types.error[row] in (3, 4, 5, 6):
                 cell = ("verb", None, verb(found.interaction[row]))
-                self.units[cell].append(None)
+                self.units[cell] += 1
                 self.drops[cell].add(number[row])
 
         boxes, truth_boxes = batch.predictions.boxes, batch.truth.scenes.boxes
@@ -149,8 +146,7 @@ class Twin:
             said = None if first is None else o if first in right else label(found.interaction[first])
             cell = ("object", o, said)
             wrong = first in astray
-            own = (int(found.subject[first]), int(found.object[first])) if wrong else None
-            self.units[cell].append(own)
+            self.units[cell] += 1
             if said is None:
                 self.lost[cell] += [int(found.truth_interaction[g]) for g in members]
             if wrong:
@@ -168,7 +164,7 @@ class Twin:
             of_pair = [row for row in counted if (int(found.subject[row]), int(found.object[row])) == pair]
             if pair[1] not in lies_on_own:
                 cell = ("object", None, label(found.interaction[of_pair[0]]))
-                self.units[cell].append(None)
+                self.units[cell] += 1
                 self.drops[cell] |= {number[row] for row in of_pair}
 
     def _unseen(self, record: Record) -> None:
@@ -179,12 +175,12 @@ class Twin:
             if interaction is None or name[0] == "no_interaction":
                 continue
             self.asked.append(interaction)
-            self.units["verb", name[0], None].append(None)
+            self.units["verb", name[0], None] += 1
             self.lost["verb", name[0], None].append(interaction)
             pairs[hoi["subject"], hoi["object"]] = name[1]
             self.lost["object", name[1], None].append(interaction)
         for name in pairs.values():
-            self.units["object", name, None].append(None)
+            self.units["object", name, None] += 1
 
     def _mean(self, entries: Sequence[tuple[Any, int, bool]], asked: Sequence[int]) -> float | None:
         values = []
@@ -199,8 +195,6 @@ class Twin:
         before = self._mean(self.entries, self.asked)
         found: Found = {}
         for cell, units in self.units.items():
-            every = [unit for unit in self.units_of(cell[0]) if unit is not None]
-            weight = sum(1.0 if unit is None else 1 / every.count(unit) for unit in units)
             gain = None
             if cell[1] != cell[2]:
                 gone = self.drops[cell] | {was for _, _, was in self.fixes[cell] if was is not None}
@@ -211,21 +205,15 @@ class Twin:
                     asked.remove(lost)
                 after = self._mean(left, asked)
                 gain = None if after is None or before is None else 100 * (after - before)
-            found[cell] = len(units), weight, gain
+            found[cell] = units, gain
         return found
-
-    def units_of(self, kind: str) -> list[Any]:
-        return [unit for cell, units in self.units.items() if cell[0] == kind for unit in units]
 
 
 def same(found: Found, twin: Found) -> None:
     assert found.keys() == twin.keys()
-    for cell, (count, weight, gain) in found.items():
-        other = twin[cell]
-        assert count == other[0], cell
-        assert weight == pytest.approx(other[1], abs=1e-12), cell
-        assert (gain is None) == (other[2] is None), cell
-        assert gain is None or gain == pytest.approx(other[2], abs=1e-9), cell
+    for cell, (count, gain) in found.items():
+        assert count == twin[cell][0], cell
+        assert gain == pytest.approx(twin[cell][1], abs=1e-9), cell
 
 
 @given(st.one_of(crowds(), datasets(least=0)))
@@ -287,9 +275,9 @@ def test_a_right_verb_is_no_confusion_whatever_its_place() -> None:
     assert not any(cell[2] == "wash" for cell in found)  # below both right verbs
 
 
-def test_a_wrong_verb_before_two_right_ones_counts_for_both_and_weighs_one() -> None:
+def test_a_wrong_verb_before_two_right_ones_counts_for_both() -> None:
     found = confusions([image("ride", "hold")], [image(("wash", 0.9), ("hold", 0.5))])
-    assert [found["verb", verb, "wash"][:2] for verb in ("ride", "hold")] == [(1, 0.5), (1, 0.5)]
+    assert [found["verb", verb, "wash"][0] for verb in ("ride", "hold")] == [1, 1]
     assert ("verb", "ride", None) not in found
 
 
@@ -299,16 +287,14 @@ def test_one_confusion_costs_what_the_oracle_of_diagnose_gives() -> None:
     results = {result.oracle: result for result in diagnosis(truth, predictions).results(HICO)}
     full = {"full": np.arange(600)}
     gain = results["interaction"].means(full)[0].ap - results["none"].means(full)[0].ap  # type: ignore[operator]
-    assert found["verb", "ride", "wash"][2] == pytest.approx(100 * gain)
+    assert found["verb", "ride", "wash"][1] == pytest.approx(100 * gain)
     missed = confusions(truth, [image(("ride", 0.4), label="kite")])
     assert missed["verb", "ride", None][0] == 1
 
 
 def test_an_object_is_confused_by_its_label_alone() -> None:
     found = confusions([image("ride")], [image(("ride", 0.4), ("wash", 0.9), label="motorcycle")])
-    count, weight, gain = found["object", "bicycle", "motorcycle"]
-    assert (count, weight) == (1, 1.0)
-    assert gain == pytest.approx(100.0)
+    assert found["object", "bicycle", "motorcycle"] == pytest.approx((1, 100.0))
     assert found["verb", "ride", None][0] == 1  # of the verbs: no right pair is there
 
 
@@ -326,15 +312,6 @@ def test_shards_and_order_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None
     other = tmp_path / "predictions.jsonl"
     other.write_text("\n".join(shuffled) + "\n")
     assert whole == hoicli("confusion", "--top", "all", "--gt", FIXTURES / "gt.jsonl", other).out != ""
-
-
-def test_match_records_give_the_same_verbs(hoicli: Hoicli, tmp_path: Path) -> None:
-    matches = tmp_path / "matches.jsonl"
-    hoicli("match", "--protocol", "diag", "-o", matches, *PAIR)
-    result = hoicli("confusion", "--top", "all", matches)
-    assert "no confusions of objects" in result.err
-    whole = rows(hoicli("confusion", "--top", "all", *PAIR).out)
-    assert rows(result.out) == [row for row in whole if row["kind"] == "verb"]
 
 
 def test_roles_are_named_and_have_no_objects(hoicli: Hoicli) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from hoicli.evaluation.box_conventions import SAMPLE, BoxSample
 from tests.support.project import FIXTURES, Hoicli
 
 Box = list[float]
@@ -188,37 +187,22 @@ def test_published_dumps_are_not_asked_about(hoicli: Hoicli, shared: Path, hico_
     assert (result.code, questions(result.err)) == (0, [])
 
 
-# Which images are looked at
-
-Images = dict[str, tuple[list[Any], list[Any]]]
-
-
-def sampled(parts: Iterable[Images], batch: int) -> BoxSample:
-    """The sample of each part, gathered in batches as matching gives them, merged."""
-    whole = BoxSample()
-    for part in parts:
-        sample = BoxSample()
-        names = list(part)
-        for start in range(0, len(names), batch):
-            chosen = names[start : start + batch]
-            sample.add({chosen[row]: part[chosen[row]] for row in sample.wanted(chosen)})
-        whole.add(sample.images)
-    return whole
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_sample_depends_on_the_images_alone(seed: int) -> None:
-    chance = random.Random(seed)
-    count = chance.choice([3, SAMPLE, SAMPLE + 1, 500])
-    images: Images = {f"image_{number}": ([[number, 0, 1, 1]], [[0, 0, 1, 1]]) for number in range(count)}
-    expected = {name: images[name] for name in sorted(images)[:SAMPLE]}
-    for batch in (1, 7, 256):
-        names = list(images)
-        chance.shuffle(names)
-        cuts = sorted(chance.randrange(count + 1) for _ in range(chance.randrange(4)))
-        parts = [names[start:end] for start, end in zip([0, *cuts], [*cuts, count], strict=True)]
-        whole = sampled([{name: images[name] for name in part} for part in parts], batch)
-        assert whole.images == expected
+def test_the_images_that_are_looked_at_do_not_depend_on_their_order(hoicli: Hoicli, tmp_path: Path) -> None:
+    chance, truth, found = random.Random(1), tmp_path / "gt", tmp_path / "p"
+    said: set[str] = set()
+    turned_round = CHANGES["11 if they are [y1, x1, y2, x2]"]
+    copies = {
+        path: [{**record, "image_id": f"{record['image_id']}_{copy}"} for copy in range(20) for record in records(of)]
+        for path, of in ((truth, GT), (found, FIXTURES / "predictions.jsonl"))
+    }
+    for record in copies[found]:
+        record["boxes"] = [turned_round(box, (0, 0)) if chance.random() < 0.95 else box for box in record["boxes"]]
+    for _ in range(3):
+        for path, lines in copies.items():
+            chance.shuffle(lines)
+            path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in lines))
+        said.update(questions(hoicli("eval", "--gt", truth, found).err))
+    assert len(said) == 1
 
 
 def test_boxes_of_almost_nothing_divide_nothing(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def old(tmp_path: Path) -> Path:
     return write(tmp_path / "old.jsonl", [moved(first), *rest])
 
 
-@pytest.mark.parametrize("command", ["eval", "diagnose", "confusion", "curves"])
+@pytest.mark.parametrize("command", ["eval", "diagnose", "curves"])
 @pytest.mark.parametrize("shards", [(), ("--only-predicted",)], ids=["whole", "shards"])
 def test_matches_of_one_ground_truth_are_never_signed_with_another(
     hoicli: Hoicli, old: Path, tmp_path: Path, command: str, shards: tuple[str, ...]
@@ -58,7 +58,7 @@ def test_images_that_the_ground_truth_lacks_are_refused(hoicli: Hoicli, tmp_path
 
 
 @pytest.mark.parametrize("options", [(), ("--gt", GT)], ids=["alone", "with the ground truth"])
-@pytest.mark.parametrize("command", ["eval", "diagnose", "confusion"])
+@pytest.mark.parametrize("command", ["eval", "diagnose"])
 def test_a_stream_that_was_cut_is_refused_wherever(
     hoicli: Hoicli, tmp_path: Path, command: str, options: tuple[object, ...]
 ) -> None:

@@ -308,8 +308,6 @@ explore:JPEG | $FIXTURES/$IMAGE | jpeg | file=$IMAGE | beside=images
     explore $PAIR --images DIR/images --pictures copy -o DIR/explorer
 curves:matches | $MATCHES | jsonl
     curves IN
-confusion:matches | $CORPUS/matches_diag.jsonl | jsonl
-    confusion IN
 diagnose:matches | $CORPUS/matches_diag.jsonl | jsonl
     diagnose IN
 recall:training | $GT | jsonl
