@@ -10,7 +10,8 @@
 #   make pictures  draw docs/pictures/ anew; needs Chromium or Chrome
 #   make bench   one page of times beside floors and peers (bench-output/bench.md), six minutes;
 #                PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump, PEERS=DIR for released evaluators
-#   make lock    fixtures/scale/requirements.lock anew: what pyproject.toml asks for, pinned with hashes, for the image
+#   make lock    what pyproject.toml asks for, pinned, anew: fixtures/scale/requirements.lock for the image, with hashes, and
+#                tests/requirements.lock for development, on every Python (PIP_CONSTRAINT=tests/requirements.lock make test)
 #   make dist    dist/: the wheel and the source, as they are released, and a check of their metadata
 #   make image   the image of fixtures/scale/Dockerfile, and a look that it runs as a strict cluster would; needs Docker
 #   make mutants MODULE=hoicli/diagnosis/oracles.py   change it in small ways, and see which no test notices;
@@ -68,10 +69,12 @@ dist: $(VENV)/.ready
 	$(BIN)/python -m twine check --strict dist/*
 
 LOCK := fixtures/scale/requirements.lock
+COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --upgrade --no-annotate --custom-compile-command 'make lock'
 lock: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	echo hatchling | $(BIN)/uv pip compile --quiet pyproject.toml - --extra images --extra plot --extra cluster --upgrade \
-	  --generate-hashes --no-annotate --python-version 3.13 --python-platform linux --custom-compile-command 'make lock' -o $(LOCK)
+	echo hatchling | $(COMPILE) - --extra images --extra plot --extra cluster \
+	  --generate-hashes --python-version 3.13 --python-platform linux -o $(LOCK)
+	$(COMPILE) --extra dev --universal --python-version 3.10 -o tests/requirements.lock
 
 image:
 	docker build --quiet --file fixtures/scale/Dockerfile --tag hoicli .

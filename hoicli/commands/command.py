@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, wraps
 from numbers import Integral, Real
+from textwrap import fill
 from typing import Any, ParamSpec, TypeVar, get_args
 
 from hoicli.commands.checks import Count, OneOf, Read, Values, Written
@@ -66,8 +67,11 @@ class Command:
 
     def __call__(self, function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
         always = (lambda _: True) if function.__annotations__["return"] == "Result" else None
-        DECLARED[function.__module__] = replace(self, function=function, listed=self.listed or always)
-        return from_python(function)
+        declared = replace(self, function=function, listed=self.listed or always)
+        DECLARED[function.__module__] = declared
+        called_from_python = from_python(function)
+        called_from_python.__doc__ = declared.documentation
+        return called_from_python
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -78,6 +82,12 @@ class Command:
     def about(self) -> str:
         """The docstring without the texts of arguments."""
         return _described(self.function)[0]
+
+    @property
+    def documentation(self) -> str:
+        """What `help()` shows: the docstring with the text of every argument, those that commands share among them."""
+        texts = [fill(f"    {one.name}: {one.text}", 100, subsequent_indent=" " * 8) for one in self.parameters]
+        return "\n".join([self.about, "", f"Reads {self.reads}; gives {self.writes}.", "", "Arguments:", *texts])
 
 
 command = Command

@@ -19,6 +19,7 @@ import pytest
 
 import hoicli as api
 from hoicli.cli import COMMANDS
+from hoicli.commands.command import DECLARED
 from hoicli.commands.results import Result
 from hoicli.errors import DataError, HoicliError, UsageError
 from tests.support.arrays import GT, PREDICTIONS, arrays, records
@@ -515,6 +516,14 @@ def test_every_command_is_a_name() -> None:
     assert {*functions} >= {name for name in names_in_package if name.islower()}
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = api.evalute  # type: ignore[attr-defined]
+
+
+def test_help_has_every_argument() -> None:
+    """Those that commands share, too, with the text of the command's own --help."""
+    for command in DECLARED.values():
+        function = getattr(api, command.function.__name__)
+        for one in command.parameters:
+            assert f"\n    {one.name}: {one.text.split()[0]}" in function.__doc__, (command, one.name)
 
 
 def test_the_import_loads_nothing() -> None:

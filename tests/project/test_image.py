@@ -1,4 +1,4 @@
-"""The image of fixtures/scale/Dockerfile: what it installs is what pyproject.toml asks for, pinned with hashes."""
+"""What is locked and what the image of fixtures/scale/Dockerfile installs: all that pyproject.toml asks for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,18 @@ from tests.support.project import ROOT
 
 SCALE = ROOT / "fixtures/scale"
 DOCKERFILE = (SCALE / "Dockerfile").read_text()
+
+
+def test_the_lock_for_development_has_what_is_asked_for() -> None:
+    """One or more versions of a package, by the Python that takes it."""
+    tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11 or later")
+    requirements = pytest.importorskip("packaging.requirements")
+    pins = re.findall(r"(?m)^([a-z0-9-]+)==(\S+)", (ROOT / "tests/requirements.lock").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for wanted in map(requirements.Requirement, [*project["dependencies"], *project["optional-dependencies"]["dev"]]):
+        locked = [version for name, version in pins if name == wanted.name]
+        assert locked, f"{wanted} is not in tests/requirements.lock: make lock"
+        assert all(map(wanted.specifier.contains, locked)), f"{wanted}: make lock"
 
 
 def test_the_lock_file_has_what_is_asked_for() -> None:

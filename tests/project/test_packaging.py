@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -21,6 +23,23 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return next(folder.glob("*.whl"))
+
+
+@pytest.mark.long
+def test_a_second_build_has_the_same_bytes(tmp_path: Path) -> None:
+    """Of a copy whose files are younger and that other people may write."""
+    built = []
+    for number, name in enumerate(("one", "two")):
+        folder = tmp_path / name
+        ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "dist", "*-output")
+        shutil.copytree(ROOT, folder, ignore=ignored)
+        for path in folder.rglob("*.py"):
+            path.chmod(0o644 | number * 0o020)
+            os.utime(path, (10**9 * (number + 1),) * 2)
+        subprocess.run([sys.executable, "-m", "hatchling", "build"], cwd=folder, check=True, capture_output=True)
+        built.append({path.name: path.read_bytes() for path in (folder / "dist").iterdir()})
+    assert len(built[0]) == 2
+    assert built[0] == built[1]
 
 
 def test_the_wheel_is_complete(wheel: Path) -> None:
