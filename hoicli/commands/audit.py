@@ -7,7 +7,7 @@ from typing import Annotated
 from hoicli.commands import options
 from hoicli.commands.checks import READ, Count
 from hoicli.commands.command import command
-from hoicli.commands.options import Argument, Names, Option, Streams
+from hoicli.commands.options import Argument, Filtered, Names, Option, Streams, Unpack
 from hoicli.commands.results import Result
 from hoicli.commands.values import count_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
@@ -50,13 +50,8 @@ def audit(
     votes: Annotated[int | None, Option("N", mark=Count(1, 1000))] = None,
     sure: Annotated[float, Option("T")] = 0.2,
     top: Annotated[int | str, Option("N")] = 100,
-    top_k: options.TopK = None,
-    nms: options.Nms = None,
-    allow_uncounted: options.AllowUncounted = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     tag: options.Tag = None,
+    **shared: Unpack[Filtered],
 ) -> Result:
     """Suspicious ground truth: boxes drawn twice, triplets that models contradict, labels that seem to be missing.
 
@@ -73,10 +68,8 @@ def audit(
         sure: How sure each of these must be, from 0 to 1: its score among those of right and wrong predictions.
         top: Write the N surest candidates of each kind, or all; mAP always uses all of them.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required
-    from hoicli.evaluation.filters import Filters
+    from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.protocol_files import chosen_protocols
-    from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import main_protocol
     from hoicli.validation.audit import DUPLICATE, KINDS, Audit, AuditRows
     from hoicli.validation.candidates import Rules
@@ -91,19 +84,17 @@ def audit(
     row = row or main_protocol(vocabulary)
     if predictions and row.whole_image:
         raise UsageError(f"{arg('protocol', row.name)}: has no boxes; name another, or give the ground truth alone")
-    policy, tags = policy_of(on_error), tags_of(tag, "model", "annotations")
-    inputs = Inputs(own, policy, vocabulary.path or vocabulary.name, from_, image_list)
+    tags, inputs = tags_of(tag, "model", "annotations"), Inputs(own, shared, within=vocabulary.path or vocabulary.name)
     models = inputs.models(predictions, name) if predictions else []
     rules = Rules(same, votes, sure)
     rules.of(len(models))
     for model in models:
         model.unmatched("audit")
-    filters = Filters.of(top_k, nms, allow_uncounted)
-    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
-    audited = Audit(truth, row, rules, [(model.model, model) for model in models], filters, policy)
+    streams = [(model.model, model) for model in models]
+    audited = Audit(inputs.annotated(gt, vocabulary), row, rules, streams, inputs.filters, inputs.policy)
     made = AuditRows(audited, kinds, tags)
     found = list(made.candidates(most))
-    policy.report()
+    inputs.policy.report()
     if more := audited.more(kinds):
         note(more)
     return Result([*found, *made.means()])

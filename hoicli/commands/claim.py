@@ -7,7 +7,7 @@ from typing import Annotated
 
 from hoicli.commands import options
 from hoicli.commands.command import command
-from hoicli.commands.options import Argument, Numbers, Option
+from hoicli.commands.options import Argument, Counted, Numbers, Option, Unpack
 from hoicli.commands.results import Result
 from hoicli.commands.values import count_of, counts_of, names_of, tags_of, text_of, texts_of
 from hoicli.errors import UsageError
@@ -38,11 +38,8 @@ def claim(
     nms: Annotated[Numbers, Option("T,T,...")] = "0.5,0.6,0.7,0.8,0.9",
     top_k: Annotated[Numbers, Option("K,K,...")] = "10,25,50,100,200",
     top: Annotated[int | str, Option("N")] = 10,
-    allow_uncounted: options.AllowUncounted = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     tag: options.Tag = None,
+    **shared: Unpack[Counted],
 ) -> Result:
     """Which settings give the numbers that a paper prints, from the dump that it is said to come from?
 
@@ -58,7 +55,7 @@ def claim(
         top_k: How many triplets of an image to keep.
         top: Show at least N settings, the nearest after those that fit, or all.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required
+    from hoicli.commands.inputs import Inputs, required
     from hoicli.comparison.claimed import Claim, is_number, search, told
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.tables.published import lines_with
@@ -73,14 +70,15 @@ def claim(
     claimed, thresholds = Claim.parse(numbers), names_of(",".join(texts_of(nms)))
     kept = counts_of("top_k", top_k)
     chosen = chosen_protocols(names, own)
-    known, policy, tags = load(own or chosen[0].dataset), policy_of(on_error), tags_of(tag, "options")
-    inputs = Inputs(own, policy, own or known.path or known.name, from_, image_list)
+    known, tags = load(own or chosen[0].dataset), tags_of(tag, "options")
+    inputs = Inputs(own, shared, within=known.path or known.name)
     stream = inputs.predictions(predictions).unmatched("claim")
     found = search(
-        claimed, stream, inputs.truth(truth), known, chosen, policy, nms=thresholds, top_k=kept,
-        split=known.split(split) if split else None, named=explicit(names), allow_uncounted=allow_uncounted, tags=tags,
+        claimed, stream, inputs.truth(truth), known, chosen, inputs.policy, nms=thresholds, top_k=kept, tags=tags,
+        split=known.split(split) if split else None, named=explicit(names),
+        allow_uncounted=inputs.filters.allow_uncounted,
     )  # fmt: skip
-    policy.report()
+    inputs.policy.report()
     fitting = sum(bool(tried.rounding) for tried in found)
     shown = found[: None if most is None else max(most, fitting)]
     printed = lines_with((tried.printed for tried in found), known.signed)

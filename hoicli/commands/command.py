@@ -24,8 +24,9 @@ from difflib import get_close_matches
 from functools import cache, wraps
 from numbers import Integral, Real
 from textwrap import fill
-from typing import Any, ParamSpec, TypeVar, get_args
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
+from hoicli.commands import options
 from hoicli.commands.checks import Count, OneOf, Read, Values, Written
 from hoicli.commands.options import Argument, Names, Numbers, Option, Parameter, Path, Piped
 from hoicli.commands.results import Notes, Records, Result
@@ -94,13 +95,32 @@ command = Command
 """As commands use it."""
 
 
+def shared_by(function: Callable[..., Any]) -> dict[str, Any]:
+    """The options of the group that a function takes as `**shared: Unpack[GROUP]`, by name."""
+    written = function.__annotations__.get("shared", "")
+    group = vars(options)[written[len("Unpack[") : -1]] if written else None
+    return get_type_hints(group, include_extras=True) if group else {}
+
+
+@cache
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature as both doors show it: with the options of a shared group one by one, and tags and output last."""
+    plain = inspect.signature(function)
+    own = [one for one in plain.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=options.DEFAULTS.get(name), annotation=of)
+        for name, (of, *_) in ((name, get_args(kind)) for name, kind in shared_by(function).items())
+    ]
+    return plain.replace(parameters=sorted([*own, *shared], key=lambda one: one.name in ("tag", "output")))
+
+
 @cache
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     """The parameters of a function with their options; what an annotation does not say is in its docstring."""
     # not typing.get_type_hints, which hides the marks of an argument whose default is None on Python 3.10
-    hints, texts = inspect.get_annotations(function, eval_str=True), _described(function)[1]
+    hints, texts = inspect.get_annotations(function, eval_str=True) | shared_by(function), _described(function)[1]
     found = []
-    for name, one in inspect.signature(function).parameters.items():
+    for name, one in signature_of(function).parameters.items():
         kind, option = hints.get(name), Option()
         if hasattr(kind, "__metadata__"):
             kind, option = get_args(kind)[0], next(data for data in kind.__metadata__ if isinstance(data, Option))
@@ -163,6 +183,7 @@ def from_python(function: Callable[Parameters, Returned]) -> Callable[Parameters
             returned: Returned = result
             return returned
 
+    call.__signature__ = signature_of(function)  # type: ignore[attr-defined]
     return call
 
 
@@ -179,7 +200,7 @@ def _from_python(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
 
 def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The value of every parameter; raises as `from_python`."""
-    signature, shown = inspect.signature(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
+    signature, shown = signature_of(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
     names = [name for name in signature.parameters if name not in ("self", "cls")]
     for name in kwargs.keys() - signature.parameters.keys():
         near = get_close_matches(name, names, n=1) or [known for known in names if known.rstrip("_") == name]

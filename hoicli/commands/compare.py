@@ -8,7 +8,7 @@ from typing import Annotated
 
 from hoicli.commands import choices, options
 from hoicli.commands.command import command
-from hoicli.commands.options import Names, Option, Piped, Streams
+from hoicli.commands.options import Names, Option, Piped, Streams, Unpack, Viewed
 from hoicli.commands.results import Result
 from hoicli.commands.values import chosen_of, count_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
@@ -53,15 +53,8 @@ def compare(
     sim: options.Sim = None,
     fail_if_worse: bool = False,
     margin: Annotated[float | None, Option("POINTS")] = None,
-    iou: options.Iou = None,
-    slice: options.Slice = None,
-    top_k: options.TopK = None,
-    nms: options.Nms = None,
-    allow_uncounted: options.AllowUncounted = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     tag: options.Tag = None,
+    **shared: Unpack[Viewed],
 ) -> Result:
     """Is the difference between two detectors real, and where does it come from?
 
@@ -83,7 +76,7 @@ def compare(
             the difference that its sentence is about is below -POINTS of --margin.
         margin: How many points of that difference are let pass (default: 0).
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
+    from hoicli.commands.inputs import Inputs, required
     from hoicli.comparison.answers import answers, failure, readable
     from hoicli.comparison.rows import compare as compared
     from hoicli.evaluation.filters import Filters
@@ -93,21 +86,21 @@ def compare(
     from hoicli.resampling.draws import Resampling
 
     gt, own, names, most = required(gt, "compare"), text_of(dataset), names_of(protocol), count_of("top", top)
-    policy, resampling = policy_of(on_error), Resampling.checked(bootstrap, seed, or_none=True)
+    resampling = Resampling.checked(bootstrap, seed, or_none=True)
     if margin is not None and not (fail_if_worse and 0 <= margin < inf):
         problem = "give a number of at least 0" if fail_if_worse else f"goes with {arg('fail_if_worse')}"
         raise UsageError(f"{arg('margin', margin)}: {problem}")
     if fail_if_worse and not bootstrap:
         raise UsageError(f"{arg('fail_if_worse')} goes by the interval: leave {arg('bootstrap', 0)} out")
-    filters = Filters.of(top_k, nms, allow_uncounted)
     chosen = [] if metric else chosen_protocols(names or [main_protocol(load(own or "hico")).name], own)
-    inputs = Inputs(own, policy, own or (chosen[0].dataset if chosen else "hico"), from_, image_list)
+    inputs = Inputs(own, shared, within=chosen[0].dataset if chosen else "hico")
+    policy, filters = inputs.policy, inputs.filters
     models = inputs.models(predictions, name, what="two or more PREDS")
     if len(models) < 2:
         raise UsageError("compare needs two or more streams of predictions: the baseline first")
     truth = inputs.truth(gt)
     if metric:
-        if names or split or per_class or iou or slice or filters != Filters():
+        if names or split or per_class or shared["iou"] or shared["slice"] or filters != Filters():
             problem = f"SHOE has no protocols, splits, {arg('iou')}, {arg('slice')} or filters of compare's"
             raise UsageError(f"{arg('metric')}: {problem}; leave them out")
         from hoicli.commands.inputs import similarities
@@ -125,10 +118,10 @@ def compare(
         if sim:
             raise UsageError(f"{arg('sim')}: goes with {arg('metric')}, for example {arg('metric', 'soft_map,mf1')}")
         vocabulary = load(own or chosen[0].dataset)
-        views = views_of(iou, slice, vocabulary)
+        views = inputs.views(vocabulary)
         unseen = vocabulary.split(split) if split else None
         wanted = Wanted(unseen, ignore_no_interaction, per_class, views.of_classes, [RECALL])
-        tags = tags_of(tag, "model", "baseline", *tags_of_views(iou, slice))
+        tags = inputs.tags(tag, "model", "baseline")
         named = explicit(names) if names else None
         rows = list(
             compared(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
 from hoicli.commands.command import command
-from hoicli.commands.options import Option
+from hoicli.commands.options import Option, Unpack, Viewed
 from hoicli.commands.results import Result
-from hoicli.commands.values import count_of, names_of, tags_of, text_of
+from hoicli.commands.values import count_of, names_of, text_of
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -34,15 +34,8 @@ def confusion(
     protocol: options.DiagnosedProtocol = None,
     name: options.ModelNames = None,
     top: Annotated[int | str, Option("N")] = 20,
-    iou: options.Iou = None,
-    slice: options.Slice = None,
-    top_k: options.TopK = None,
-    nms: options.Nms = None,
-    allow_uncounted: options.AllowUncounted = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     tag: options.Tag = None,
+    **shared: Unpack[Viewed],
 ) -> Result:
     """Which verbs are confused on correct pairs, which objects on correct boxes, and what each confusion costs.
 
@@ -54,29 +47,25 @@ def confusion(
     Arguments:
         top: Write the N confusions of names that cost most mAP, and the N costliest with null; or all.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
+    from hoicli.commands.inputs import Inputs, required
     from hoicli.diagnosis.confusion_run import confused_models
     from hoicli.diagnosis.run import diagnosing
-    from hoicli.evaluation.filters import Filters
-    from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import protocol_of
 
     gt, most = required(gt, "confusion"), count_of("top", top)
     row = diagnosing(names_of(protocol), text_of(dataset))
     own = text_of(dataset) or (row.dataset if row is not None else None)
-    policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
-    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    inputs = Inputs(own, shared, within="hico")
     models = [model.unmatched("confusion") for model in inputs.models(predictions, name)]
-    tags = tags_of(tag, *(["model"] if models[0].tagged else []), *tags_of_views(iou, slice))
+    tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     vocabulary = load(own or "hico")
-    views = views_of(iou, slice, vocabulary)
-    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
-    confused = confused_models(models, truth, row or protocol_of(vocabulary), filters, policy, views)
+    views, row = inputs.views(vocabulary), row or protocol_of(vocabulary)
+    confused = confused_models(models, inputs.annotated(gt, vocabulary), row, inputs.filters, inputs.policy, views)
     cells = [model.cells() for model in confused]
     rows: list[Row] = []
     for model, found in zip(confused, cells, strict=True):
         rows += model.rows(found, top=most, tags=tags)
-    policy.report()
+    inputs.policy.report()
 
     def drawn(path: str, look: Look) -> None:
         from hoicli.figures.confusion import plot_confusion

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from hoicli.commands import choices, options
 from hoicli.commands.checks import FOLDER, OUTPUT, READ, READ_FOLDER, READ_JSON
 from hoicli.commands.command import command
-from hoicli.commands.options import Given, Names, Option, Piped
+from hoicli.commands.options import Files, Given, Names, Option, Piped, Unpack
 from hoicli.commands.results import Notes, Records, Result, instead
 from hoicli.commands.values import names_of, text_of
 from hoicli.corruption.catalogue import FAMILIES, IMAGENET_C, RECIPE, SEVERITIES
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from hoicli.commands.inputs import Inputs
     from hoicli.corruption.catalogue import Recipe
     from hoicli.corruption.engine import Job, Plan
-    from hoicli.records.intake import ErrorPolicy
 
 
 @command(
@@ -76,10 +75,8 @@ def corrupt_records(
     shard: Annotated[str | None, Option("K/N")] = None,
     preview: Annotated[options.Path | None, Option("IMAGE", mark=READ)] = None,
     list_: bool = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     output: Annotated[str, options.output(OUTPUT)] = "-",
+    **shared: Unpack[Files],
 ) -> Records:
     """Corrupt images, RoHOI-style: its 20 corruptions, five severities each, by the recipe hoicli-1 or another.
 
@@ -123,18 +120,18 @@ def corrupt_records(
     cells = _cells(names_of(corruption) or ["all"], names_of(severities), constants)
     part = _shard(shard)
 
-    from hoicli.commands.inputs import Inputs, policy_of
+    from hoicli.commands.inputs import Inputs
     from hoicli.corruption.engine import Plan, run, unique_jobs
     from hoicli.io.pool import processors
 
-    policy = policy_of(on_error, unit="image")
-    inputs = Inputs(None, policy, None, from_, image_list)
+    inputs = Inputs(None, shared, unit="image")
+    policy = inputs.policy
     out = Path(folder or "")
     if folder is not None:
         with writable(folder):
             out.mkdir(parents=True, exist_ok=True)
     plan = Plan(Path(images), out, cells, seed, recipe=constants, kept=boxes == "kept", alone=records_only)
-    todo = list(unique_jobs(_jobs(sources, plan, inputs, policy), policy, part))
+    todo = list(unique_jobs(_jobs(sources, plan, inputs), policy, part))
 
     def made() -> Iterator[bytes]:
         yield from run(todo, plan, processes=jobs or processors(), policy=policy)
@@ -153,7 +150,7 @@ def require_libraries(who: str = "corrupt") -> None:
         raise UsageError(problem, code="missing-package") from None
 
 
-def _jobs(sources: Given | None, plan: Plan, inputs: Inputs, policy: ErrorPolicy) -> Iterator[Job]:
+def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
     """The job of each image or record; bad records go to the policy."""
     from hoicli.commands.inputs import piped_paths
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
@@ -168,7 +165,7 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs, policy: ErrorPolicy
             try:
                 yield record_job(line, plan)
             except DataError as error:
-                policy.handle(error)
+                inputs.policy.handle(error)
 
 
 def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:

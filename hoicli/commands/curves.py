@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
 from hoicli.commands.command import command
-from hoicli.commands.options import Names, Numbers, Option
+from hoicli.commands.options import Names, Numbers, Option, Unpack, Viewed
 from hoicli.commands.results import Result
-from hoicli.commands.values import names_of, numbers_of, tags_of, text_of
+from hoicli.commands.values import names_of, numbers_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
 
@@ -44,15 +44,8 @@ def curves(
     object_: Annotated[Names, Option("NAME", several=True)] = None,
     interaction: Annotated[Names, Option("NAME", several=True)] = None,
     threshold: Annotated[Numbers, Option("T,T,...")] = None,
-    iou: options.Iou = None,
-    slice: options.Slice = None,
-    top_k: options.TopK = None,
-    nms: options.Nms = None,
-    allow_uncounted: options.AllowUncounted = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     tag: options.Tag = None,
+    **shared: Unpack[Viewed],
 ) -> Result:
     """Precision and recall by score threshold, the threshold with the best F1, and the calibration of the scores.
 
@@ -70,11 +63,9 @@ def curves(
             commas.
         threshold: Add precision, recall and F1 at exactly these score thresholds.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
+    from hoicli.commands.inputs import Inputs
     from hoicli.diagnosis.curve_rows import Asked, curve_rows
-    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-    from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import main_protocol
     from hoicli.evaluation.tally import class_vocabulary
 
@@ -89,26 +80,22 @@ def curves(
         objects=tuple(dict.fromkeys(names_of(object_))),
         interactions=tuple(dict.fromkeys(names_of(interaction))),
     )
-    policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
     of_named = rows_named[0].dataset if rows_named else None
-    inputs = Inputs(own, policy, own or of_named or "hico", from_, image_list)
+    inputs = Inputs(own, shared, within=of_named or "hico")
     models = inputs.models(predictions, name)
-    tags = tags_of(tag, *(["model"] if models[0].tagged else []), *tags_of_views(iou, slice))
+    tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     vocabulary = load(own or of_named or models[0].dataset or "hico")
     chosen = rows_named or [main_protocol(vocabulary)]
     asked.check(class_vocabulary(vocabulary, chosen[0]))
-    views = views_of(iou, slice, vocabulary)
-    truth = None
-    if gt is not None:
-        truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
+    views, named = inputs.views(vocabulary), explicit(given)
+    truth = None if gt is None else inputs.annotated(gt, vocabulary)
     rows: list[Row] = []
     for model in models:
         whose = {"model": model.model, **tags} if model.tagged else tags
-        named = explicit(given)
         rows += curve_rows(
-            model, truth, chosen, vocabulary, filters, policy, asked, named=named, views=views, tags=whose
+            model, truth, chosen, vocabulary, inputs.filters, inputs.policy, asked, named=named, views=views, tags=whose
         )
-    policy.report()
+    inputs.policy.report()
 
     def drawn(path: str, look: Look) -> None:
         from hoicli.figures.curves import plot_curves

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import choices, options
 from hoicli.commands.command import command
-from hoicli.commands.options import Names, Option
+from hoicli.commands.options import Names, Option, Unpack, Viewed
 from hoicli.commands.results import Records, Result, instead
-from hoicli.commands.values import names_of, tags_of, text_of
+from hoicli.commands.values import names_of, text_of
 from hoicli.errors import UsageError, arg
 
 if TYPE_CHECKING:
@@ -51,15 +50,8 @@ def diagnose(
     with_no_interaction: bool = False,
     emit: Annotated[str | None, Option("predictions", one_of=("predictions",))] = None,
     explain: bool = False,
-    iou: options.Iou = None,
-    slice: options.Slice = None,
-    top_k: options.TopK = None,
-    nms: options.Nms = None,
-    allow_uncounted: options.AllowUncounted = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     tag: options.Tag = None,
+    **shared: Unpack[Viewed],
 ) -> Result:
     """Why a detector fails: how many errors of each type, and the mAP that fixing each type would give.
 
@@ -77,12 +69,11 @@ def diagnose(
         emit: Instead of rows, write each prediction with its type and its repair.
         explain: Say what each oracle fixes, and stop.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, tags_of_views, views_of
+    from hoicli.commands.inputs import Inputs
     from hoicli.diagnosis.applied import explanation, progressive_order
     from hoicli.diagnosis.emitted import emitted_predictions
     from hoicli.diagnosis.repairs import Reading
     from hoicli.diagnosis.run import diagnose_models, diagnosing, settled
-    from hoicli.evaluation.filters import Filters
 
     if explain:
         if predictions is not None or gt is not None:
@@ -95,7 +86,7 @@ def diagnose(
     if independent and progressive is not None:
         problem = f"oracles that follow one another share their repairs; leave out {arg('independent')}"
         raise UsageError(f"{arg('progressive')}: {problem}")
-    if as_released and (iou or slice):
+    if as_released and (shared["iou"] or shared["slice"]):
         raise UsageError(f"{arg('as_released')}: the released code has neither {arg('iou')} nor {arg('slice')}")
     unseen = {"progressive": progressive, "per_class": per_class, "tag": tag}
     if emit and any(unseen.values()):
@@ -110,16 +101,15 @@ def diagnose(
     counted = with_no_interaction
     row = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=counted)
     own = text_of(dataset) or (row.dataset if row is not None else None)
-    policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
-    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    inputs = Inputs(own, shared, within="hico")
+    policy, filters = inputs.policy, inputs.filters
     models = inputs.models(predictions, name)
     if emit and len(models) != 1:
         raise UsageError(f"{arg('emit', emit)}: of one stream, not {len(models)}; leave the others out")
-    tags = tags_of(tag, *(["model"] if models[0].tagged else []), *tags_of_views(iou, slice))
+    tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
-    asked = partial(views_of, iou, slice)
     truth = None if gt is None else inputs.truth(gt)
-    of = settled(models, truth, own, filters, policy, reading=reading, asked=asked, protocol=row)
+    of = settled(models, truth, own, filters, policy, reading=reading, asked=inputs.views, protocol=row)
     if emit:
         return instead(Records(emitted_predictions(models[0], of, filters, policy, reading), policy.report))
     diagnosed = diagnose_models(models, of, filters, policy, reading)

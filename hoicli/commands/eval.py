@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
 from hoicli.commands.command import command
-from hoicli.commands.options import Given, Names, Option
+from hoicli.commands.options import Given, Names, Option, Unpack, Viewed
 from hoicli.commands.results import Result
 from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
@@ -60,17 +60,10 @@ def evaluate(
     bootstrap: Annotated[int | None, options.bootstrap("every mAP")] = None,
     seed: options.Seed = 0,
     explain: bool = False,
-    iou: options.Iou = None,
-    slice: options.Slice = None,
-    top_k: options.TopK = None,
-    nms: options.Nms = None,
     boxes: bool = False,
     same: Annotated[float | None, Option("T")] = None,
-    allow_uncounted: options.AllowUncounted = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     tag: options.Tag = None,
+    **shared: Unpack[Viewed],
 ) -> Result:
     """The mAP of a dump by each published protocol: predictions with --gt, or the lines of hoicli match.
 
@@ -90,9 +83,8 @@ def evaluate(
         same: With --boxes, annotated boxes of one label with at least this IoU count as one: 0.7 for HICO-DET, which
             draws an object anew for each class; else 1, equal boxes alone.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required, tags_of_views, views_of
+    from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.box_rules import BOX_RULES
-    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.rows import METRICS, check_metrics
     from hoicli.evaluation.run import tallies
@@ -102,14 +94,14 @@ def evaluate(
     if explain and (predictions is not None or gt is not None):
         raise UsageError(f"{arg('explain')} reads nothing: leave out PREDS and {arg('gt')}, or {arg('explain')}")
     if boxes:
-        of_triplets: dict[str, object] = {"split": split, "metric": metric, "bootstrap": bootstrap, "iou": iou}
-        of_triplets |= {"slice": slice, "top_k": top_k, "nms": nms}
+        of_triplets: dict[str, object] = {"split": split, "metric": metric, "bootstrap": bootstrap}
+        of_triplets |= {name: shared[name] for name in ("iou", "slice", "top_k", "nms")}
         of_triplets["ignore_no_interaction"] = ignore_no_interaction or None
         if others := [arg(name) for name, value in of_triplets.items() if value is not None]:
             raise UsageError(f"{', '.join(others)}: for triplets, not for {arg('boxes')}; leave out one or the other")
-        inputs = Inputs(own, policy_of(on_error), own or "hico", from_, image_list)
+        inputs, vocabulary = Inputs(own, shared, within="hico"), load(own or "hico")
         given = None if explain else required(gt, "eval --boxes")
-        return _of_boxes(names, inputs, given, predictions, same, tags_of(tag), per_class, allow_uncounted)
+        return _of_boxes(names, vocabulary, inputs, given, predictions, same, tags_of(tag), per_class)
     if same is not None:
         raise UsageError(f"{arg('same')}: is for {arg('boxes')}; leave it out")
     if of_boxes := [part for name in names for part in name.split(",") if part.strip() in BOX_RULES]:
@@ -118,65 +110,52 @@ def evaluate(
         return _explained([row for name in names or ["all"] for row in chosen_protocols([name], own)], own)
     chosen = chosen_protocols(names, own)
     known = load(own or chosen[0].dataset)
-    views = views_of(iou, slice, known)
+    inputs = Inputs(own, shared, within=known.path or known.name)
+    views = inputs.views(known)
     metrics = chosen_of("metric", metric, METRICS)
     check_metrics(metrics, chosen)
     if split:
         known.split(split)  # an unknown split fails before the work
-    filters = Filters.of(top_k, nms, allow_uncounted)
-    tags, policy = tags_of(tag, *tags_of_views(iou, slice)), policy_of(on_error)
-    resampling = Resampling.asked(bootstrap, seed)
-    inputs = Inputs(own, policy, own or known.path or known.name, from_, image_list)
+    tags, resampling = inputs.tags(tag), Resampling.asked(bootstrap, seed)
+    streams = inputs.predictions(predictions), None if gt is None else inputs.truth(gt)
     found = list(
-        tallies(
-            inputs.predictions(predictions),
-            None if gt is None else inputs.truth(gt),
-            chosen,
-            filters,
-            policy,
-            named=explicit(names),
-            views=views,
-            vocabulary=known,
-        )
+        tallies(*streams, chosen, inputs.filters, inputs.policy, named=explicit(names), views=views, vocabulary=known)
     )
 
     maker = partial(rows_of, found, split, ignore_no_interaction, resampling, tags, views.of_classes)
     made = maker(per_class=per_class, metrics=metrics)
-    policy.report()
+    inputs.policy.report()
     return Result(made, classes=lambda: [row for row in maker(per_class=True) if "verb" in row])
 
 
 def _of_boxes(
     names: Sequence[str],
+    vocabulary: Vocabulary,
     inputs: Inputs,
     gt: Given | None,
     predictions: Given | None,
     same: float | None,
     tags: Mapping[str, str],
     per_class: bool,
-    allow_uncounted: bool,
 ) -> Result:
     """The rows of boxes by the rules of these names; without `gt` what these do."""
     from hoicli.evaluation.box_rules import DRAWN_ANEW, chosen_rules
     from hoicli.evaluation.boxes import evaluated_boxes
-    from hoicli.evaluation.run import read_truth
-    from hoicli.records.intake import ErrorPolicy
     from hoicli.validation.duplicates import drawn_once
 
     rules = chosen_rules(names)
     if gt is None:
         return Result([], rendered=lambda _: "".join(f"{rule.explained()}\n" for rule in rules).encode())
-    vocabulary, policy = load(inputs.within or "hico"), inputs.policy or ErrorPolicy()
     same = DRAWN_ANEW.get(vocabulary.name, 1.0) if same is None else same
     if not 0 < same <= 1:
         raise UsageError(f"{arg('same', same)}: the threshold is an overlap, above 0 and at most 1")
     stream = inputs.predictions(predictions).unmatched("eval --boxes")
-    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
+    truth = inputs.annotated(gt, vocabulary)
     once = drawn_once(truth, same)
     if not once.all():
         note(f"{once.sum():,} of {len(once):,} annotated boxes count in AP, others repeat one ({arg('same', same)})")
-    found = evaluated_boxes(stream, truth, rules[0], policy, once)
-    policy.report()
+    found = evaluated_boxes(stream, truth, rules[0], inputs.policy, once)
+    inputs.policy.report()
     rows = partial(found.rows, rules, {"same": f"{same:g}"} if same < 1 else {}, tags)
     made = [*rows(per_class=per_class)]
     return Result(made, classes=lambda: [row for row in rows(per_class=True) if "object" in row])

@@ -12,8 +12,8 @@ from typing import Any
 
 from hoicli.commands.command import called, from_python
 from hoicli.commands.eval import rows_of
-from hoicli.commands.inputs import VIEW_TAGS, Inputs, policy_of, views_of
-from hoicli.commands.options import Given, Names, Numbers, Path, Tags
+from hoicli.commands.inputs import VIEW_TAGS, Inputs
+from hoicli.commands.options import Given, Names, Path, Tags, Unpack, Viewed
 from hoicli.commands.results import Records, Result
 from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
@@ -24,7 +24,6 @@ from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import METRICS
-from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import kept_notes, note
@@ -64,14 +63,7 @@ class Evaluator:
         protocol: Names = None,
         *,
         dataset: Path | None = None,
-        iou: Numbers = None,
-        slice: Names = None,
-        top_k: int | None = None,
-        nms: float | str | None = None,
-        allow_uncounted: bool = False,
-        from_: str | None = None,
-        image_list: Path | None = None,
-        on_error: str = "stop",
+        **shared: Unpack[Viewed],
     ) -> None:
         """gt: the ground truth, as in `hoicli.evaluate`, read here and once; or another Evaluator, to share what it has
         read, and its protocols and filters where none are given. protocol and the other options: as in
@@ -80,30 +72,28 @@ class Evaluator:
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
         """
         names, own = names_of(protocol), text_of(dataset)
-        shared = gt if isinstance(gt, Evaluator) else None
+        other = gt if isinstance(gt, Evaluator) else None
         with kept_notes() as notes:
-            if shared is not None and not names and own is None:
-                chosen, self._vocabulary = shared._chosen, shared._vocabulary
+            if other is not None and not names and own is None:
+                chosen, self._vocabulary = other._chosen, other._vocabulary
             else:
                 chosen = chosen_protocols(names, own)
                 self._vocabulary = load(own or chosen[0].dataset)
-            self._filters = Filters.of(top_k, nms, allow_uncounted)
-            if shared is not None:
-                self._truth = shared._of(self._vocabulary)
-                self._filters = shared._filters if self._filters == Filters() else self._filters
-                notes += shared._truth_notes
+            inputs = Inputs(own, shared, within=self._vocabulary.path or self._vocabulary.name)
+            self._filters = inputs.filters
+            if other is not None:
+                self._truth = other._of(self._vocabulary)
+                self._filters = other._filters if self._filters == Filters() else self._filters
+                notes += other._truth_notes
             else:
-                policy, known = policy_of(on_error), self._vocabulary
-                inputs = Inputs(own, policy, known.path or known.name, from_, image_list)
                 given: Any = gt
-                lines = inputs.truth(given)
-                self._truth = read_truth(lines, known, policy, allow_uncounted=allow_uncounted)
-                policy.report()
+                self._truth = inputs.annotated(given, self._vocabulary)
+                inputs.policy.report()
             self._truth_notes: list[str] = list(notes)
             self._chosen = served(self._truth, chosen, explicit(names))
-            self._views = views_of(iou, slice, self._vocabulary)
-            if shared is not None and self._views == ALONE:
-                self._views = shared._views
+            self._views = inputs.views(self._vocabulary)
+            if other is not None and self._views == ALONE:
+                self._views = other._views
             self._protocols = self._views.of(self._chosen, explicit(names))
         self._notes = notes
         self._images: dict[str, Detections] = {}

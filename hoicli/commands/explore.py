@@ -7,7 +7,7 @@ from typing import Annotated
 from hoicli.commands import choices, options
 from hoicli.commands.checks import PAGE, READ_FOLDER, Count
 from hoicli.commands.command import command
-from hoicli.commands.options import Names, Option
+from hoicli.commands.options import Filtered, Names, Option, Unpack
 from hoicli.commands.results import Notes
 from hoicli.commands.values import names_of, text_of
 from hoicli.errors import UsageError, arg
@@ -46,13 +46,8 @@ def explore(
     seed: options.Seed = 0,
     serve: bool = False,
     port: Annotated[int, Option("N", mark=Count(0, 65535))] = 0,
-    top_k: options.TopK = None,
-    nms: options.Nms = None,
-    allow_uncounted: options.AllowUncounted = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     output: Annotated[options.Path | None, Option("DIR|FILE.html", mark=PAGE, short="-o")] = None,
+    **shared: Unpack[Filtered],
 ) -> Notes:
     """One page to look at: a summary that prints well, and behind each number the classes, errors and images.
 
@@ -76,9 +71,8 @@ def explore(
         output: The folder to write, whole or not at all: new, empty, or an earlier page, which is replaced; or
             FILE.html: the page as one file, without pictures.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required
+    from hoicli.commands.inputs import Inputs, required
     from hoicli.diagnosis.run import diagnosing
-    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocol_files import chosen_protocols
     from hoicli.evaluation.selection import protocol_of
     from hoicli.evaluation.slices import CLASSES, parse_slices
@@ -115,20 +109,19 @@ def explore(
         problem = f"{row.name} goes by the person first, and may need no object; use people, pairs or a file"
         raise UsageError(f"{arg('slice', ','.join(without))}: {problem}")
     slices = [made for made in slices if has(row, made)]
-    policy, filters = policy_of(on_error), Filters.of(top_k, nms, allow_uncounted)
     resampling = Resampling.checked(bootstrap, seed, or_none=True)
-    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    inputs = Inputs(own, shared, within="hico")
     models = inputs.models(predictions, name)
     if len(models) > 2:
         raise UsageError(f"{models[2].name}: the page shows one model or two; give at most two streams")
     for model in models:
         model.unmatched("explore")
     protocols = chosen_protocols((), vocabulary.path or vocabulary.name)
-    asked = Asked(vocabulary, row, protocols, slices, slice is not None, filters, resampling)
+    asked = Asked(vocabulary, row, protocols, slices, slice is not None, inputs.filters, resampling)
     truth, folder = inputs.truth(gt), text_of(images)
     with truth.rereadable():
-        measured = measure(models, truth, asked, policy)
-        policy.report()
+        measured = measure(models, truth, asked, inputs.policy)
+        inputs.policy.report()
         if path is not None:
             write_page(measured, truth, path, folder, pictures)
             return Notes()

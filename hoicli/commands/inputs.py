@@ -7,17 +7,18 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from hoicli.commands.options import Given, Names, Numbers, Path, Streams
-from hoicli.commands.values import names_of, text_of, texts_of
+from hoicli.commands.options import Given, Names, Path, Streams, Tags
+from hoicli.commands.values import names_of, tags_of, text_of, texts_of
 from hoicli.converters.opening import Opening
 from hoicli.errors import IN_PYTHON, DataError, UsageError, arg
+from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
+from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.inputs import NO_SUCH_FILE, parts_of
 from hoicli.io.outputs import temporary_folder
 from hoicli.io.streams import Item, Line, Stream
@@ -27,7 +28,7 @@ from hoicli.records.parsing import non_finite
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
-    from hoicli.evaluation.views import Views
+    from hoicli.evaluation.ground_truth import GroundTruth
     from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -46,32 +47,49 @@ class _HeldPredictions(HeldStream, Predictions):
     """Predictions or match records in memory."""
 
 
-@dataclass(frozen=True)
 class Inputs:
-    """How the parameters of a call become streams.
+    """The shared options of a call (`options.Viewed`), and how its parameters become streams. Raises `UsageError` for
+    filters that cannot be."""
 
-    dataset: the value of --dataset. policy: what is done about a bad item of a file that is not JSONL. within: the
-    dataset that the command works in; None for a command that takes the records of any. from_, image_list: how such
-    files are read.
-    """
-
-    dataset: Path | None = None
-    policy: ErrorPolicy | None = None
-    within: str | None = None
-    from_: str | None = None
-    image_list: Path | None = None
-
-    @cached_property
-    def opening(self) -> Opening:
-        """What paths are read as."""
-        return Opening(
-            dataset=text_of(self.dataset) or self.within or "hico",
-            said=self.dataset is not None,
-            fixed=self.within is not None,
-            source_format=self.from_,
-            image_list=text_of(self.image_list),
-            skip=self.policy is not None and self.policy.skip,
+    def __init__(
+        self,
+        dataset: str | None = None,
+        shared: Mapping[str, object] = MappingProxyType({}),
+        *,
+        within: str | None = None,
+        unit: str = "line",
+    ) -> None:
+        """dataset: the value of --dataset. within: the dataset that the command works in without; None for a command
+        that takes the records of any. unit: what a bad one is skipped of."""
+        given: Mapping[str, Any] = shared
+        self.policy = policy_of(given.get("on_error", "stop"), unit)
+        self.filters = Filters.of(given.get("top_k"), given.get("nms"), given.get("allow_uncounted", False))
+        self._iou, self._slices = given.get("iou"), given.get("slice")
+        self.opening = Opening(
+            dataset=dataset or within or "hico",
+            said=dataset is not None,
+            fixed=within is not None,
+            source_format=given.get("from_"),
+            image_list=text_of(given.get("image_list")),
+            skip=self.policy.skip,
         )
+
+    def views(self, vocabulary: Vocabulary) -> Views:
+        """What --iou and --slice ask for. Raises `UsageError` for a threshold or a slice that there is not."""
+        asked = texts_of(self._iou), names_of(self._slices)
+        return Views.parse(*asked, vocabulary) if any(asked) else ALONE
+
+    def tags(self, given: Tags, *taken: str) -> dict[str, str]:
+        """The tags of rows (`tags_of`), beside those that they get of --iou and --slice."""
+        views = (VIEW_TAGS[:1] if texts_of(self._iou) else ()) + (VIEW_TAGS[1:] if self._slices else ())
+        return tags_of(given, *taken, *views)
+
+    def annotated(self, given: Given, vocabulary: Vocabulary) -> GroundTruth:
+        """The ground truth, read. Raises as `truth`, and `DataError` for what is wrong with it."""
+        from hoicli.evaluation.run import read_truth
+
+        allowed = self.filters.allow_uncounted
+        return read_truth(self.truth(given), vocabulary, self.policy, allow_uncounted=allowed)
 
     def truth(self, given: Given, label: str = "ground truth", *, name: str = "gt") -> Stream:
         """A stream of ground truth, or of other records that are no predictions. label: what the records are; name: of
@@ -133,21 +151,8 @@ def required(gt: Given | None, command: str) -> Given:
     return gt
 
 
-def views_of(iou: Numbers, slices: Names, vocabulary: Vocabulary) -> Views:
-    """What --iou and --slice ask for. Raises `UsageError` for a threshold or a slice that there is not."""
-    from hoicli.evaluation.views import ALONE, Views
-
-    asked = texts_of(iou), names_of(slices)
-    return Views.parse(*asked, vocabulary) if any(asked) else ALONE
-
-
 VIEW_TAGS = ("iou", "slice", "part")
 """The tags of rows at other thresholds and of parts of the data."""
-
-
-def tags_of_views(iou: Numbers, slices: Names) -> tuple[str, ...]:
-    """The tags that rows get of --iou and --slice."""
-    return (VIEW_TAGS[:1] if texts_of(iou) else ()) + (VIEW_TAGS[1:] if slices else ())
 
 
 def lines(given: Given | None, name: str, label: str, what: str) -> Stream:

@@ -10,7 +10,7 @@ from hoicli.commands import options
 from hoicli.commands.checks import FOLDER, READ_FOLDER
 from hoicli.commands.command import command
 from hoicli.commands.corrupt import require_libraries
-from hoicli.commands.options import Given, Option, Piped
+from hoicli.commands.options import Files, Given, Option, Piped, Unpack
 from hoicli.commands.results import Records
 from hoicli.commands.values import text_of
 from hoicli.errors import DataError, UsageError, arg
@@ -47,9 +47,7 @@ def mask(
     save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDER)] = None,
     rectangles: bool = False,
     pixelate: Annotated[float | None, Option("F")] = None,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
+    **shared: Unpack[Files],
 ) -> Records:
     """A black rectangle over each instance that interacts, for training on partial cues (SAMPL).
 
@@ -67,7 +65,7 @@ def mask(
         rectangles: Write only image_id and masks (or pixelated), for a data loader that paints the rectangles itself.
         pixelate: Instead of masks: pixelate whole images, each with probability F (SAMPL's baseline RPP: 0.5).
     """
-    from hoicli.commands.inputs import Inputs, policy_of
+    from hoicli.commands.inputs import Inputs
     from hoicli.records.intake import ImageRegister
     from hoicli.robustness.masks import Masking, image_path, read_record, write_changed
     from hoicli.robustness.pixelation import Pixelation
@@ -86,9 +84,8 @@ def mask(
         if Path(source).resolve() == Path(target).resolve():
             problem = "is the folder of the images; give another, or they would be overwritten"
             raise UsageError(f"{arg('save_images', target)}: {problem}")
-    policy = policy_of(on_error)
-    inputs = Inputs(None, policy, None, from_, image_list)
-    lines = inputs.records(records, "records", "RECORDS", name="records")
+    inputs = Inputs(None, shared)
+    policy, lines = inputs.policy, inputs.records(records, "records", "RECORDS", name="records")
 
     def sound() -> Iterator[tuple[Line, Record]]:
         register, files = ImageRegister(), ImageRegister(unit="a file", field="file_name")

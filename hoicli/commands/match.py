@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hoicli.commands import options
 from hoicli.commands.command import command
+from hoicli.commands.options import Unpack, Viewed
 from hoicli.commands.results import Records
 from hoicli.commands.values import names_of, text_of
 from hoicli.errors import UsageError, arg
@@ -35,14 +36,7 @@ def match(
     protocol: options.Protocols = None,
     dataset: options.DatasetOfProtocols = None,
     only_predicted: bool = False,
-    iou: options.Iou = None,
-    slice: options.Slice = None,
-    top_k: options.TopK = None,
-    nms: options.Nms = None,
-    allow_uncounted: options.AllowUncounted = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
+    **shared: Unpack[Viewed],
 ) -> Records:
     """Match predictions with ground truth: the outcome of each prediction, and the prediction that found each
     ground-truth triplet.
@@ -54,12 +48,11 @@ def match(
     Arguments:
         only_predicted: Leave out ground-truth images without predictions: for shards of a dump.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required, views_of
+    from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.coverage import Coverage, served
-    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.match_records import missed_records
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-    from hoicli.evaluation.run import matched_lines, read_truth
+    from hoicli.evaluation.run import matched_lines
     from hoicli.records.parsing import dump
 
     gt, names, own = required(gt, "match"), names_of(protocol), text_of(dataset)
@@ -68,31 +61,29 @@ def match(
     if whole := [row.name for row in chosen if row.whole_image]:
         problem = "rates whole images, without boxes to match; use hoicli eval"
         raise UsageError(f"{arg('protocol', ', '.join(whole))}: {problem}")
-    filters, policy = Filters.of(top_k, nms, allow_uncounted), policy_of(on_error)
     vocabulary = load(own or chosen[0].dataset)
-    views = views_of(iou, slice, vocabulary)
+    inputs = Inputs(own, shared, within=vocabulary.path or vocabulary.name)
+    views = inputs.views(vocabulary)
     if views.of_classes:
         raise UsageError(
             f"{arg('slice', views.of_classes[0].name)}: selects the classes to average; give it to hoicli eval"
         )
-    inputs = Inputs(own, policy, vocabulary.path or vocabulary.name, from_, image_list)
-    truth_lines = inputs.truth(gt)
     lines: Stream = inputs.predictions(predictions)
     if only_predicted:  # a shard may be empty: a job array can have more tasks than images
         lines = inputs.records(predictions, "predictions", "PREDS", name="predictions", scored=True)
 
     def made() -> Iterator[bytes]:
-        truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=allow_uncounted)
+        truth = inputs.annotated(gt, vocabulary)
         matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
         coverage, missed = Coverage(), truth.absent(())
-        for batch in matched_lines(lines, truth, matched, filters, policy, partial=only_predicted):
+        for batch in matched_lines(lines, truth, matched, inputs.filters, inputs.policy, partial=only_predicted):
             coverage.merge(batch.coverage)
             missed[truth.rows_of(batch.image_ids)] = False
             yield batch.lines
         if not only_predicted:
-            for record in missed_records(truth, missed, matched, filters):
+            for record in missed_records(truth, missed, matched, inputs.filters):
                 yield dump(record)
-        policy.report()
+        inputs.policy.report()
         coverage.report(truth, matched, lines.name, shard=only_predicted)  # may refuse the whole
 
     return Records(made(), piped="match")

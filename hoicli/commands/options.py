@@ -1,6 +1,7 @@
 """The parameters of commands, each declared once for the shell and for Python, and those that several commands share.
 
-    def evaluate(gt: Truth = None, *, seed: Seed = 0, grid: Annotated[str | None, Option("NAME", one_of=...)] = None)
+    def evaluate(gt: Truth = None, *, seed: Seed = 0, grid: Annotated[str | None, Option("NAME", one_of=...)] = None,
+                 **shared: Unpack[Viewed])
 
 The type says what Python takes, the `Option` what the shell shows and what is checked before the work. A parameter is
 called as its option is (`top_k`: `--top-k`; `from_`: `--from`). An option's text stands here, or in the docstring of
@@ -10,9 +11,15 @@ its command, under "Arguments:".
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypedDict
+
+if sys.version_info >= (3, 11):
+    from typing import Unpack as Unpack
+else:
+    from typing_extensions import Unpack as Unpack  # which typer brings along
 
 from hoicli.commands import choices
 from hoicli.commands.checks import OUTPUT, READ, READ_DATASET, Count, Mark, OneOf, Read
@@ -248,6 +255,47 @@ OnError = Annotated[
     Option("", "What to do about a bad line: stop, or skip it and say how many.", one_of=("stop", "skip")),
 ]
 Tag = Annotated[Tags, Option("KEY=VALUE", "Add a tag to every row; repeatable.", repeated=True)]
+
+
+# Groups of options that many commands share; a function has one as its last argument, and both doors show its members.
+
+
+class Files(TypedDict, total=False):
+    """How files are read."""
+
+    from_: From
+    image_list: ImageList
+    on_error: OnError
+
+
+class _Counting(TypedDict, total=False):
+    allow_uncounted: AllowUncounted
+
+
+class _Filtering(TypedDict, total=False):
+    top_k: TopK
+    nms: Nms
+
+
+class _Viewing(TypedDict, total=False):
+    iou: Iou
+    slice: Slice
+
+
+class Counted(_Counting, Files):
+    """As `Files`, of a command that refuses what is mostly of no class."""
+
+
+class Filtered(_Filtering, Counted):
+    """As `Counted`, and which predictions count."""
+
+
+class Viewed(_Viewing, Filtered):
+    """As `Filtered`, and at which thresholds and on which parts of the data."""
+
+
+DEFAULTS: Mapping[str, Any] = {"on_error": "stop", "allow_uncounted": False}
+"""What members of the groups are where nothing is given, if not None."""
 
 FORMAT = Option(
     "NAME",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
 from hoicli.commands.command import command
-from hoicli.commands.options import Numbers, Option
+from hoicli.commands.options import Counted, Numbers, Option, Unpack
 from hoicli.commands.results import Result
 from hoicli.commands.values import names_of, numbers_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
@@ -55,12 +55,9 @@ def pairstats(
     as_released: bool = False,
     interactiveness: bool = False,
     nms_sweep: Annotated[Numbers, Option("T,T,...")] = None,
-    allow_uncounted: options.AllowUncounted = False,
     det_threshold: Annotated[Numbers, Option("S,S,...")] = None,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     tag: options.Tag = None,
+    **shared: Unpack[Counted],
 ) -> Result:
     """How well humans and objects are paired, and how well their interactions are classified.
 
@@ -85,10 +82,9 @@ def pairstats(
         det_threshold: Adds rows for only the pairs whose boxes both score at least S, for each S; needs `scores` in the
             records.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required
+    from hoicli.commands.inputs import Inputs, required
     from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.coverage import check_counted, served
-    from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import protocol_of
     from hoicli.pairs.rows import pair_rows
     from hoicli.pairs.settings import sweeps
@@ -97,8 +93,7 @@ def pairstats(
     gt = required(gt, "pairstats")
     chosen = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released)
     own = text_of(dataset) or (chosen.dataset if chosen is not None else None)
-    policy, vocabulary = policy_of(on_error), load(own or "hico")
-    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    inputs, vocabulary = Inputs(own, shared, within="hico"), load(own or "hico")
     models = inputs.models(predictions, name)
     tags = tags_of(tag, *(["model"] if models[0].tagged else []))
     thresholds = numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold)
@@ -108,7 +103,7 @@ def pairstats(
         # neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes
         problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
         raise UsageError(f"{arg('as_released')}: {problem}")
-    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
+    truth = inputs.annotated(gt, vocabulary)
     served(truth, [row])
     measure = partial(
         pair_statistics,
@@ -120,12 +115,12 @@ def pairstats(
     )
     rows: list[Row] = []
     for model in models:
-        statistics = measure(model.unmatched("pairstats"), truth, settings, policy)
-        check_counted(statistics.tally, vocabulary, model.name, allowed=allow_uncounted)
+        statistics = measure(model.unmatched("pairstats"), truth, settings, inputs.policy)
+        check_counted(statistics.tally, vocabulary, model.name, allowed=inputs.filters.allow_uncounted)
         whose = {"model": model.model, **tags} if model.tagged else tags
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=whose)
         _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
-    policy.report()
+    inputs.policy.report()
 
     def drawn(path: str, look: Look) -> None:
         from hoicli.figures.sweeps import plot_pairs

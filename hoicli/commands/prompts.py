@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import choices, options
+from hoicli.commands import choices
 from hoicli.commands.command import command
-from hoicli.commands.options import Given, Option, Piped
+from hoicli.commands.options import Files, Given, Option, Piped, Unpack
 from hoicli.commands.results import Records
 from hoicli.commands.values import text_of
 from hoicli.errors import DataError, UsageError, arg
@@ -48,9 +48,7 @@ def prompts(
     vocabulary: Annotated[str, Option("NAME", offer=choices.VOCABULARIES)] = "open",
     response_format: bool = False,
     setting: Annotated[str | None, Option(one_of="vlm.bank:SETTINGS")] = None,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
+    **shared: Unpack[Files],
 ) -> Records:
     """Write a prompt for each image: a line with image_id, file_name, coords, system and prompt.
 
@@ -69,7 +67,7 @@ def prompts(
         response_format: Add a JSON schema of the reply, as OpenAI's protocol takes it.
         setting: choice: what the questions show, if the file does not say: the image, the person's box, or both boxes.
     """
-    from hoicli.commands.inputs import Inputs, piped_paths, policy_of
+    from hoicli.commands.inputs import Inputs, piped_paths
     from hoicli.converters.vlm.frames import parse_frame
     from hoicli.converters.vlm.prompts import prompt_of
     from hoicli.records.image import problems
@@ -81,7 +79,8 @@ def prompts(
         how = "resize the images yourself and use resized:WxH, so that the prompt can say it"
         raise UsageError(f"{arg('coords', coords)}: {how}")
     known = None if vocabulary == "open" else load(vocabulary)
-    policy = policy_of(on_error)
+    inputs = Inputs(None, shared)
+    policy = inputs.policy
     if task == "choice":
         if vocabulary != "open":
             raise UsageError(f"{arg('vocabulary')}: questions have options of their own; leave it out")
@@ -90,11 +89,11 @@ def prompts(
         paths = piped_paths(images, "questions", "images")
         if paths is None:
             raise UsageError("images: give the files of the questions")
-        sizes = text_of(image_list)
+        sizes = text_of(shared["image_list"])
         return Records(question_prompts(paths, frame, sizes, policy, setting=setting, response_format=response_format))
     if setting is not None:
         raise UsageError(f"{arg('setting')} goes with {arg('task')} choice")
-    lines = Inputs(None, policy, None, from_, image_list).records(images, "prompts", "IMAGES", name="images")
+    lines = inputs.records(images, "prompts", "IMAGES", name="images")
 
     def made() -> Iterator[Record]:
         written = without = 0

@@ -7,7 +7,7 @@ from typing import Annotated
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.command import command
-from hoicli.commands.options import Given, Numbers, Option
+from hoicli.commands.options import Counted, Given, Numbers, Option, Unpack
 from hoicli.commands.results import Result
 from hoicli.commands.values import counts_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
@@ -40,13 +40,10 @@ def recall(
     train: Annotated[Given | None, Option("FILE", mark=READ)] = None,
     per_class: bool = False,
     as_released: Annotated[str | None, Option("NAME", one_of="evaluation.recall_conventions:RELEASED")] = None,
-    allow_uncounted: options.AllowUncounted = False,
     bootstrap: Annotated[int | None, options.bootstrap("every mean")] = None,
     seed: options.Seed = 0,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     tag: options.Tag = None,
+    **shared: Unpack[Counted],
 ) -> Result:
     """How many ground-truth triplets are among the K best predictions of their image.
 
@@ -64,11 +61,10 @@ def recall(
             images without predictions; sgg-benchmark counts the last pixel of the intersection, not of the boxes;
             r1-sgg counts it in both, and leaves out images with boxes alone.
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required
+    from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
     from hoicli.evaluation.recall_found import not_in_training, of_split
     from hoicli.evaluation.recall_measured import evaluable, measured, recall_rows
-    from hoicli.evaluation.run import read_truth
     from hoicli.resampling.draws import Resampling
 
     gt, ks, own = required(gt, "recall"), counts_of("k", k), text_of(dataset)
@@ -80,20 +76,18 @@ def recall(
     if convention.most is not None and max(ks) > convention.most:
         problem = f"{as_released} ranks {convention.most} predictions without graph constraint"
         raise UsageError(f"{arg('k', max(ks))}: {problem}; give {arg('k')} up to {convention.most}")
-    tags, policy = tags_of(tag), policy_of(on_error)
-    resampling = Resampling.asked(bootstrap, seed)
-    inputs = Inputs(own, policy, own or "hico", from_, image_list)
-    stream = inputs.predictions(predictions)
-    truth = read_truth(inputs.truth(gt), vocabulary, policy, allow_uncounted=allow_uncounted)
+    tags, resampling = tags_of(tag), Resampling.asked(bootstrap, seed)
+    inputs = Inputs(own, shared, within="hico")
+    stream, truth = inputs.predictions(predictions), inputs.annotated(gt, vocabulary)
     unseen = None
     if unseen_classes:
         unseen = of_split(truth, unseen_classes)
     elif train is not None:
-        unseen = not_in_training(truth, inputs.truth(train, "training set", name="train"), policy)
-    found = measured(stream.unmatched("recall"), truth, convention, policy, unseen=unseen)
+        unseen = not_in_training(truth, inputs.truth(train, "training set", name="train"), inputs.policy)
+    found = measured(stream.unmatched("recall"), truth, convention, inputs.policy, unseen=unseen)
     settings = {"data": vocabulary.signed, **truth.signed}
     if not vocabulary.own:  # no paper evaluates the shipped datasets so
         settings["extension"] = "recall"
     rows = list(recall_rows(found, ks, settings=settings, tags=tags, per_class=per_class, resampling=resampling))
-    policy.report()
+    inputs.policy.report()
     return Result(rows)

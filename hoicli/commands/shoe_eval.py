@@ -7,7 +7,7 @@ from typing import Annotated
 from hoicli.commands import options
 from hoicli.commands.checks import OUTPUT
 from hoicli.commands.command import command
-from hoicli.commands.options import Numbers, Option
+from hoicli.commands.options import Files, Numbers, Option, Unpack
 from hoicli.commands.results import Records, Result
 from hoicli.commands.values import tags_of, text_of, texts_of
 from hoicli.errors import UsageError, arg
@@ -58,10 +58,8 @@ def shoe_eval(
     rank_of: Annotated[str, Option("WHAT", one_of="shoe.settings:RANKS", panel=PANEL)] = "all",
     filter_map: Annotated[bool, Option(panel=PANEL)] = False,
     single_hoi: Annotated[bool, Option(panel=PANEL)] = False,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     tag: options.Tag = None,
+    **shared: Unpack[Files],
 ) -> Result:
     """Soft mAP and mF1 of open-vocabulary predictions: the SHOE metric.
 
@@ -95,7 +93,7 @@ def shoe_eval(
         single_hoi: Only images with one human-object pair, where boxes of one label with IoU > 0.8 count as one (the
             supplement's Table 2).
     """
-    from hoicli.commands.inputs import Inputs, policy_of, required, similarities
+    from hoicli.commands.inputs import Inputs, required, similarities
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.explanation import explain
     from hoicli.shoe.resampled import evaluation_rows
@@ -122,14 +120,13 @@ def shoe_eval(
     if reasons is not None and asked.tags:
         raise UsageError(f"{arg('reasons')}: reasons are for one {arg('delta')}; give only one")
     resampling = Resampling.asked(bootstrap, seed)
-    tags, policy = tags_of(tag, *asked.tags), policy_of(on_error)
-    inputs = Inputs(own, policy, own or "hico", from_, image_list)
+    tags, inputs = tags_of(tag, *asked.tags), Inputs(own, shared, within="hico")
     stream = inputs.predictions(predictions)
     choose(text_of(wordnet))
-    evaluation = Evaluation(inputs.truth(gt), tables, asked, policy, dataset=own or "hico")
+    evaluation = Evaluation(inputs.truth(gt), tables, asked, inputs.policy, dataset=own or "hico")
     done = evaluation.run(stream)
     rows = list(evaluation_rows(done, tags, resampling, per_class=per_class))
-    policy.report()
+    inputs.policy.report()
     if reasons is not None:
         Records(explain(done.shoe, done.matching)).write(text_of(reasons) or "")
     return Result(rows)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from hoicli.commands import options
 from hoicli.commands.checks import APPENDED, READ, Read
 from hoicli.commands.command import command
-from hoicli.commands.options import Given, Names, Option, Piped
+from hoicli.commands.options import Files, Given, Names, Option, Piped, Unpack
 from hoicli.commands.results import Records, Result, instead
 from hoicli.commands.values import text_of, texts_of
 from hoicli.errors import UsageError, arg
@@ -75,9 +75,7 @@ def shoe_sim(
     jobs: Annotated[int, Option("N", mark=options.JOBS, panel=LLM)] = 8,
     dry_run: Annotated[bool, Option(panel=LLM)] = False,
     price: Annotated[str | None, Option("IN,OUT", panel=LLM)] = None,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
+    **shared: Unpack[Files],
 ) -> Records:
     """How alike senses are, for shoe-eval: a line for each pair, from WordNet or from language models.
 
@@ -104,10 +102,12 @@ def shoe_sim(
         dry_run: Ask nothing; count the questions, estimate their tokens and their cost.
         price: The price of a million tokens in and out.
     """
-    from hoicli.commands.inputs import Inputs, lines, policy_of
+    from hoicli.commands.inputs import Inputs, lines
     from hoicli.wordnet.selection import choose
 
-    policy, own = policy_of(on_error), text_of(dataset)
+    own = text_of(dataset)
+    inputs = Inputs(own, shared, within="hico")
+    policy = inputs.policy
     asked = base_url or model or screen or cache or dry_run or price
     if merge is not None or backend == "table":
         others = any(one is not None for one in (gt, pairs, dataset, check))
@@ -153,7 +153,6 @@ def shoe_sim(
     if pairs is not None:
         work: TableWork = PairLines(lines(pairs, "pairs", "pairs", "pairs"), policy, offline)
     elif gt is not None:
-        inputs = Inputs(own, policy, own or "hico", from_, image_list)
         streams = inputs.truth(gt), inputs.predictions(predictions)
         work = TableWork(evaluation_pairs(*streams, own or "hico", policy))
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from hoicli.commands import options
 from hoicli.commands.checks import READ, READ_FOLDER, SHOWN, Count
 from hoicli.commands.command import command
-from hoicli.commands.options import Argument, Names, Option, Streams
+from hoicli.commands.options import Argument, Files, Names, Option, Streams, Unpack
 from hoicli.commands.results import Notes
 from hoicli.commands.values import count_of, names_of, text_of
 from hoicli.errors import UsageError, arg
@@ -49,10 +49,8 @@ def show(
         options.Path | None, options.dataset(f"For dumps that are not JSONL: {options.A_DATASET}.")
     ] = None,
     name: options.ModelNames = None,
-    from_: options.From = None,
-    image_list: options.ImageList = None,
-    on_error: options.OnError = "stop",
     output: Annotated[options.Path | None, Option("FILE|DIR", mark=SHOWN, short="-o")] = None,
+    **shared: Unpack[Files],
 ) -> Notes:
     """Draw ground truth, predictions or both on the images: a folder of pictures, or one contact sheet.
 
@@ -68,7 +66,7 @@ def show(
         size: The most pixels of a picture's longer side (default: 1280 in a folder, 480 on a sheet).
         output: FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).
     """
-    from hoicli.commands.inputs import Inputs, policy_of
+    from hoicli.commands.inputs import Inputs
     from hoicli.figures.overlays import encoded, sheet
     from hoicli.figures.showing import Choice, Source, chosen, is_sheet, write_pictures
     from hoicli.io.outputs import write_output
@@ -84,14 +82,13 @@ def show(
     one_sheet = is_sheet(target)
     if one_sheet and choice.count is None and not image_id:
         raise UsageError(f"{arg('first', 'all')}: too much for one sheet; give a number, or a folder")
-    policy = policy_of(on_error)
-    inputs = Inputs(text_of(dataset), policy, None, from_, image_list)
+    inputs = Inputs(text_of(dataset), shared)
     models = inputs.models(predictions, name) if predictions is not None else []
     sources = [] if gt is None else [Source("ground truth", inputs.truth(gt), scored=False)]
     sources += [Source(model.model, model.unmatched("show"), scored=True) for model in models]
     for source in sources:
-        source.read(choice, policy)
-    policy.report()
+        source.read(choice, inputs.policy)
+    inputs.policy.report()
     folder = None if images is None else Path(images)
     found = list(chosen(sources, choice, folder))
     drawing = _drawn(found, folder, size or (TILE if one_sheet else PICTURE))

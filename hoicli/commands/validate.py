@@ -47,7 +47,8 @@ def validate(
 
     own = text_of(dataset)
     vocabulary = None if open_vocabulary else load(own or "hico")
-    inputs = Inputs(own, None, None if open_vocabulary else own or "hico", from_, image_list)
+    files_given = {"from_": from_, "image_list": image_list}
+    inputs = Inputs(own, files_given, within=None if open_vocabulary else "hico")
     checked = []
     if gt is None:
         stream = inputs.records(files, "records", "FILE", name="files")
