@@ -4,7 +4,6 @@ the triplets on the pairs of each setting, with the classification of their verb
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +71,8 @@ class Interactions:
         self._found |= other._found
         self._answered |= other._answered
 
-    def mean_ap(self, truth: TruthPairs, *, as_released: bool) -> dict[str, tuple[float | None, float | None, int]]:
-        """By subset (mAP over verbs by verb score, mean maximal recall, verbs) of its interactions.
+    def mean_ap(self, truth: TruthPairs, *, as_released: bool) -> dict[str, tuple[float | None, int]]:
+        """By subset (mAP over verbs by verb score, verbs) of its interactions.
 
         Equal verb scores within an image are ordered by triplet score, then by place in the record, as in
         action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images by id, where
@@ -97,7 +96,7 @@ class Interactions:
         )
         interaction = rows["interaction"][every]
         code = np.where(rows["hit"][every], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
-        found: dict[str, tuple[float | None, float | None, int]] = {}
+        found: dict[str, tuple[float | None, int]] = {}
         for subset, classes in truth.classes.items():
             positives = np.bincount(verb_of[annotated[counted & classes[annotated]]], minlength=int(verb_of.max()) + 1)
             inside = classes[interaction]
@@ -107,9 +106,9 @@ class Interactions:
             in_mean = positives > 0
             if as_released:
                 in_mean &= (recall > 0) | (np.diff(bounds) == 0)
-            found[subset] = None, None, 0
+            found[subset] = None, 0
             if in_mean.any() and (as_released or self._answered.any()):  # compute_map prints 0 without predictions
-                found[subset] = float(ap[in_mean].mean()), float(recall[in_mean].mean()), int(in_mean.sum())
+                found[subset] = float(ap[in_mean].mean()), int(in_mean.sum())
         return found
 
 
@@ -117,10 +116,10 @@ class PairColumns:
     """M images with P detected pairs and their triplets, under some settings.
 
     lines: image [M], rows of the ground truth, and pairs [M], how many each has; an image's pairs are together and in
-    their order. interacting [P] as in `PairBatch`, as long as negative AP can rank by it. detected [P], what is
-    `wanted`: ignored, whether the person that a pair belongs to has no annotated actions; score; own, the true pair
-    that it belongs to (`InteractingPairs`). matches: of a detected pair (row, ascending) and a true one (mate), with
-    their overlap if `wanted`. kept [P], by the setting's number: whether it keeps the pair. interactions: of each
+    their order. detected [P]: score, and interacting as in `PairBatch`; ignored, whether the person that a pair belongs
+    to has no annotated actions; own, the true pair that it belongs to (`InteractingPairs`), -1 where nobody asks.
+    matches: of a detected pair (row, ascending) and a true one (mate), with their overlap. kept [P], by the setting's
+    number: whether it keeps the pair. interactions: of each
     setting, while all triplets have verb scores. tally: the triplets once, with their outcomes under each setting as if
     it were a protocol. inverted: of the images' boxes.
     numbers: of all pairs and triplets; of the triplets that interaction mAP ranks, scored and unscored, those with and
@@ -128,15 +127,10 @@ class PairColumns:
     that state their interactiveness, and `metric unknown`, those of which it is unknown how surely they interact.
     """
 
-    def __init__(self, truth: TruthPairs, tally: Tally, settings: int, wanted: Collection[str]) -> None:
-        def columns(**types: type[np.generic]) -> Growing:
-            always = ("row", "mate")
-            return Growing(**{name: type_ for name, type_ in types.items() if name in always or name in wanted})
-
+    def __init__(self, truth: TruthPairs, tally: Tally, settings: int) -> None:
         self.lines = Growing(image=np.int32, pairs=np.int32)
-        self.interacting = Growing(interacting=np.float64)
-        self.detected = columns(ignored=np.bool_, score=np.float64, own=np.int32)
-        self.matches = columns(row=np.int64, mate=np.int32, overlap=np.float64)
+        self.detected = Growing(interacting=np.float64, ignored=np.bool_, score=np.float64, own=np.int32)
+        self.matches = Growing(row=np.int64, mate=np.int32, overlap=np.float64)
         self.kept = Growing(**{str(number): np.bool_ for number in range(settings)})
         self.interactions = [Interactions(truth) for _ in range(settings)]
         self.tally = tally
@@ -153,7 +147,7 @@ class PairColumns:
         """Add what was kept of other images under the same settings."""
         matches = {name: other.matches[name] for name in other.matches.names}
         self.matches.add(**{**matches, "row": matches["row"] + self.numbers["pairs"]})
-        for name in ("lines", "interacting", "detected", "kept", "tally", "inverted"):
+        for name in ("lines", "detected", "kept", "tally", "inverted"):
             getattr(self, name).merge(getattr(other, name))
         for mine, theirs in zip(self.interactions, other.interactions, strict=True):
             mine.merge(theirs)

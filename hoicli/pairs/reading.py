@@ -33,7 +33,7 @@ class PairBatch:
     one-to-one use their score: interactiveness if a record gives it for all its pairs, else the best score of the
     pair's triplets, -inf for a pair without triplets.
     interacting [P]: the detector's confidence that the pair interacts: its interactiveness, else the largest verb score
-    of its triplets, NaN if unknown. stated [P]: whether it is an interactiveness. box_scores [B], None if some record
+    of its triplets, NaN if unknown. stated [P]: whether it is an interactiveness. box_scores [B], NaN where a record
     has none.
     """
 
@@ -44,7 +44,7 @@ class PairBatch:
     pairs: Scenes
     interacting: Floats
     stated: Bools
-    box_scores: Floats | None
+    box_scores: Floats
 
     @property
     def image_ids(self) -> Sequence[str]:
@@ -139,8 +139,7 @@ def pair_batch(
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores", "pairs"), of_hoi={"verb_score": _MISSING})
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     scores_of_boxes = scores_by_box(raw, scenes)
-    scored = None not in raw.each("scores")
-    require(scored or not box_scores)
+    require(not box_scores or None not in raw.each("scores"))
     own = stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))  # `unstated` triplets come from no pair
     verb_score = np.full(len(scenes.score), np.nan)
     if given := raw.of_hoi["verb_score"]:
@@ -208,7 +207,7 @@ def pair_batch(
         pairs,
         interacting=columns["interacting"],
         stated=columns["stated"],
-        box_scores=scores_of_boxes if scored else None,
+        box_scores=scores_of_boxes,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hoicli.pairs.settings import PairResults, Sweep
+from hoicli.pairs.settings import Sweep
 from hoicli.pairs.statistics import PairStatistics
 from hoicli.records.results import Row, percent, signature
 
@@ -21,8 +21,6 @@ METRICS = {
 }
 """Each metric in words, in the order of the rows."""
 
-_OF_FULL = ("neg_ap", "neg_share", "interactiveness_ap")
-_OF_GROUPS = ("pair_precision_own_images",)
 _AMONG = {"pair_precision": "all-pairs", "pair_precision_own_images": "own-images"}
 """Of which detected pairs a precision is, for signatures: all, or those of images with a true pair of the group. The
 paper does not say, its code has no groups; its Table 4 has the former (SCG 0.16 rare, 3.60 non-rare, 3.7 all)."""
@@ -34,25 +32,22 @@ def pair_rows(
     """Rows of each setting, metric by metric; in percent, except pairs_per_image. A value may be null, with a `reason`
     if the records lack what it needs. `settings` go into every signature.
 
-    `n`: the images of pairs_per_image, the true pairs of pair_recall, the detected pairs of the precisions and of
-    neg_share, the pairs without interaction of neg_ap, the true pairs of different boxes of interactiveness_ap (if
-    asked for), the verbs (V-COCO: action-roles) of inter_map, the classes of mAP.
+    `n`: as `PairStatistics.results` says; of mAP the classes.
     """
     reasons = statistics.reasons()
     for (setting, results), means in zip(statistics.results(), statistics.means(), strict=True):
         values = [
-            (metric, result.subset, *_value(metric, result))
+            (metric, subset, *figures[metric])
             for metric in METRICS
-            if metric != "interactiveness_ap" or statistics.interacting is not None
-            for result in results
-            if metric != "mAP" and metric not in (_OF_GROUPS if result.subset == "full" else _OF_FULL)
+            for subset, figures in results.items()
+            if metric in figures
         ]
-        values += [("mAP", mean.subset, percent(mean.ap), mean.classes) for mean in means]
+        values += [("mAP", mean.subset, mean.ap, mean.classes) for mean in means]
         for metric, subset, value, n in values:
             yield {
                 "metric": metric,
                 "subset": subset,
-                "value": value,
+                "value": value if metric == "pairs_per_image" else percent(value),
                 **({"reason": reasons[metric]} if metric in reasons else {}),
                 "n": n,
                 "unit": "pairs" if metric == "pairs_per_image" else "%",
@@ -62,20 +57,6 @@ def pair_rows(
                 "tags": dict(tags),
                 "signature": signature({**_settings(metric, setting, statistics), **(settings or {})}),
             }
-
-
-def _value(metric: str, result: PairResults) -> tuple[float | None, int]:
-    """(value, n) of a row."""
-    return {
-        "pairs_per_image": (result.pairs_per_image, result.images),
-        "pair_recall": (percent(result.recall), result.truth_pairs),
-        "pair_precision": (percent(result.precision), result.all_pairs),
-        "pair_precision_own_images": (percent(result.own_precision), result.pairs),
-        "neg_ap": (percent(result.neg_ap), result.negatives),
-        "neg_share": (percent(result.negative_share), result.pairs),
-        "interactiveness_ap": (percent(result.interactiveness_ap), result.interacting),
-        "inter_map": (percent(result.inter_map), result.verbs),
-    }[metric]
 
 
 def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The settings of a sweep: which detected pairs and triplets each keeps, and the results that it has."""
+"""The settings of a sweep: which detected pairs and triplets each keeps."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from hoicli.pairs.reading import PairBatch
 from hoicli.records.boxes import pair_nms
 from hoicli.records.kit import Bools
 
+ALPHA, BETA = 1.0, 0.5
+"""The exponents of pair NMS."""
+
 
 @dataclass(frozen=True)
 class Sweep:
     """One setting of a sweep: which detected pairs are kept.
 
-    nms: pair NMS drops a pair whose IoU_subject ** alpha * IoU_object ** beta with a better one of its object label
+    nms: pair NMS drops a pair whose IoU_subject ** ALPHA * IoU_object ** BETA with a better one of its object label
     exceeds this. det_threshold: a pair needs both boxes' scores at least this high. None: off.
     """
 
     nms: float | None = None
     det_threshold: float | None = None
-    alpha: float = 1.0
-    beta: float = 0.5
 
     def signature(self) -> dict[str, str]:
         """The settings in force, for signatures."""
@@ -32,7 +33,7 @@ class Sweep:
         if self.det_threshold is not None:
             settings["det"] = f"{self.det_threshold:g}"
         if self.nms is not None:
-            settings["pairnms"] = f"{self.nms:g}/{self.alpha:g}/{self.beta:g}"
+            settings["pairnms"] = f"{self.nms:g}/{ALPHA:g}/{BETA:g}"
         return settings
 
 
@@ -49,16 +50,14 @@ def sweeps(nms: Sequence[float], det_thresholds: Sequence[float]) -> list[Sweep]
 
 
 def surviving_pairs(batch: PairBatch, setting: Sweep) -> Bools:
-    """[P] the pairs of a batch that a setting keeps. Raises `UsageError` for a detection threshold if records have no
-    box scores.
-    """
+    """[P] the pairs of a batch that a setting keeps."""
     pairs = batch.pairs
     keep = np.ones(len(pairs.score), dtype=bool)
     if setting.det_threshold is not None:
-        high = _confident(batch, setting.det_threshold)
+        high = batch.box_scores >= setting.det_threshold
         keep &= high[pairs.subject] & high[pairs.object]
     if setting.nms is not None:
-        keep = pair_nms(pairs, keep, threshold=setting.nms, alpha=setting.alpha, beta=setting.beta)
+        keep = pair_nms(pairs, keep, threshold=setting.nms, alpha=ALPHA, beta=BETA)
     return keep
 
 
@@ -70,7 +69,7 @@ def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
     triplets = np.ones(len(scenes.score), dtype=bool)
     has_object = scenes.object >= 0
     if setting.det_threshold is not None:
-        high = _confident(batch, setting.det_threshold)
+        high = batch.box_scores >= setting.det_threshold
         triplets = high[scenes.subject]
         triplets[has_object] &= high[scenes.object[has_object]]
     if setting.nms is not None:
@@ -80,55 +79,3 @@ def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
         gone[pair[~keep]] = True
         triplets &= kept[triplet] | ~gone[triplet]
     return triplets
-
-
-def _confident(batch: PairBatch, threshold: float) -> Bools:
-    """[B] the boxes with a detection score of at least the threshold."""
-    if batch.box_scores is None:
-        raise UsageError("a detection threshold needs `scores` in every record")
-    return batch.box_scores >= threshold
-
-
-@dataclass(frozen=True)
-class PairResults:
-    """One subset under one setting. Fractions in [0, 1]; None if the denominator is 0. images of the subset, pairs
-    detected in them, all_pairs in those of full, finders the pairs that find one of the truth_pairs annotated; recall;
-    neg_ap over the `negatives` pairs that match no true pair; inter_map, inter_recall (mean maximal recall) over
-    `verbs`; interactiveness_ap over the `interacting` true pairs of different coordinates.
-    """
-
-    subset: str
-    images: int
-    pairs: int
-    all_pairs: int
-    truth_pairs: int
-    finders: int
-    recall: float | None
-    neg_ap: float | None
-    negatives: int
-    inter_map: float | None
-    inter_recall: float | None
-    verbs: int
-    interactiveness_ap: float | None = None
-    interacting: int = 0
-
-    @property
-    def precision(self) -> float | None:
-        """The share of finders among all detected pairs: the precisions of groups add up, as those of the paper's
-        Table 4 do."""
-        return self.finders / self.all_pairs if self.all_pairs else None
-
-    @property
-    def own_precision(self) -> float | None:
-        """The share of finders among the pairs of the subset's own images."""
-        return self.finders / self.pairs if self.pairs else None
-
-    @property
-    def pairs_per_image(self) -> float | None:
-        """Mean detected pairs an image."""
-        return self.pairs / self.images if self.images else None
-
-    @property
-    def negative_share(self) -> float | None:
-        """The share of detected pairs that match no true pair: the negative AP of a random ranking."""
-        return self.negatives / self.pairs if self.pairs else None

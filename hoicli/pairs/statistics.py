@@ -23,12 +23,15 @@ from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.classification import Localised, PairColumns
 from hoicli.pairs.interactiveness import InteractingPairs
 from hoicli.pairs.reading import PairBatch, read_pair_batches
-from hoicli.pairs.settings import PairResults, Sweep, surviving_pairs, surviving_triplets
+from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
 from hoicli.records.scenes import Scenes, other_subjects
 
+Figure = tuple[float | None, int]
+"""A value, in [0, 1] unless it is a number of pairs, None where there is nothing to divide by; and how many things it
+is of."""
 STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
 RELEASED_STEPS = 110
@@ -69,13 +72,7 @@ class PairStatistics:
         """What `add` fills and `merge` takes, with nothing in it."""
         settled = [replace(self.protocol, name=str(number)) for number in range(len(self._settings))]
         tally = Tally(settled, len(self.vocabulary.interactions))
-        wanted = {
-            "ignored": self.protocol.person_first,
-            "score": self.one_to_one,
-            "overlap": self.one_to_one,
-            "own": self.interacting is not None,
-        }
-        return PairColumns(self._truth, tally, len(self._settings), [name for name, of in wanted.items() if of])
+        return PairColumns(self._truth, tally, len(self._settings))
 
     @property
     def images(self) -> int:
@@ -105,12 +102,9 @@ class PairStatistics:
         ranked = self._annotated[image_of_pair] & ~ignored
         found.rank("neg_ap", batch.interacting[ranked], batch.stated[ranked])
         found.rank("interactiveness_ap", batch.interacting, batch.stated)
-        if not found.numbers["neg_ap unknown"]:
-            found.interacting.add(interacting=batch.interacting)
-        columns = {"ignored": ignored, "score": pairs.score}
-        if self.interacting is not None:
-            columns["own"] = self.interacting.mates(pairs, image_of_pair)
-        found.detected.add(**columns)
+        interacting, asked = batch.interacting, self.interacting
+        own = np.full(len(pairs.score), -1) if asked is None else asked.mates(pairs, image_of_pair)
+        found.detected.add(interacting=interacting, ignored=ignored, score=pairs.score, own=own)
         of_verbs = batch.verb_score[(batch.pair >= 0) & self._annotated[image[scenes.image_of_hoi]]]
         unscored = int(np.isnan(of_verbs).sum())
         found.numbers += Counter(unscored=unscored, scored=len(of_verbs) - unscored)
@@ -142,8 +136,14 @@ class PairStatistics:
         ignored[person >= 0] = ~truth.scenes.annotated[person[person >= 0]]
         return person, ignored
 
-    def results(self) -> Iterator[tuple[Sweep, list[PairResults]]]:
-        """Each setting's results for full and for the vocabulary's groups.
+    def results(self) -> Iterator[tuple[Sweep, dict[str, dict[str, Figure]]]]:
+        """Each setting's figures, by subset (full and the vocabulary's groups) and metric.
+
+        pairs_per_image of images, pair_recall of true pairs, the precisions of detected pairs: pair_precision of all in
+        the images of full, so that groups add up, as those of the paper's Table 4 do; pair_precision_own_images of the
+        pairs in the group's own images. inter_map of verbs. Of full alone: neg_ap of pairs that match no true one;
+        neg_share, which is the neg_ap of a random ranking, of detected pairs; interactiveness_ap, if it is asked for,
+        of true pairs of different coordinates.
 
         Pair recall and precision are those of pair_localization.py: recall counts the true pairs that some detected
         pair matches; precision counts the detected pairs that are, in the record's order, the first to match some true
@@ -158,20 +158,19 @@ class PairStatistics:
         for number, setting in enumerate(self._settings):
             yield setting, self._results(number)
 
-    def _results(self, number: int) -> list[PairResults]:
+    def _results(self, number: int) -> dict[str, dict[str, Figure]]:
         found, reasons = self._found, self.reasons()
         seen = np.zeros(len(self._annotated), dtype=bool)
         seen[found.lines["image"]] = True
         row, mate = found.matches["row"], found.matches["mate"]
         every = found.kept[str(number)]
-        keep = every & ~self._ignored
+        keep = every & ~found.detected["ignored"]
         matches = np.flatnonzero(keep[row])
         neg_ap, negatives = self._negative_ap(keep, row[matches], needed="neg_ap" not in reasons)
-        interactiveness = None if "interactiveness_ap" in reasons else self._interactiveness_ap(every)
-        verbs: dict[str, tuple[float | None, float | None, int]] = {}
+        verbs: dict[str, Figure] = {}
         if "inter_map" not in reasons:
             verbs = found.interactions[number].mean_ap(self._truth, as_released=self.as_released)
-        results = []
+        results: dict[str, dict[str, Figure]] = {}
         all_pairs = int((keep & self._of_pairs(self._truth.images("full"))).sum())
         for subset, members in self._truth.members.items():
             images = self._truth.images(subset)
@@ -180,39 +179,25 @@ class PairStatistics:
             counted = members & images[self._truth.image]
             detected = int((keep & self._of_pairs(images)).sum())
             located, finders = self._located(matches[counted[mate[matches]]])
-            annotated = int(counted.sum())
-            inter_map, inter_recall, averaged = verbs.get(subset, (None, None, 0))
-            results.append(
-                PairResults(
-                    subset=subset,
-                    images=int(images.sum()),
-                    pairs=detected,
-                    all_pairs=all_pairs,
-                    truth_pairs=annotated,
-                    finders=finders,
-                    recall=located / annotated if annotated else None,
-                    neg_ap=neg_ap if subset == "full" else None,
-                    negatives=negatives if subset == "full" else 0,
-                    inter_map=inter_map,
-                    inter_recall=inter_recall,
-                    verbs=averaged,
-                    interactiveness_ap=interactiveness if subset == "full" else None,
-                    interacting=self.interacting.count if self.interacting and subset == "full" else 0,
-                )
-            )
+            results[subset] = {
+                "pairs_per_image": _share(detected, int(images.sum())),
+                "pair_recall": _share(located, int(counted.sum())),
+                "pair_precision": _share(finders, all_pairs),
+                "inter_map": verbs.get(subset, (None, 0)),
+            }
+            if subset != "full":
+                results[subset]["pair_precision_own_images"] = _share(finders, detected)
+                continue
+            results[subset] |= {"neg_ap": (neg_ap, negatives), "neg_share": _share(negatives, detected)}
+            if self.interacting is not None:
+                ap = None if "interactiveness_ap" in reasons else self._interactiveness_ap(self.interacting, every)
+                results[subset]["interactiveness_ap"] = ap, self.interacting.count
         return results
 
     def _of_pairs(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """[detected pairs] the value of each one's image; values [N]."""
         lines = self._found.lines
         return np.repeat(values[lines["image"]], lines["pairs"])
-
-    @property
-    def _ignored(self) -> Bools:
-        """[detected pairs] whether the person that each belongs to has no annotated actions."""
-        if self.protocol.person_first:
-            return self._found.detected["ignored"]
-        return np.zeros(self._found.numbers["pairs"], dtype=bool)
 
     def means(self) -> Iterator[list[Mean]]:
         """Each setting's mAP and mean maximal recall of the protocol's subsets, as `eval` computes them for the
@@ -287,16 +272,14 @@ class PairStatistics:
         ap, _ = ranked_ap(np.flatnonzero(~interacts[order]) + 1, bounds, positives, by_grid)
         return float(ap[0]), negatives
 
-    def _interactiveness_ap(self, keep: Bools) -> float | None:
+    def _interactiveness_ap(self, interacting: InteractingPairs, keep: Bools) -> float | None:
         """AP of "interacts" of the kept pairs, in all images; ties by image id and position."""
-        if self.interacting is None:
-            return None
         order = self._ranking(np.flatnonzero(keep), ascending=False)
-        return self.interacting.average_precision(self._found.detected["own"][order])
+        return interacting.average_precision(self._found.detected["own"][order])
 
     def _ranking(self, rows: Ints, *, ascending: bool) -> Ints:
         """Some detected pairs by the confidence that they interact, ties by image id and position."""
-        confidence = self._found.interacting["interacting"][rows]
+        confidence = self._found.detected["interacting"][rows]
         one_class = np.zeros(len(rows), dtype=np.int8)
         order = ranking(
             one_class,
@@ -333,6 +316,10 @@ def pair_statistics(
         statistics.merge(part)
     statistics._found.inverted.report(predictions.name)
     return statistics
+
+
+def _share(part: int, whole: int) -> Figure:
+    return part / whole if whole else None, whole
 
 
 def _of(some: int, others: int, what: str) -> str:

@@ -25,8 +25,8 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.selection import protocol_of
 from hoicli.pairs.reading import read_pair_batches
-from hoicli.pairs.settings import PairResults, Sweep, surviving_pairs, surviving_triplets
-from hoicli.pairs.statistics import PairStatistics
+from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
+from hoicli.pairs.statistics import Figure, PairStatistics
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.reading import concatenate, read_scenes
 from tests.support import reference, vcoco_reference
@@ -628,24 +628,19 @@ def test_the_released_code_is_refused(hoicli: Hoicli, command: str, message: str
 # Pair statistics
 
 
-def pairs(truth: Sequence[Record], predictions: Sequence[Record], **options: Any) -> PairResults:
-    """By triplet scores, as official V-COCO lists have no others."""
-    ((_, (result,)),) = gathered(truth, predictions, Sweep(), triplet_scores=True, **options).results()
+def pairs(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, Figure]:
+    (result,) = detected(truth, predictions, Sweep())
     return result
 
 
-def gathered(
-    truth: Sequence[Record], predictions: Sequence[Record], *sweeps: Sweep, triplet_scores: bool = False, **options: Any
-) -> PairStatistics:
-    whole = PairStatistics(annotated(truth), sweeps, triplet_scores=triplet_scores, **options)
-    box_scores = any(sweep.det_threshold is not None for sweep in sweeps)
+def detected(truth: Sequence[Record], predictions: Sequence[Record], *sweeps: Sweep) -> list[dict[str, Figure]]:
+    """By triplet scores, as official V-COCO lists have no others."""
+    whole = PairStatistics(annotated(truth), sweeps, triplet_scores=True)
     found = whole.nothing()
-    for batch in read_pair_batches(
-        lines(predictions), VCOCO, policy=ErrorPolicy(), box_scores=box_scores, triplet_scores=triplet_scores
-    ):
+    for batch in read_pair_batches(lines(predictions), VCOCO, policy=ErrorPolicy(), triplet_scores=True):
         whole.add(batch, found)
     whole.merge(found)
-    return whole
+    return [results["full"] for _, results in whole.results()]
 
 
 def test_pairs_by_hand() -> None:
@@ -663,12 +658,12 @@ def test_pairs_by_hand() -> None:
     labels = ["person", "person", "person", None, None, None]
     prediction = {"image_id": 1, "boxes": boxes, "labels": labels, "hois": hois}
     result = pairs([SCENE], [prediction])
-    assert (result.subset, result.images, result.truth_pairs, result.pairs) == ("full", 1, 2, 4)
-    assert (result.recall, result.precision) == (0.5, 0.25)
-    assert result.negatives == 3
+    assert (result["pairs_per_image"][1], result["pair_recall"][1], result["pair_precision"][1]) == (1, 2, 4)
+    assert (result["pair_recall"][0], result["pair_precision"][0]) == (0.5, 0.25)
+    assert result["neg_ap"][1] == 3
     # least interactive first: 0.5 and 0.6 do not, 0.95 does, 0.99 does not
-    assert result.neg_ap == pytest.approx((67 * 1 + 34 * 3 / 4) / 101)
-    assert (result.inter_map, result.verbs) == (1.0, 1)  # hold; drink has no ground truth on the pair
+    assert result["neg_ap"][0] == pytest.approx((67 * 1 + 34 * 3 / 4) / 101)
+    assert (result["inter_map"][0], result["inter_map"][1]) == (1.0, 1)  # hold; drink has no ground truth on the pair
     unstated = {**prediction, "unstated": {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}}
     assert pairs([SCENE], [unstated]) == result
 
@@ -686,9 +681,9 @@ def test_listed_pairs_and_interactiveness() -> None:
         "pairs": listed,
     }
     result = pairs([SCENE], [prediction])
-    assert (result.pairs, result.recall, result.precision) == (2, 0.5, 0.5)
-    assert result.neg_ap == pytest.approx(0.5)  # the pair that interacts is thought to do so less
-    assert (result.inter_map, result.verbs) == (None, 0)  # no triplet says what the found pair does
+    assert (result["pair_precision"][1], result["pair_recall"][0], result["pair_precision"][0]) == (2, 0.5, 0.5)
+    assert result["neg_ap"][0] == pytest.approx(0.5)  # the pair that interacts is thought to do so less
+    assert (result["inter_map"][0], result["inter_map"][1]) == (None, 0)  # no triplet says what the found pair does
 
 
 @given(datasets())
@@ -701,7 +696,7 @@ def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> Non
         for hoi in record["hois"]
         if hoi.get("role") and hoi["object"] is not None
     }
-    detected, found, finders = 0, set(), set()
+    seen_pairs, found, finders = 0, set(), set()
     for predicted in predictions:
         record = by_id[predicted["image_id"]]
         people = [index for index, label in enumerate(record["labels"]) if label == "person"]
@@ -719,7 +714,7 @@ def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> Non
             person = people[ious.index(max(ious))] if people else None
             if person is not None and not record.get("annotated", [True] * 99)[person]:
                 continue
-            detected += 1
+            seen_pairs += 1
             for true in wanted:
                 if true[0] != record["image_id"] or true[1] != person or max(ious) < 0.5:
                     continue
@@ -727,9 +722,9 @@ def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> Non
                     found.add(true)
                     finders.add((record["image_id"], subject, thing))
     result = pairs(truth, predictions)
-    assert (result.pairs, result.truth_pairs, result.images) == (detected, len(wanted), len(truth))
-    assert result.recall == (len(found) / len(wanted) if wanted else None)
-    assert result.precision == (len(finders) / detected if detected else None)
+    assert result["pairs_per_image"][1] == len(truth)
+    assert result["pair_recall"] == (len(found) / len(wanted) if wanted else None, len(wanted))
+    assert result["pair_precision"] == (len(finders) / seen_pairs if seen_pairs else None, seen_pairs)
 
 
 def test_pairstats_map_is_that_of_eval(hoicli: Hoicli) -> None:
@@ -762,10 +757,10 @@ def test_a_threshold_on_statements_without_a_detected_object() -> None:
     for record in (prediction, unstated):
         # an image before it, so that boxes and their scores would come apart
         before = {**unstated, "image_id": 0}
-        whole = gathered([{**SCENE, "image_id": 0}, SCENE], [before, record], *settings)
-        assert [results[0].pairs for _, results in whole.results()] == [4, 2, 0]
-    none = gathered([SCENE], [{**empty, "image_id": 1}], *settings)
-    assert all(result.pairs == 0 for _, results in none.results() for result in results)
+        whole = detected([{**SCENE, "image_id": 0}, SCENE], [before, record], *settings)
+        assert [result["pair_precision"][1] for result in whole] == [4, 2, 0]
+    none = detected([SCENE], [{**empty, "image_id": 1}], *settings)
+    assert [result["pair_precision"][1] for result in none] == [0, 0, 0]
 
 
 def test_pair_nms_leaves_statements_without_object() -> None:

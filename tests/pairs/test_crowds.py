@@ -8,28 +8,21 @@ from hypothesis import given
 
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
-from hoicli.io.streams import Stream
-from hoicli.pairs.settings import PairResults, Sweep
-from hoicli.pairs.statistics import pair_statistics
+from hoicli.pairs.settings import Sweep
+from hoicli.pairs.statistics import Figure, pair_statistics
 from hoicli.records.intake import ErrorPolicy
 from tests.support import strategies
 from tests.support.kernel import Record, ground_truth, lines
+from tests.support.streams import Given
 
 Data = tuple[list[Record], list[Record]]
 
 
-class Given(Stream):
-    """The lines of records, as a stream that is not shared out."""
-
-    def __init__(self, records: list[Record]) -> None:
-        super().__init__([], "predictions")
-        self._begun = iter(lines(records))
-
-
-def results(data: Data) -> list[list[PairResults]]:
+def results(data: Data) -> list[dict[str, dict[str, Figure]]]:
     truth, predictions = data
     settings = [Sweep(), Sweep(nms=0.5)]
-    found = pair_statistics(Given(predictions), ground_truth(truth), settings, ErrorPolicy(), triplet_scores=True)
+    given, annotated = Given(lines(predictions)), ground_truth(truth)
+    found = pair_statistics(given, annotated, settings, ErrorPolicy(), triplet_scores=True)
     return [rows for _, rows in found.results()]
 
 
@@ -49,8 +42,8 @@ def test_every_pair_of_an_image_in_blocks_is_found(monkeypatch: pytest.MonkeyPat
     hois = [{"subject": 2 * at + 1, "object": 2 * at, "verb": "fly", "score": 1 - at / 10} for at in range(5)]
     record = {"image_id": "a", "boxes": boxes.tolist(), "labels": ["kite", "person"] * 5}
     annotated = [{key: value for key, value in hoi.items() if key != "score"} for hoi in hois]
-    whole = results(([{**record, "hois": annotated}], [{**record, "hois": hois}]))[0][0]
-    assert (whole.truth_pairs, whole.recall, whole.precision, whole.inter_map) == (5, 1.0, 1.0, 1.0)
+    whole = results(([{**record, "hois": annotated}], [{**record, "hois": hois}]))[0]["full"]
+    assert (whole["pair_recall"], whole["pair_precision"][0], whole["inter_map"][0]) == ((1.0, 5), 1.0, 1.0)
 
 
 def test_too_large_a_crowd_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
