@@ -103,11 +103,11 @@ def cases(seed: int, images: int, classes: int, rounds: int) -> dict[str, Case]:
                 continue
             ends = interval(plain, means[PLAIN], over, lowest=0.0, highest=1.0)
             made[name + subset] = Case(Difference(0.0, plain, ends), members, values[PLAIN])
-            for what, after, which in (("none", alike, ALIKE), ("one", better, BETTER)):
+            for what, after, which in (("equal", alike, ALIKE), ("better", better, BETTER)):
                 paired = PairedRounds((drawn[PLAIN], drawn[which]), (swaps[0], swaps[1]))
                 swap = paired.differences(partial(Rounds.means, members=members, unannotated=never))[1]
                 change = difference(plain, after, means[which] - means[PLAIN], swap, over, most=1.0)
-                made[f"{name}{subset}, a difference of {what}"] = Case(change, members, values[which] - values[PLAIN])
+                made[f"{name}{subset}, difference ({what})"] = Case(change, members, values[which] - values[PLAIN])
     return made
 
 
@@ -130,12 +130,12 @@ def main() -> None:
             for case in of:
                 np.add.at(count, case.members, 1)
                 np.add.at(total, case.members, case.values[case.members])
-            expected = np.zeros(classes) if name.endswith("none") else total / np.maximum(count, 1)
+            expected = np.zeros(classes) if name.endswith("(equal)") else total / np.maximum(count, 1)
             inside = [
                 case.found.ci[0] <= expected[case.members].mean() <= case.found.ci[1] for case in of if case.found.ci
             ]
             held[name].append(f"{100 * np.mean(inside):.1f}")
-            for key in ("p", "p_bootstrap") if name.endswith("none") else ():
+            for key in ("p", "p_bootstrap") if name.endswith("(equal)") else ():
                 chances = [p for case in of if (p := getattr(case.found, key)) is not None]
                 if chances:
                     held[f"{name}: {key} < 0.05"].append(f"{100 * np.mean(np.array(chances) < 0.05):.1f}")
