@@ -23,15 +23,13 @@ PERMUTATIONS = Count(0, 10_000_000)
 @command(
     reads="ratings: lines of item, rater and rating, or of an item with all its ratings",
     writes="result rows",
-    examples=[
-        ("hoicli agree ratings.jsonl", "kappa, alpha and agreement of everybody in the file"),
-        (
-            "hoicli agree --models 'gem*,qwen' --subsets --format md ratings.jsonl",
-            "those raters as models, with every subset, as Markdown",
-        ),
-        ("hoicli agree --levels 7 --distribution ratings.jsonl", "ratings from 0 to 6, and how often each was given"),
-        ("hoicli agree --plot kappa.pdf --plot-kind kappa ratings.jsonl", "a plot of kappa for each pair of people"),
-    ],
+    examples="""
+        hoicli agree ratings.jsonl  # kappa, alpha and agreement of everybody in the file
+        hoicli agree --models 'gem*,qwen' --subsets --format md ratings.jsonl
+            # those raters as models, with every subset, as Markdown
+        hoicli agree --levels 7 --distribution ratings.jsonl  # ratings from 0 to 6, and how often each was given
+        hoicli agree --plot kappa.pdf --plot-kind kappa ratings.jsonl  # a plot of kappa for each pair of people
+    """,
     see=["shoe-sim", "shoe-eval"],
     plot="Draw the raters: --plot-kind.",
 )

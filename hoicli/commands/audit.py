@@ -18,21 +18,14 @@ from hoicli.vocabulary.datasets import load
 @command(
     reads="ground truth, and predictions of any number of models",
     writes="result rows: candidates of each kind, and the mAP of each model without them",
-    examples=[
-        ("hoicli audit --gt gt.jsonl", "boxes of one person or object that were drawn twice"),
-        (
-            "hoicli audit --gt gt.jsonl preds.jsonl other.jsonl",
-            "also what the models contradict, and labels that seem to be missing",
-        ),
-        (
-            "hoicli audit --gt gt.jsonl --top 20 preds.jsonl other.jsonl > rows.jsonl",
-            "the top twenty of each kind",
-        ),
-        (
-            "hoicli audit --gt gt.jsonl --kind near_duplicate --top all | jq -c 'select(.value >= 0.9)'",
-            "all boxes that are nearly the same",
-        ),
-    ],
+    examples="""
+        hoicli audit --gt gt.jsonl  # boxes of one person or object that were drawn twice
+        hoicli audit --gt gt.jsonl preds.jsonl other.jsonl
+            # also what the models contradict, and labels that seem to be missing
+        hoicli audit --gt gt.jsonl --top 20 preds.jsonl other.jsonl > rows.jsonl  # the top twenty of each kind
+        hoicli audit --gt gt.jsonl --kind near_duplicate --top all | jq -c 'select(.value >= 0.9)'
+            # all boxes that are nearly the same
+    """,
     see=["validate", "confusion", "show"],
 )
 def audit(

@@ -3,7 +3,7 @@
     @command(
         reads="predictions with --gt, or match records",
         writes="result rows",
-        examples=[("hoicli eval --gt gt.jsonl preds.jsonl", "every protocol side by side")],
+        examples="hoicli eval --gt gt.jsonl preds.jsonl  # every protocol side by side",
         see=["match", "diagnose"],
     )
     def evaluate(gt: Truth = None, predictions: Predictions = None, *, seed: Seed = 0) -> Result: ...
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, wraps
 from numbers import Integral, Real
-from textwrap import fill
+from textwrap import dedent, fill
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from hoicli.commands import options
@@ -48,9 +48,10 @@ class Command:
     """A function and the facts of its page; called with a function, it declares that as the command of its module, and
     returns it as Python calls it.
 
-    reads, writes: which records (or files) come in and go out. examples: (command line, what it does), the most common
-    first; each runs in the folder of the one before, so they may be a session. see: related commands. exits: exit codes
-    with a meaning of their own. piped: the notation of rows where --format does not choose and no terminal reads.
+    reads, writes: which records (or files) come in and go out. examples: command lines, the most common first, each
+    with `# what it does` behind it (`shown`); each runs in the folder of the one before, so they may be a
+    session. see: related commands. exits: exit codes with a meaning of their own. piped: the notation of rows where
+    --format does not choose and no terminal reads.
     plot: the help of --plot, "" for a command without.
     listed: of the values given, whether they ask for rows, whose notation --format chooses; None: no values do, but
     those of a function that returns a `Result` always do.
@@ -58,7 +59,7 @@ class Command:
 
     reads: str
     writes: str
-    examples: Sequence[tuple[str, str]]
+    examples: str
     see: Sequence[str]
     exits: Mapping[int, str] = field(default_factory=dict)
     piped: str = "jsonl"
@@ -83,6 +84,13 @@ class Command:
     def about(self) -> str:
         """The docstring without the texts of arguments."""
         return _described(self.function)[0]
+
+    @property
+    def shown(self) -> list[tuple[str, str]]:
+        """(command line, what it does) of the examples; a line that is further in continues the one above."""
+        lines = re.findall(r"^(\S.*(?:\n .*)*)", dedent(self.examples), re.MULTILINE)
+        parts = (" ".join(line.split()).partition(" # ") for line in lines)
+        return [(line, purpose) for line, _, purpose in parts]
 
     @property
     def documentation(self) -> str:

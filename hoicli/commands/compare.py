@@ -18,18 +18,13 @@ from hoicli.vocabulary.datasets import load
 @command(
     reads="predictions, one stream for each model, and ground truth with --gt",
     writes="result rows: mAP with its interval, and differences with interval and p",
-    examples=[
-        ("hoicli compare --gt gt.jsonl preds.jsonl other.jsonl", "is other better than preds, and where"),
-        ("hoicli compare --gt gt.jsonl --slice objects --no-errors preds.jsonl other.jsonl", "for small objects, too?"),
-        (
-            "hoicli compare --gt gt.jsonl --metric soft_map,mf1 --sim lexical preds.jsonl other.jsonl",
-            "SHOE's metrics",
-        ),
-        (
-            "hoicli compare --gt gt.jsonl --no-errors --fail-if-worse --margin 0.5 old.jsonl new.jsonl",
-            "for a CI job: exit code 3 if new is worse than old by more than half a point",
-        ),
-    ],
+    examples="""
+        hoicli compare --gt gt.jsonl preds.jsonl other.jsonl  # is other better than preds, and where
+        hoicli compare --gt gt.jsonl --slice objects --no-errors preds.jsonl other.jsonl  # for small objects, too?
+        hoicli compare --gt gt.jsonl --metric soft_map,mf1 --sim lexical preds.jsonl other.jsonl  # SHOE's metrics
+        hoicli compare --gt gt.jsonl --no-errors --fail-if-worse --margin 0.5 old.jsonl new.jsonl
+            # for a CI job: exit code 3 if new is worse than old by more than half a point
+    """,
     see=["eval", "diagnose", "explore"],
     exits={3: "with --fail-if-worse: a model is worse than the baseline; everything was written"},
 )

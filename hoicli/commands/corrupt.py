@@ -29,26 +29,18 @@ if TYPE_CHECKING:
 @command(
     reads="image records and their images, or image files",
     writes="images under --save-images, and a record for each image; with --records-only the records alone",
-    examples=[
-        (
-            "hoicli corrupt --images images --save-images corrupted gt.jsonl > corrupted.jsonl",
-            "all corruptions and severities of every image",
-        ),
-        (
-            """jq -c 'select(.corruption == "elastic" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl""",
-            "the ground truth of one corruption and severity",
-        ),
-        (
-            "hoicli corrupt --recipe imagenet-c --images images --save-images published gt.jsonl > published.jsonl",
-            "with ImageNet-C's published constants, for the corruptions it has",
-        ),
-        (
-            "hoicli corrupt --records-only --corruption zoom_blur gt.jsonl > moved.jsonl",
-            "the moved boxes alone, of images that a data loader corrupts in memory",
-        ),
-        ("hoicli corrupt --preview photo.jpg -o sheet.png", "a hundred versions of one photograph on a sheet"),
-        ("hoicli corrupt --list", "the corruptions and their constants"),
-    ],
+    examples="""
+        hoicli corrupt --images images --save-images corrupted gt.jsonl > corrupted.jsonl
+            # all corruptions and severities of every image
+        jq -c 'select(.corruption == "elastic" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl
+            # the ground truth of one corruption and severity
+        hoicli corrupt --recipe imagenet-c --images images --save-images published gt.jsonl > published.jsonl
+            # with ImageNet-C's published constants, for the corruptions it has
+        hoicli corrupt --records-only --corruption zoom_blur gt.jsonl > moved.jsonl
+            # the moved boxes alone, of images that a data loader corrupts in memory
+        hoicli corrupt --preview photo.jpg -o sheet.png  # a hundred versions of one photograph on a sheet
+        hoicli corrupt --list  # the corruptions and their constants
+    """,
     see=["robust", "eval", "mask"],
     listed=lambda given: bool(given["list_"]),
 )

@@ -14,14 +14,12 @@ from hoicli.errors import UsageError, arg
 @command(
     reads="lines of epoch, severity and score",
     writes="a line with the next epoch's severity, cover ratio and reasons",
-    examples=[
-        ("hoicli curriculum epochs.jsonl", "the level of the next epoch"),
-        ("hoicli curriculum --every epochs.jsonl", "the decisions of all epochs so far"),
-        (
-            "L=$(hoicli curriculum epochs.jsonl | jq -r .severity); hoicli mask --ratio $L --seed 6 gt.jsonl",
-            "the masks of that level",
-        ),
-    ],
+    examples="""
+        hoicli curriculum epochs.jsonl  # the level of the next epoch
+        hoicli curriculum --every epochs.jsonl  # the decisions of all epochs so far
+        L=$(hoicli curriculum epochs.jsonl | jq -r .severity); hoicli mask --ratio $L --seed 6 gt.jsonl
+            # the masks of that level
+    """,
     see=["mask", "eval"],
 )
 def curriculum(

@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 @command(
     reads="predictions with --gt, or match records",
     writes="result rows: points of curves, the best threshold, and calibration",
-    examples=[
-        ("hoicli curves --gt gt.jsonl preds.jsonl", "all classes, rare and non-rare ones"),
-        ("hoicli curves --gt gt.jsonl --plot curves.png old.jsonl new.jsonl", "two models, drawn"),
-        (
-            "hoicli curves --gt gt.jsonl --verb ride --interaction 'ride bicycle' --threshold 0.3 preds.jsonl",
-            "one verb, one class, and precision and recall at 0.3",
-        ),
-        ("hoicli match --gt gt.jsonl --protocol hico preds.jsonl | hoicli curves", "from a match stream"),
-    ],
+    examples="""
+        hoicli curves --gt gt.jsonl preds.jsonl  # all classes, rare and non-rare ones
+        hoicli curves --gt gt.jsonl --plot curves.png old.jsonl new.jsonl  # two models, drawn
+        hoicli curves --gt gt.jsonl --verb ride --interaction 'ride bicycle' --threshold 0.3 preds.jsonl
+            # one verb, one class, and precision and recall at 0.3
+        hoicli match --gt gt.jsonl --protocol hico preds.jsonl | hoicli curves  # from a match stream
+    """,
     see=["eval", "diagnose", "confusion"],
     plot="Draw the curves and the calibration: .png, .svg or .pdf.",
 )

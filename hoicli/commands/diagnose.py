@@ -18,20 +18,15 @@ if TYPE_CHECKING:
 @command(
     reads="predictions with --gt, or match records",
     writes="result rows; with --emit predictions each prediction with its type",
-    examples=[
-        ("hoicli diagnose --gt gt.jsonl preds.jsonl", "counts of each type, and what fixing it would give"),
-        (
-            "hoicli diagnose --gt gt.jsonl --name old --name new --plot errors.png old.jsonl new.jsonl",
-            "two models side by side, drawn",
-        ),
-        ("hoicli diagnose --gt gt.jsonl --slice people preds.jsonl", "the errors in crowds, and with one person alone"),
-        ("hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose", "from a match stream"),
-        (
-            "hoicli diagnose --gt gt.jsonl --emit predictions preds.jsonl "
-            "| jq -r '.predictions[].error' | sort | uniq -c",
-            "every prediction's type, counted by other tools",
-        ),
-    ],
+    examples="""
+        hoicli diagnose --gt gt.jsonl preds.jsonl  # counts of each type, and what fixing it would give
+        hoicli diagnose --gt gt.jsonl --name old --name new --plot errors.png old.jsonl new.jsonl
+            # two models side by side, drawn
+        hoicli diagnose --gt gt.jsonl --slice people preds.jsonl  # the errors in crowds, and with one person alone
+        hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose  # from a match stream
+        hoicli diagnose --gt gt.jsonl --emit predictions preds.jsonl | jq -r '.predictions[].error' | sort | uniq -c
+            # every prediction's type, counted by other tools
+    """,
     see=["explore", "match", "eval", "pairstats"],
     listed=lambda given: not given["explain"] and given["emit"] is None,
     plot="Draw the deltas and the errors: .png, .svg or .pdf.",

@@ -40,12 +40,12 @@ CHECKSUMS = "data.sha256"
 @command(
     reads="nothing but its own files",
     writes="one row for each check: check, status (ok, missing or problem), value, advice; or a schema",
-    examples=[
-        ("hoicli doctor", "what to look at first when something is odd"),
-        ("hoicli doctor --format md > report.md", "what to put into a bug report"),
-        ("hoicli doctor --schema match | jq -r '.properties | keys[]'", "the fields of a match record"),
-        ("hoicli doctor --format jsonl | jq -r 'select(.status != \"ok\") | .advice'", "what to install"),
-    ],
+    examples="""
+        hoicli doctor  # what to look at first when something is odd
+        hoicli doctor --format md > report.md  # what to put into a bug report
+        hoicli doctor --schema match | jq -r '.properties | keys[]'  # the fields of a match record
+        hoicli doctor --format jsonl | jq -r 'select(.status != "ok") | .advice'  # what to install
+    """,
     see=["validate", "vocab"],
     listed=lambda given: given["schema"] is None,
     exits={0: "everything required works; extras may be missing", 1: "something is broken; stderr names it"},

@@ -28,23 +28,18 @@ if TYPE_CHECKING:
 @command(
     reads="predictions with --gt, or match records",
     writes="result rows: the mAP of every subset",
-    examples=[
-        ("hoicli eval --gt gt.jsonl preds.jsonl", "every protocol of HICO-DET, side by side"),
-        ("hoicli eval --gt gt.jsonl --protocol hico,hico-ko --split rf-uc preds.jsonl", "a zero-shot split"),
-        ("hoicli eval --gt gt.jsonl --protocol hico --bootstrap 1000 preds.jsonl", "how sure the numbers are"),
-        (
-            "hoicli eval --gt gt.jsonl --protocol hico --iou 0.5:0.95:0.05 --slice objects preds.jsonl",
-            "at COCO's thresholds, and for small, medium and large objects",
-        ),
-        (
-            "hoicli eval --gt gt.jsonl --protocol hico --metric mPD preds.jsonl",
-            "how much a verb's AP depends on the object",
-        ),
-        ("hoicli match --gt gt.jsonl preds.jsonl | hoicli eval", "the same numbers from a match stream"),
-        ("hoicli eval --boxes --gt gt.jsonl preds.jsonl", "AP and recall of the detector's own boxes"),
-        ("hoicli eval --explain --protocol upt", "what a protocol does, exactly"),
-        ("hoicli eval --explain --protocol upt --format jsonl", "a starting point for a protocol of your own"),
-    ],
+    examples="""
+        hoicli eval --gt gt.jsonl preds.jsonl  # every protocol of HICO-DET, side by side
+        hoicli eval --gt gt.jsonl --protocol hico,hico-ko --split rf-uc preds.jsonl  # a zero-shot split
+        hoicli eval --gt gt.jsonl --protocol hico --bootstrap 1000 preds.jsonl  # how sure the numbers are
+        hoicli eval --gt gt.jsonl --protocol hico --iou 0.5:0.95:0.05 --slice objects preds.jsonl
+            # at COCO's thresholds, and for small, medium and large objects
+        hoicli eval --gt gt.jsonl --protocol hico --metric mPD preds.jsonl  # how much a verb's AP depends on the object
+        hoicli match --gt gt.jsonl preds.jsonl | hoicli eval  # the same numbers from a match stream
+        hoicli eval --boxes --gt gt.jsonl preds.jsonl  # AP and recall of the detector's own boxes
+        hoicli eval --explain --protocol upt  # what a protocol does, exactly
+        hoicli eval --explain --protocol upt --format jsonl  # a starting point for a protocol of your own
+    """,
     see=["match", "compare", "diagnose"],
 )
 def evaluate(

@@ -20,15 +20,13 @@ SLICES = "people,pairs,objects,distance"
 @command(
     reads="predictions of one model or two, and ground truth with --gt",
     writes="a folder with a page that opens from disk, or one file; with --serve the page is served to this machine",
-    examples=[
-        ("hoicli explore --gt gt.jsonl --images images -o explorer preds.jsonl", "then open explorer/index.html"),
-        ("hoicli explore --gt gt.jsonl -o page.html preds.jsonl other.jsonl", "two models, in one file to hand in"),
-        (
-            "hoicli explore --gt gt.jsonl --name old,new --pictures copy --images images -o both old.jsonl new.jsonl",
-            "with pictures, in a folder to send on",
-        ),
-        ("hoicli explore --gt gt.jsonl --slice people,distance:0.5:1 -o near preds.jsonl", "other parts of the data"),
-    ],
+    examples="""
+        hoicli explore --gt gt.jsonl --images images -o explorer preds.jsonl  # then open explorer/index.html
+        hoicli explore --gt gt.jsonl -o page.html preds.jsonl other.jsonl  # two models, in one file to hand in
+        hoicli explore --gt gt.jsonl --name old,new --pictures copy --images images -o both old.jsonl new.jsonl
+            # with pictures, in a folder to send on
+        hoicli explore --gt gt.jsonl --slice people,distance:0.5:1 -o near preds.jsonl  # other parts of the data
+    """,
     see=["diagnose", "compare", "table"],
     exits={0: "done, or --serve was ended by Ctrl-C"},
 )

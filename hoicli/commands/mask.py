@@ -23,17 +23,13 @@ if TYPE_CHECKING:
 @command(
     reads="image records, and with --images their images",
     writes="the records with masks; with --save-images masked images",
-    examples=[
-        ("hoicli mask --ratio low --rectangles gt.jsonl > masks.jsonl", "rectangles for a data loader to paint"),
-        (
-            "mkdir -p masked; hoicli mask --seed 7 --images images --save-images masked gt.jsonl > masked.jsonl",
-            "masked copies of the images, seed 7 for epoch 7",
-        ),
-        (
-            "mkdir -p rpp; hoicli mask --pixelate 0.5 --seed 7 --images images --save-images rpp gt.jsonl > rpp.jsonl",
-            "the baseline RPP: every other image pixelated as a whole",
-        ),
-    ],
+    examples="""
+        hoicli mask --ratio low --rectangles gt.jsonl > masks.jsonl  # rectangles for a data loader to paint
+        mkdir -p masked; hoicli mask --seed 7 --images images --save-images masked gt.jsonl > masked.jsonl
+            # masked copies of the images, seed 7 for epoch 7
+        mkdir -p rpp; hoicli mask --pixelate 0.5 --seed 7 --images images --save-images rpp gt.jsonl > rpp.jsonl
+            # the baseline RPP: every other image pixelated as a whole
+    """,
     see=["curriculum", "corrupt"],
 )
 def mask(

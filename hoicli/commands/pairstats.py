@@ -24,22 +24,16 @@ if TYPE_CHECKING:
 @command(
     reads="predictions, and ground truth with --gt",
     writes="result rows",
-    examples=[
-        ("hoicli pairstats --gt gt.jsonl preds.jsonl", "how well pairs are found and classified"),
-        ("hoicli pairstats --gt gt.jsonl --nms-sweep 0.3,0.5,0.7 --format md preds.jsonl", "the same after pair NMS"),
-        (
-            "hoicli pairstats --gt gt.jsonl --verb-score triplet old.jsonl new.jsonl",
-            "two models whose dumps have no verb_score",
-        ),
-        (
-            "hoicli convert pairs.pkl | hoicli pairstats --gt gt.jsonl --as-released",
-            "Diag-HOI's pairs and Diag-HOI's figures",
-        ),
-        (
-            "hoicli pairstats --gt gt.jsonl --interactiveness preds.jsonl",
-            "how well the pairs that interact are found, whatever they do",
-        ),
-    ],
+    examples="""
+        hoicli pairstats --gt gt.jsonl preds.jsonl  # how well pairs are found and classified
+        hoicli pairstats --gt gt.jsonl --nms-sweep 0.3,0.5,0.7 --format md preds.jsonl  # the same after pair NMS
+        hoicli pairstats --gt gt.jsonl --verb-score triplet old.jsonl new.jsonl
+            # two models whose dumps have no verb_score
+        hoicli convert pairs.pkl | hoicli pairstats --gt gt.jsonl --as-released
+            # Diag-HOI's pairs and Diag-HOI's figures
+        hoicli pairstats --gt gt.jsonl --interactiveness preds.jsonl
+            # how well the pairs that interact are found, whatever they do
+    """,
     see=["diagnose", "convert"],
     plot="Draw recall against precision over the sweep.",
 )

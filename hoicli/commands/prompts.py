@@ -21,21 +21,15 @@ if TYPE_CHECKING:
 @command(
     reads="image records, with boxes or without; for --task choice, a file of questions",
     writes="one line for each image or question: image_id, file_name, coords, system and prompt",
-    examples=[
-        ("hoicli prompts gt.jsonl > prompts.jsonl", "ask for every interaction with its boxes"),
-        (
-            "hoicli prompts --task pairs --vocabulary hico --response-format gt.jsonl > pairs.jsonl",
-            "ask what given pairs do, in HICO-DET's verbs",
-        ),
-        (
-            "hoicli prompts --task choice scene.json > choice.jsonl",
-            "ask the questions of a file of CrossHOI-Bench, for vlm-eval",
-        ),
-        (
-            "hoicli convert --from vlm --coords 1000 answers.jsonl > answered.jsonl",
-            "read the answers, when a model has given them",
-        ),
-    ],
+    examples="""
+        hoicli prompts gt.jsonl > prompts.jsonl  # ask for every interaction with its boxes
+        hoicli prompts --task pairs --vocabulary hico --response-format gt.jsonl > pairs.jsonl
+            # ask what given pairs do, in HICO-DET's verbs
+        hoicli prompts --task choice scene.json > choice.jsonl
+            # ask the questions of a file of CrossHOI-Bench, for vlm-eval
+        hoicli convert --from vlm --coords 1000 answers.jsonl > answered.jsonl
+            # read the answers, when a model has given them
+    """,
     see=["convert", "vlm-eval", "shoe-eval"],
 )
 def prompts(

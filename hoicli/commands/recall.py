@@ -17,15 +17,13 @@ from hoicli.vocabulary.datasets import load
 @command(
     reads="predictions, and ground truth with --gt",
     writes="result rows: R@K, mR@K, F1@K, and zR@K of unseen triplets",
-    examples=[
-        ("hoicli recall --gt gt.jsonl preds.jsonl", "with and without graph constraint"),
-        ("hoicli recall --gt gt.jsonl --k 20 --per-class preds.jsonl", "the recall of each verb"),
-        ("hoicli recall --gt gt.jsonl --split rf-uc preds.jsonl", "zR@K of a zero-shot split"),
-        (
-            "hoicli recall --gt gt.jsonl --as-released sgg-benchmark --bootstrap 1000 preds.jsonl",
-            "one project's code to the digit, with intervals",
-        ),
-    ],
+    examples="""
+        hoicli recall --gt gt.jsonl preds.jsonl  # with and without graph constraint
+        hoicli recall --gt gt.jsonl --k 20 --per-class preds.jsonl  # the recall of each verb
+        hoicli recall --gt gt.jsonl --split rf-uc preds.jsonl  # zR@K of a zero-shot split
+        hoicli recall --gt gt.jsonl --as-released sgg-benchmark --bootstrap 1000 preds.jsonl
+            # one project's code to the digit, with intervals
+    """,
     see=["eval", "convert", "vocab"],
 )
 def recall(

@@ -16,16 +16,13 @@ from hoicli.io.messages import note
 @command(
     reads="result rows tagged with corruption, severity and model",
     writes="result rows: MRI, CRI, and what they are made of",
-    examples=[
-        (
-            "hoicli eval --gt gt-jpeg-3.jsonl --protocol hico --tag model=cdn "
-            "--tag corruption=jpeg --tag severity=3 --tag recipe=hoicli-1 preds.jsonl >> rows.jsonl",
-            "one cell of the grid; repeat for all",
-        ),
-        ("hoicli robust --allow-missing --protocol hico rows.jsonl", "a grid that is not complete yet"),
-        ("hoicli robust --plot robust.png all.jsonl", "the complete benchmark, drawn"),
-        ("hoicli robust --rank-by cri --format latex all.jsonl", "models ranked by CRI, for a paper"),
-    ],
+    examples="""
+        hoicli eval --gt gt-jpeg-3.jsonl --protocol hico --tag model=cdn --tag corruption=jpeg --tag severity=3
+            --tag recipe=hoicli-1 preds.jsonl >> rows.jsonl  # one cell of the grid; repeat for all
+        hoicli robust --allow-missing --protocol hico rows.jsonl  # a grid that is not complete yet
+        hoicli robust --plot robust.png all.jsonl  # the complete benchmark, drawn
+        hoicli robust --rank-by cri --format latex all.jsonl  # models ranked by CRI, for a paper
+    """,
     see=["corrupt", "eval"],
     plot="Draw the models: --plot-kind.",
 )

@@ -236,7 +236,7 @@ class ManualCommand(TyperCommand):
         """Examples, exit codes and related commands."""
         with formatter.section("Examples"):
             indent = " " * formatter.current_indent
-            for number, (command, purpose) in enumerate(self.page.examples):
+            for number, (command, purpose) in enumerate(self.page.shown):
                 lines = wrapped(command, formatter.width - formatter.current_indent)
                 blank = "\n" if number else ""
                 formatter.write(blank + "".join(f"{indent}{line}\n" for line in (f"# {purpose}", *lines)))

@@ -25,24 +25,16 @@ LLM = "Options of --backend llm (language models)"
 @command(
     reads="predictions, and ground truth with --gt; or lines of pairs; or tables",
     writes="one line for each pair of senses: {pos, a, b, similarity}",
-    examples=[
-        ("hoicli shoe-sim --backend lexical --gt gt.jsonl preds.jsonl > sim.jsonl", "offline, from WordNet"),
-        (
-            "hoicli shoe-sim --backend llm --model qwen3-32b --dry-run --price 0.3,1.2 --gt gt.jsonl preds.jsonl",
-            "what asking a language model would cost",
-        ),
-        (
-            "hoicli shoe-sim --backend llm --base-url http://localhost:8000/v1 --model qwen3-32b "
-            "--cache answers.jsonl --gt gt.jsonl preds.jsonl > sim.jsonl",
-            "ask it, every answer kept in a file",
-        ),
-        ("cat sim-a.jsonl sim-b.jsonl | hoicli shoe-sim --merge mean > sim.jsonl", "two models' tables as one"),
-        (
-            """echo '{"pos": "v", "a": "petting", "b": "stroke"}' """
-            "| hoicli shoe-sim --backend wordnet:wup --pairs -",
-            "words of your own",
-        ),
-    ],
+    examples="""
+        hoicli shoe-sim --backend lexical --gt gt.jsonl preds.jsonl > sim.jsonl  # offline, from WordNet
+        hoicli shoe-sim --backend llm --model qwen3-32b --dry-run --price 0.3,1.2 --gt gt.jsonl preds.jsonl
+            # what asking a language model would cost
+        hoicli shoe-sim --backend llm --base-url http://localhost:8000/v1 --model qwen3-32b --cache answers.jsonl
+            --gt gt.jsonl preds.jsonl > sim.jsonl  # ask it, every answer kept in a file
+        cat sim-a.jsonl sim-b.jsonl | hoicli shoe-sim --merge mean > sim.jsonl  # two models' tables as one
+        echo '{"pos": "v", "a": "petting", "b": "stroke"}' | hoicli shoe-sim --backend wordnet:wup --pairs -
+            # words of your own
+    """,
     see=["shoe-eval", "vocab", "agree"],
 )
 def shoe_sim(

@@ -26,12 +26,12 @@ TILE, PICTURE = 480, 1280
 @command(
     reads="predictions of any number of models, ground truth with --gt, or both",
     writes="a folder of PNG files with shown.jsonl, or one sheet (.png)",
-    examples=[
-        ("hoicli show --images images -o drawn preds.jsonl", "what a model predicts, without ground truth"),
-        ("hoicli show --gt gt.jsonl --images images --first 12 -o sheet.png preds.jsonl", "both on one sheet"),
-        ("hoicli show --gt gt.jsonl --images images --top 3 -o look preds.jsonl other.jsonl", "two models"),
-        ("hoicli show --gt gt.jsonl --images images --image-id HICO_test2015_00000002 -o one.png", "one image"),
-    ],
+    examples="""
+        hoicli show --images images -o drawn preds.jsonl  # what a model predicts, without ground truth
+        hoicli show --gt gt.jsonl --images images --first 12 -o sheet.png preds.jsonl  # both on one sheet
+        hoicli show --gt gt.jsonl --images images --top 3 -o look preds.jsonl other.jsonl  # two models
+        hoicli show --gt gt.jsonl --images images --image-id HICO_test2015_00000002 -o one.png  # one image
+    """,
     see=["explore", "diagnose", "audit"],
 )
 def show(

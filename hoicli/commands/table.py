@@ -17,27 +17,16 @@ from hoicli.io.messages import note
 @command(
     reads="result rows of any command",
     writes="one table",
-    examples=[
-        (
-            "hoicli eval --gt gt.jsonl --protocol hico,hico-ko --tag model=ours preds.jsonl > rows.jsonl && "
-            "hoicli table --layout hico rows.jsonl",
-            "Default and Known Object, one line for each model",
-        ),
-        (
-            "hoicli table --published hico -o table.tex rows.jsonl",
-            "below the published ones, for a paper",
-        ),
-        (
-            "hoicli table --lines tag.model --columns protocol,subset --metric mAP rows.jsonl",
-            "lines and columns of your own",
-        ),
-        (
-            "hoicli eval --gt gt.jsonl --protocol hico --tag model=ours --tag seed=2 preds.jsonl > 2.jsonl && "
-            "hoicli eval --gt gt.jsonl --protocol hico --tag model=ours --tag seed=1 preds.jsonl | "
-            "hoicli table --over seed - 2.jsonl",
-            "mean and deviation over runs",
-        ),
-    ],
+    examples="""
+        hoicli eval --gt gt.jsonl --protocol hico,hico-ko --tag model=ours preds.jsonl > rows.jsonl && hoicli table
+            --layout hico rows.jsonl  # Default and Known Object, one line for each model
+        hoicli table --published hico -o table.tex rows.jsonl  # below the published ones, for a paper
+        hoicli table --lines tag.model --columns protocol,subset --metric mAP rows.jsonl
+            # lines and columns of your own
+        hoicli eval --gt gt.jsonl --protocol hico --tag model=ours --tag seed=2 preds.jsonl > 2.jsonl && hoicli eval
+            --gt gt.jsonl --protocol hico --tag model=ours --tag seed=1 preds.jsonl | hoicli table --over seed - 2.jsonl
+            # mean and deviation over runs
+    """,
     see=["eval", "compare", "robust"],
     piped="table",
 )

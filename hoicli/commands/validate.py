@@ -17,11 +17,11 @@ from hoicli.vocabulary.datasets import load
 @command(
     reads="ground truth, predictions, match records or result rows",
     writes="one row for each kind of fault: check, severity, count, example, and what to do",
-    examples=[
-        ("hoicli validate gt.jsonl", "a stream by itself"),
-        ("hoicli validate --gt gt.jsonl preds.jsonl", "against ground truth: do images, labels and boxes fit?"),
-        ("hoicli convert results.json | hoicli validate --gt gt.jsonl", "before a dump is evaluated"),
-    ],
+    examples="""
+        hoicli validate gt.jsonl  # a stream by itself
+        hoicli validate --gt gt.jsonl preds.jsonl  # against ground truth: do images, labels and boxes fit?
+        hoicli convert results.json | hoicli validate --gt gt.jsonl  # before a dump is evaluated
+    """,
     see=["convert", "eval", "vocab"],
     exits={0: "nothing worse than warnings", 1: "something no metric can use, or an unreadable file"},
 )

@@ -26,27 +26,18 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
     reads="answers: choice: text or a detector's predictions; ground, refer: files of hoi-benchmarks' scripts",
     writes="result rows: F1 and exact match (choice), average recall (ground), exact match and similarity of the verbs "
     "(refer); with --needed, pairs of senses",
-    examples=[
-        (
-            "hoicli vlm-eval --questions scene.json answers.jsonl",
-            "a model's answers to the prompts of hoicli prompts --task choice",
-        ),
-        (
-            "hoicli vlm-eval --questions pair.json --choose top:5 --bootstrap 1000 preds.jsonl",
-            "a detector's five best predictions of each image as its choice",
-        ),
-        ("hoicli vlm-eval --match both --bootstrap 1000 grounded.json", "grounding: both boxes have to fit"),
-        ("hoicli vlm-eval --dataset hico referred.json", "exact match, and similarity by hoicli's own measure"),
-        (
-            "hoicli vlm-eval --dataset hico --needed referred.json > pairs.jsonl",
-            "what a language model would have to rate",
-        ),
-        (
-            "hoicli shoe-sim --backend lexical --pairs pairs.jsonl > sim.jsonl",
-            "rate it (with --backend llm: by language models)",
-        ),
-        ("hoicli vlm-eval --dataset hico --sim table:sim.jsonl referred.json", "the similarity by that table"),
-    ],
+    examples="""
+        hoicli vlm-eval --questions scene.json answers.jsonl
+            # a model's answers to the prompts of hoicli prompts --task choice
+        hoicli vlm-eval --questions pair.json --choose top:5 --bootstrap 1000 preds.jsonl
+            # a detector's five best predictions of each image as its choice
+        hoicli vlm-eval --match both --bootstrap 1000 grounded.json  # grounding: both boxes have to fit
+        hoicli vlm-eval --dataset hico referred.json  # exact match, and similarity by hoicli's own measure
+        hoicli vlm-eval --dataset hico --needed referred.json > pairs.jsonl  # what a language model would have to rate
+        hoicli shoe-sim --backend lexical --pairs pairs.jsonl > sim.jsonl
+            # rate it (with --backend llm: by language models)
+        hoicli vlm-eval --dataset hico --sim table:sim.jsonl referred.json  # the similarity by that table
+    """,
     see=["prompts", "convert", "shoe-eval", "shoe-sim", "recall"],
     listed=lambda given: not given["needed"],
 )

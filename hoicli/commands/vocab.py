@@ -65,22 +65,19 @@ class Labels(Result):
 @command(
     reads="nothing; with --from ground truth, with --senses - labels, a line each",
     writes="one row for each interaction, verb, object, split, image or sense; with --from the file of a dataset",
-    examples=[
-        ("hoicli vocab", "HICO-DET's 600 interactions"),
-        ("hoicli vocab hico --list objects", "its objects in all three numberings"),
-        ("""hoicli vocab hico | jq -r 'select(.frequency == "rare") | .verb + " " + .object'""", "the rare classes"),
-        ("hoicli vocab vcoco --list verbs", "V-COCO's actions and their roles"),
-        ("hoicli vocab --from gt.jsonl -o own.json", "a dataset of your own from its ground truth, for --dataset"),
-        ("hoicli vocab --from label_studio.json -o own.json", "the same from what an annotation tool exports"),
-        ("hoicli vocab own.json", "its classes"),
-        ('hoicli vocab --senses "ride motorcycle"', "the WordNet senses of a verb and an object"),
-        ("hoicli vocab --pos v --senses hopping_on", "the senses of a verb that is in no benchmark"),
-        (
-            "hoicli vocab --list verbs | jq -r .verb | hoicli vocab --pos v --senses - | "
-            "jq -r 'select(.chosen) | .sense'",
-            "the sense of each of HICO-DET's verbs",
-        ),
-    ],
+    examples="""
+        hoicli vocab  # HICO-DET's 600 interactions
+        hoicli vocab hico --list objects  # its objects in all three numberings
+        hoicli vocab hico | jq -r 'select(.frequency == "rare") | .verb + " " + .object'  # the rare classes
+        hoicli vocab vcoco --list verbs  # V-COCO's actions and their roles
+        hoicli vocab --from gt.jsonl -o own.json  # a dataset of your own from its ground truth, for --dataset
+        hoicli vocab --from label_studio.json -o own.json  # the same from what an annotation tool exports
+        hoicli vocab own.json  # its classes
+        hoicli vocab --senses "ride motorcycle"  # the WordNet senses of a verb and an object
+        hoicli vocab --pos v --senses hopping_on  # the senses of a verb that is in no benchmark
+        hoicli vocab --list verbs | jq -r .verb | hoicli vocab --pos v --senses - | jq -r 'select(.chosen) | .sense'
+            # the sense of each of HICO-DET's verbs
+    """,
     see=["shoe-sim", "validate", "convert"],
     listed=lambda given: given["from_"] is None,
 )

@@ -114,7 +114,7 @@ def test_an_example_is_shown_as_it_was_given(name: str) -> None:
     group = typer.main.get_command(app)
     page = group.get_command(group.make_context("hoicli", [], resilient_parsing=True), name).page  # type: ignore[attr-defined]
     shown = [re.sub(r" \\\n +", " ", line) for line in examples(help_of(name))]
-    assert shown == [command for command, _ in page.examples]
+    assert shown == [command for command, _ in page.shown]
 
 
 @pytest.mark.parametrize(
