@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import tempfile
 from pathlib import Path
 
-from tests.hostile.campaign import Tally, long_campaign, serve
+from tests.hostile.campaign import Tally, campaign
+from tests.hostile.judge import judge
 from tests.hostile.readers import BY_NAME
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0, help="how long (5)")
-    parser.add_argument("--only", metavar="NAME", help="the readers whose names contain this")
-    parser.add_argument(
-        "--first", type=int, default=1000, help="the number of the first case (1000; CI has those below)"
-    )
+    parser.add_argument("--count", type=int, help="cases of each reader, instead of minutes; their time is not judged")
+    parser.add_argument("--only", metavar="NAME", default="", help="the readers whose names contain this")
+    parser.add_argument("--first", type=int, default=1000, help="number of the first case (1000; CI has those below)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
     parser.add_argument("--case", metavar="NAME:NUMBER", help="one case, in this process; its files are kept")
-    parser.add_argument("--serve", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        first, count, done, end, *names = options.serve
-        serve(names, int(first), int(count), int(done), float(end))
-        return 0
     if options.case:
         return _again(options.case)
-    names = [name for name in BY_NAME if (options.only or "") in name]
-    tallies = long_campaign(names, options.minutes, first=options.first, jobs=options.jobs)
+    names = [name for name in BY_NAME if options.only in name]
+    count, minutes = (options.count, math.inf) if options.count else (sys.maxsize, options.minutes)
+    tallies = campaign(names, first=options.first, count=count, jobs=options.jobs, minutes=minutes)
     print(table(tallies))
     print(f"the first case that was not used: {options.first + max(tally.cases for tally in tallies.values()):,}")
     return int(any(tally.faults for tally in tallies.values()))
@@ -51,8 +48,6 @@ def table(tallies: dict[str, Tally]) -> str:
 
 
 def _again(case: str) -> int:
-    from tests.hostile.judge import judge
-
     name, _, number = case.rpartition(":")
     folder = Path(tempfile.mkdtemp(prefix="hostile-"), "case")
     os.environ["XDG_CACHE_HOME"] = str(folder.parent)

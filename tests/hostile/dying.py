@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from hoicli.io import process
 from tests.hostile.readers import filled
 
 STEPS = {"open", "os.rename", "os.remove", "os.chmod", "os.mkdir", "tempfile.mkstemp", "os.truncate"}
-OLD = b"what was there before\n"
+OLD, STEP = b"what was there before\n", b"\0step\n"
 
 
 @dataclass(frozen=True)
@@ -121,20 +123,111 @@ unsteady | doctor
 )
 
 
-def _words(writer: Writer, folder: Path) -> list[str]:
-    return writer.words.replace("OUT", str(folder / "out")).replace("DIR", str(folder)).split()
+class Attack:
+    """Everything that is done to a writer in a folder; what it finds are faults, in words."""
 
+    def __init__(self, writer: Writer, folder: Path) -> None:
+        self.writer, self.folder = writer, folder
+        self.words = writer.words.replace("OUT", str(folder / "out")).replace("DIR", str(folder)).split()
+        self.target = Path(next(word for word in self.words if word.startswith(str(folder / "out"))))
+        self.new: dict[str, bytes] = {}
 
-def _target(writer: Writer, folder: Path) -> Path:
-    word = next(word for word in _words(writer, folder) if word.startswith(str(folder / "out")))
-    return Path(word)
+    def all(self, *, quick: bool) -> Iterator[tuple[str, object, list[str]]]:
+        """(what was done, where, faults); `quick`: at one place each."""
+        self._prepare()
+        run(self.words)  # here, so that what it needs is imported before the first fork
+        code, said = self._forked(lambda: _at_step(0, self.folder))
+        self.new, steps = _files(self.target), said.count(STEP)
+        if code or not self.new:
+            yield "undisturbed", "", [f"came to {code}: {said!r}"]
+            return
+        for step in [steps] if quick else range(1, steps + 1):  # the last is before the rename
+            yield "kills", step, self._killed(step)
+        for step in [steps // 2 + 1] if quick else range(1, steps + 1):
+            yield "terms", step, self._ended(step)
+        largest = max(map(len, self.new.values()))
+        for size in [largest - 1] if quick else sorted({0, largest // 2, largest - 1}):
+            yield "disks", size, self._full(size)
+        if self.writer.stdout:
+            yield "stdout", "on a full disk", self._no_room_on_stdout()
+            yield "stdout", "whose reader has gone", self._reader_gone()
+
+    def _killed(self, step: int) -> list[str]:
+        code, said = self._forked(lambda: _at_step(step, self.folder, signal.SIGKILL))
+        if code != -signal.SIGKILL:
+            return [f"came to {code}, not to its death: {said!r}"]
+        faults = self._left(parts=True)
+        code, said = self._forked(old=False)
+        again = {name: data for name, data in _files(self.target).items() if not _is_part(name)}
+        if code or (again != self.new and self.writer.steady):
+            faults.append(f"run again it came to {code}, {'another file' if again != self.new else ''}: {said!r}")
+        return faults
+
+    def _ended(self, step: int) -> list[str]:
+        def before() -> None:
+            process.catch()
+            _at_step(step, self.folder, signal.SIGTERM)
+
+        code, said = self._forked(before)
+        faults = self._left()
+        if code != 128 + signal.SIGTERM or not said.endswith(b"hoicli: ended by SIGTERM\n") or _is_internal(said):
+            faults.append(f"came to {code}: {said!r}")
+        return faults
+
+    def _full(self, size: int) -> list[str]:
+        """No file grows beyond this size; the kernel says so by an error, not by a signal."""
+
+        def before() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+        return [*_one_line(*self._forked(before)), *self._left()]
+
+    def _no_room_on_stdout(self) -> list[str]:
+        with open("/dev/full", "wb", buffering=0) as full:
+            return _one_line(*self._forked(stdout=full.fileno()))
+
+    def _reader_gone(self) -> list[str]:
+        reading, writing = os.pipe()
+        os.close(reading)
+        code, said = self._forked(stdout=writing)
+        os.close(writing)
+        told = [line for line in said.splitlines() if not line.startswith(b"hoicli: ")]
+        return [f"came to {code}: {said!r}"] if code or told or b"Broken" in said else []
+
+    def _prepare(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        if not self.writer.tree:
+            self.target.write_bytes(OLD)
+
+    def _left(self, *, parts: bool = False) -> list[str]:
+        """What lies there that should not: a file that is neither old nor new, or, but for `parts`, unfinished."""
+        found = [(name, data) for name, data in _files(self.target).items() if not _is_part(name)]
+        faults = [f"{name} is neither old nor new" for name, data in found
+                  if data not in (OLD, self.new.get(name)) and self.writer.steady]  # fmt: skip
+        if not self.target.exists() and not self.writer.tree:
+            faults.append("the old file is gone")
+        faults += [f"left {path.name}" for path in self.folder.iterdir() if "out" in path.name and path != self.target
+                   and not _is_part(path.name)]  # fmt: skip
+        return faults + [f"left {path.name}" for path in self.folder.rglob("*") if not parts and _is_part(path.name)]
+
+    def _forked(
+        self, before: Callable[[], object] = lambda: None, *, old: bool = True, stdout: int | None = None
+    ) -> tuple[int, bytes]:
+        """(status, stderr) of the command, after `before()`; `old`: with nothing but the old file there; stdout: in
+        the file's place."""
+        if old:
+            self._prepare()
+        words = self.words if stdout is None else self.words[: self.words.index("-o")]  # which stands last
+        return forked(lambda: run(words), before, stdout)
 
 
 def forked(work: Callable[[], int], before: Callable[[], object], stdout: int | None = None) -> tuple[int, bytes]:
     """(status, stderr) of `work()` in a fork, after `before()` in it."""
     reading, writing = os.pipe()
-    process = os.fork()
-    if not process:
+    child = os.fork()
+    if not child:
         code = 99
         try:
             os.close(reading)
@@ -148,111 +241,30 @@ def forked(work: Callable[[], int], before: Callable[[], object], stdout: int | 
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:
         said = stream.read()
-    _, status = os.waitpid(process, 0)
-    return os.waitstatus_to_exitcode(status), said
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 
-def _dies_at(step: int, folder: Path, how: signal.Signals = signal.SIGKILL) -> None:
+def _at_step(step: int, folder: Path, how: signal.Signals = signal.SIGKILL) -> None:
     """From now on, send this process a signal when it touches something in the folder for the nth time; for step 0 say
-    how often it did, when it ends."""
-    seen = 0
-    own = os.fsencode(folder)
-    if not step:
-        leave = os._exit
-
-        def told(code: int) -> None:
-            os.write(2, b"\nsteps %d" % seen)
-            leave(code)
-
-        os._exit = told  # type: ignore[assignment]
+    so each time."""
+    seen, own = count(1), os.fsencode(folder)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal seen
-        if event not in STEPS:
-            return
-        for argument in arguments[:2]:
-            if isinstance(argument, str | bytes | os.PathLike) and os.fsencode(argument).startswith(own):
-                seen += 1
-                if seen == step:
-                    os.kill(os.getpid(), how)
-                return
+        paths = [one for one in arguments[:2] if isinstance(one, str | bytes | os.PathLike)] if event in STEPS else []
+        if any(os.fsencode(path).startswith(own) for path in paths):
+            if not step:
+                os.write(2, STEP)
+            elif next(seen) == step:
+                os.kill(os.getpid(), how)
 
     sys.addaudithook(hook)
 
 
-def _tree(path: Path) -> dict[str, bytes]:
+def _files(path: Path) -> dict[str, bytes]:
     """The files under a path, or the one it is, by name."""
     if path.is_file():
         return {"": path.read_bytes()}
     return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
-
-
-def _emptied(folder: Path, writer: Writer, *, old: bool) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    if old and not writer.tree:
-        _target(writer, folder).write_bytes(OLD)
-
-
-def undisturbed(writer: Writer, folder: Path) -> tuple[dict[str, bytes], int, list[str]]:
-    """(files, steps, faults) of a run that nothing stops."""
-    _emptied(folder, writer, old=True)
-    code, said = forked(lambda: run(_words(writer, folder)), lambda: _dies_at(0, folder))
-    new = _tree(_target(writer, folder))
-    said, _, count = said.rpartition(b"\nsteps ")
-    if code or not new:
-        return {}, 0, [f"came to {code}: {said!r}"]
-    return new, int(count), []
-
-
-def killed(
-    writer: Writer, folder: Path, new: dict[str, bytes], steps: int, *, quick: bool
-) -> Iterator[tuple[int, list[str]]]:
-    """(step, faults) of a kill at each step of the writer; `quick`: at the last, before the rename. new: its files."""
-    words, target = _words(writer, folder), _target(writer, folder)
-    for step in [steps] if quick else range(1, steps + 1):
-        _emptied(folder, writer, old=True)
-        code, said = forked(lambda: run(words), lambda step=step: _dies_at(step, folder))  # type: ignore[misc]
-        if code != -signal.SIGKILL:
-            yield step, [f"came to {code}, not to its death: {said!r}"]
-            continue
-        faults = [f"{name} is neither old nor new" for name, data in _tree(target).items()
-                  if data not in (OLD, new.get(name)) and not _is_part(name) and writer.steady]  # fmt: skip
-        if not target.exists() and not writer.tree:
-            faults.append("the old file is gone")
-        faults += [f"left {path.name}" for path in folder.iterdir() if "out" in path.name and path != target
-                   and not _is_part(path.name)]  # fmt: skip
-        code, said = forked(lambda: run(words), lambda: None)
-        again = {name: data for name, data in _tree(target).items() if not _is_part(name)}
-        if code or (again != new and writer.steady):
-            faults.append(f"run again it came to {code}, {'another file' if again != new else ''}: {said!r}")
-        yield step, faults
-
-
-def ended(
-    writer: Writer, folder: Path, new: dict[str, bytes], steps: int, *, quick: bool
-) -> Iterator[tuple[int, list[str]]]:
-    """(step, faults) of a SIGTERM at each step of the writer; `quick`: at one in the middle. new: its files."""
-    words, target = _words(writer, folder), _target(writer, folder)
-    for step in [steps // 2 + 1] if quick else range(1, steps + 1):
-
-        def before(step: int = step) -> None:
-            process.catch()
-            _dies_at(step, folder, signal.SIGTERM)
-
-        _emptied(folder, writer, old=True)
-        code, said = forked(lambda: run(words), before)
-        faults = [] if code == 128 + signal.SIGTERM else [f"came to {code}"]
-        if not said.endswith(b"hoicli: ended by SIGTERM\n") or b"Traceback" in said or b"internal error" in said:
-            faults.append(f"said {said!r}")
-        faults += [f"left {path.name}" for path in folder.rglob("*") if _is_part(path.name)]
-        faults += [f"{name} is neither old nor new" for name, data in _tree(target).items()
-                   if data not in (OLD, new.get(name)) and writer.steady]  # fmt: skip
-        if not target.exists() and not writer.tree:
-            faults.append("the old file is gone")
-        yield step, faults
 
 
 def _is_part(name: str) -> bool:
@@ -260,81 +272,14 @@ def _is_part(name: str) -> bool:
     return last.startswith(".") and last.endswith(".part")
 
 
-def _disk_of(size: int) -> None:
-    """No file grows beyond this size; the kernel says so by an error, not by a signal."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-
-
-def full(writer: Writer, folder: Path, new: dict[str, bytes], *, quick: bool) -> Iterator[tuple[int, list[str]]]:
-    """(bytes that fit, faults) of files that may not grow to what they should be, `new`."""
-    words, target = _words(writer, folder), _target(writer, folder)
-    largest = max(map(len, new.values()))
-    for size in [largest - 1] if quick else sorted({0, largest // 2, largest - 1}):
-        _emptied(folder, writer, old=True)
-        code, said = forked(lambda: run(words), lambda size=size: _disk_of(size))  # type: ignore[misc]
-        faults = _one_line(code, said)
-        if not writer.tree and _tree(target) != {"": OLD}:
-            faults.append("the old file is not what it was")
-        faults += [f"{name} is not whole" for name, data in _tree(target).items() if writer.tree and data != new[name]]
-        faults += [f"left {path.name}" for path in folder.rglob("*") if _is_part(path.name)]
-        yield size, faults
+def _is_internal(said: bytes) -> bool:
+    return b"Traceback" in said or b"internal error" in said
 
 
 def _one_line(code: int, said: bytes) -> list[str]:
     """One line names the file, behind what was found out about the data before it was to be written."""
-    said = b"".join(
-        line for line in said.splitlines(keepends=True) if b" cannot be written" in line or b"hoicli: " not in line
-    )
-    if code != 1 or said.count(b"\n") != 1 or b"internal error" in said or b"Traceback" in said:
-        return [f"came to {code}: {said.decode(errors='replace')}"]
-    return []
-
-
-def _to_stdout(words: Sequence[str], folder: Path) -> list[str]:
-    at = words.index("-o")
-    return [*words[:at], *words[at + 2 :]]
-
-
-def no_room_on_stdout(writer: Writer, folder: Path) -> list[str]:
-    """Faults of writing to /dev/full."""
-    words = _to_stdout(_words(writer, folder), folder)
-    stdout = os.open("/dev/full", os.O_WRONLY)
-    code, said = forked(lambda: run(words), lambda: None, stdout)
-    os.close(stdout)
-    return _one_line(code, said)
-
-
-def reader_gone(writer: Writer, folder: Path) -> list[str]:
-    """Faults of writing into a pipe that nobody reads."""
-    words = _to_stdout(_words(writer, folder), folder)
-    reading, writing = os.pipe()
-    os.close(reading)
-    code, said = forked(lambda: run(words), lambda: None, writing)
-    os.close(writing)
-    told = [line for line in said.splitlines() if not line.startswith(b"hoicli: ")]
-    return [f"came to {code}: {said!r}"] if code or told or b"Broken" in said else []
-
-
-def stopped(writer: Writer, folder: Path, *, quick: bool) -> Iterator[tuple[str, str, list[str]]]:
-    """(what was done, where, faults) of everything that is done to a writer."""
-    _emptied(folder, writer, old=False)
-    if code := run(_words(writer, folder)):  # here, so that what it needs is imported before the first fork
-        yield "undisturbed", "", [f"came to {code}"]
-    new, count, faults = undisturbed(writer, folder)
-    yield "undisturbed", "", faults
-    if faults:
-        return
-    for how, cases in (
-        ("kills", killed(writer, folder, new, count, quick=quick)),
-        ("terms", ended(writer, folder, new, count, quick=quick)),
-        ("disks", full(writer, folder, new, quick=quick)),
-    ):
-        for place, found in cases:
-            yield how, str(place), found
-    if writer.stdout:
-        yield "stdout", "on a full disk", no_room_on_stdout(writer, folder)
-        yield "stdout", "whose reader has gone", reader_gone(writer, folder)
+    told = [line for line in said.splitlines() if b" cannot be written" in line or b"hoicli: " not in line]
+    return [f"came to {code}: {said!r}"] if code != 1 or len(told) != 1 or _is_internal(said) else []
 
 
 def main(folder: Path, *, quick: bool) -> None:
@@ -342,7 +287,7 @@ def main(folder: Path, *, quick: bool) -> None:
     writers = [writer for writer in WRITERS if not (quick and writer.slow)]
     counts = {"writers": len(writers), "kills": 0, "terms": 0, "disks": 0}
     for writer in writers:
-        for how, place, faults in stopped(writer, folder, quick=quick):
+        for how, place, faults in Attack(writer, folder).all(quick=quick):
             if how in counts:
                 counts[how] += 1
             if faults:
@@ -351,6 +296,5 @@ def main(folder: Path, *, quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     main(Path(sys.argv[1]), quick="--quick" in sys.argv)

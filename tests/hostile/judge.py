@@ -134,12 +134,13 @@ def _said_wrong(said: str, code: int, words: list[str], folder: Path) -> Iterato
     if any(len(line) > LONGEST_MESSAGE for line in lines):
         yield f"a line of {max(map(len, lines)):,} characters: {said[:200]}"
     # what was found before it failed: lines that were skipped, and all that validate has counted
-    before = ("hoicli: skipped ",) if "skip" in words else ("hoicli: checked ",) if words[0] == "validate" else ()
+    before = ["hoicli: converted "] + ["hoicli: skipped "] * ("skip" in words)
+    before += ["hoicli: checked "] * (words[0] == "validate")
     # what was found out about the streams before the one that is broken
     if words[0] == "compare" or {"--name", "--check"} & set(words):
         lines = lines[-2:]
     lines = [line for line in lines if ", and kept in " not in line]  # a WordNet, before it is read
-    told = [line for line in lines[:-1] if not (code and line.startswith(before))]
+    told = [line for line in lines[:-1] if not (code and line.startswith(tuple(before)))]
     if code and len(told) != 1 and not (words[0] == "validate" and not told):
         yield f"{len(told)} lines: {said[:300]}"
     places = (

@@ -67,16 +67,22 @@ def _served() -> str:
     return address
 
 
-def serve(address: str) -> None:
-    """Fork for every call until stdin ends."""
+def import_everything() -> None:
+    """Import every module of hoicli, once for all forks."""
     import hoicli
-    from hoicli.io import process
 
-    process.alone = True
     for module in pkgutil.walk_packages(hoicli.__path__, "hoicli."):
         if not module.name.endswith("__main__"):
             with suppress(ImportError):  # of an extra that is not installed
                 import_module(module.name)
+
+
+def serve(address: str) -> None:
+    """Fork for every call until stdin ends."""
+    from hoicli.io import process
+
+    process.alone = True
+    import_everything()
     gc.freeze()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
