@@ -114,7 +114,7 @@ def write_output(path: str, data: bytes) -> None:
 
 def _sync(path: Path) -> None:
     """Wait until the content of a file is on disk: a full or broken disk may say so only now."""
-    with open(path, "rb") as file:
+    with open(path, "r+b") as file:  # Windows does this only for a file that may be written
         try:
             os.fsync(file.fileno())
         except OSError as error:
@@ -281,7 +281,7 @@ def _inherit(new: Path, old: Path) -> None:
         return
     before = old.stat()
     for user, group in ((-1, before.st_gid), (before.st_uid, -1)):
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):  # Windows has no groups
             os.chown(new, user, group)
     new.chmod(stat.S_IMODE(before.st_mode))  # last: a change of owner clears the special bits
 

@@ -168,7 +168,13 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer`; the number of bytes, 0 at the end."""
-        count = os.preadv(self._file.fileno(), [buffer], self._at)
+        if hasattr(os, "preadv"):
+            count = os.preadv(self._file.fileno(), [buffer], self._at)
+        else:  # Windows, where nothing is forked
+            self._file.seek(self._at)
+            data = self._file.read(len(buffer))
+            count = len(data)
+            buffer[:count] = data
         self._at += count
         return count
 

@@ -90,8 +90,11 @@ def in_turns(
 
 
 def _may_fork() -> bool:
-    """Whether a fork of this process is allowed, and safe: not in a worker of somebody's pool, which may have no
-    children, nor in somebody's program with threads."""
+    """Whether a fork of this process is allowed, and safe: not on other systems than Linux (Windows has none, and in
+    macOS's libraries a fork may crash), not in a worker of somebody's pool, which may have no children, nor in
+    somebody's program with threads."""
+    if sys.platform != "linux":
+        return False
     process = sys.modules.get("multiprocessing.process")
     if process is not None and process.current_process().daemon:
         return False

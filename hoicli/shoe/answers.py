@@ -60,7 +60,7 @@ class AnswerCache:
         self._ends_inside_a_line = False
         self._open = True
         try:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
             if path is not None:
                 self._take()
         except OSError as error:
@@ -105,13 +105,15 @@ class AnswerCache:
             self._answers.setdefault(answer.key, answer)
 
     def _take(self) -> None:
-        """Take the file for this run, and read it."""
-        import fcntl
-
+        """Take the file for this run, where the system can (Windows cannot), and read it."""
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
             raise UsageError(f"{arg('cache', self._path)}: no regular file, so answers cannot be kept there")
         try:
+            import fcntl
+
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            pass  # Windows
         except BlockingIOError:
             problem = "another run has it; wait for that one, or give a file of its own (cat joins them later)"
             raise UsageError(f"{arg('cache', self._path)}: {problem}") from None
