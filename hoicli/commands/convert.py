@@ -31,7 +31,7 @@ LOGITS = "Options of --from logits (raw outputs)"
         hoicli convert detections_mat --image-list gt.jsonl -o preds.jsonl  # a file whose images have only positions
         hoicli convert --verb-base 1 --object-order alphabetical results.json -o preds.jsonl
             # a dump with another numbering, as validate found
-        hoicli convert preds.jsonl --to inpcc-json -o preds_inpcc.json  # back, for another evaluator
+        hoicli convert preds.jsonl --to cdn-json -o preds_cdn.json  # back, for another evaluator
         hoicli convert gt.jsonl --to hoia -o trainval.json  # ground truth, for training code (QPIC, CDN)
         hoicli convert --from vlm --coords 1000 answers.jsonl -o answered.jsonl  # what a vision-language model answered
         hoicli convert --list  # the formats

@@ -383,7 +383,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
             }
         )
 
-    write_items(path, map(image, records), b"[]")
+    write_items(path, map(image, records))
 
 
 def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:

@@ -11,7 +11,6 @@ the end of the file name or, if `--image-list` has them (SWIG-HOI), the `img_id`
 one label in an image become one. NumPy arrays may stand for lists. Triplets stay in the file's order, by ascending
 `hoi` in preds.pkl, whose images come sorted; an image without predictions is in neither. Read by ltttpku/INP-CC,
 datasets/hico_evaluator.py.
-Writing (`--to inpcc-json`) gives the second form, keyed by image number; boxes without a triplet are lost.
 
 `read` raises `DataError` with the place in the file: `.boxes[17][3]` is box 3 of interaction 17, `[42][3]` is row 3 of
 image 42.
@@ -19,19 +18,15 @@ image 42.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import orjson
-
 from hoicli.converters.containers.source import Source
-from hoicli.converters.containers.text import write_items
-from hoicli.converters.context import BoxTable, Context, require_scores
+from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
 from hoicli.converters.numbers import finite_list, listed, plain, shown, table
-from hoicli.errors import DataError, Place, arg
-from hoicli.records.names import image_number
+from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record
 
 COLUMNS = ("scores", "boxes", "keys")
@@ -142,47 +137,3 @@ def _hoi_id(key: Any, field: str, source: Source) -> int:
     if type(number) is not int:
         raise DataError(f"key {shown(key)} is no HOI id; they are integers", place=source.name, field=field)
     return number
-
-
-def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """Write the dictionary of rows, one line for each image. Triplets that are no interaction of the vocabulary are
-    left out and counted. Raises `DataError` (through the policy) for an image without a number of its own at the end of
-    its id, and for a triplet without a score.
-    """
-    numbers = {image_id: number for number, image_id in context.image_numbers.items()}
-    images: dict[int, str] = {}
-
-    def items() -> Iterator[bytes]:
-        for record in records:
-            try:
-                number, rows = _own_number(record, numbers, images), list(_rows(record, context))
-            except DataError as error:
-                context.policy.handle(error)
-            else:
-                yield b'"%d": ' % number + orjson.dumps(rows)
-
-    write_items(path, items(), b"{}")
-
-
-def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, str]) -> int:
-    """The unique number of an image: its img_id, or the one at the end of its name."""
-    image_id = str(record["image_id"])
-    number = record["img_id"] if type(record.get("img_id")) is int else numbers.get(image_id, image_number(image_id))
-    if number is None or images.setdefault(number, image_id) != image_id:
-        problem = "has no number of its own at its end, and this format has nothing else for an image"
-        raise DataError(f"{problem}; use {arg('to', 'cdn-json')}", place=Place(f"image {image_id}"))
-    return number
-
-
-def _rows(record: Record, context: Context) -> Iterator[list[Any]]:
-    """The rows of one image."""
-    require_scores(record, context.target)
-    boxes, labels = record["boxes"], record["labels"]
-    ids = context.numbered("interactions", context.vocabulary.interaction_ids)
-    for index, hoi in enumerate(record["hois"]):
-        number = ids.get((hoi["verb"], labels[hoi["object"]]))
-        if number is None:
-            place = f"image {record['image_id']}: hois[{index}]"
-            context.drop(f"triplets of no {context.vocabulary.name} interaction", place)
-        else:
-            yield [number, hoi["score"], *boxes[hoi["subject"]], *boxes[hoi["object"]]]

@@ -1,4 +1,4 @@
-"""Official V-COCO detections: the list that s-gupta/v-coco's evaluator reads, as a pickle or as JSON; and back.
+"""Official V-COCO detections: the list that s-gupta/v-coco's evaluator reads, pickled or JSON; and back to a pickle.
 
     {"image_id": 328, "person_box": [x1, y1, x2, y2], "hold_agent": score, "hold_obj": [x1, y1, x2, y2, score], ...}
 
@@ -14,12 +14,11 @@ no statement, as in the evaluator: it is left out and counted. If a reader would
 statement, the record lists it: `"left_out": [{"subject": 0, "verb": "hold", "role": "obj"}]` (no role: the action
 itself).
 
-Writing (`--to vcoco-pkl`, `--to vcoco-json`) gives one dictionary for each subject box; if a subject has several
+Writing (`--to vcoco-pkl`) gives one dictionary for each subject box; if a subject has several
 objects for one role, more dictionaries follow. Roles without object are written as NaN."""
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 from collections import Counter
@@ -128,16 +127,13 @@ def _numbers(values: Any, count: int, field: str) -> list[float]:
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """The official list of all records, a pickle, or JSON (where a missing object is NaN, as Python writes it).
-
-    Raises `DataError` for a statement without a score.
-    """
+    """The official list of all records, pickled. Raises `DataError` for a statement without a score."""
     people: list[dict[str, Any]] = []
     for record in records:
         require_scores(record, context.target)
         people += _dictionaries(record, context.vocabulary)
     with open_output(path) as put:
-        put(json.dumps(people).encode() + b"\n" if context.target == "vcoco-json" else pickle.dumps(people, protocol=2))
+        put(pickle.dumps(people, protocol=2))
 
 
 def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:

@@ -330,11 +330,11 @@ def test_bad_records_are_skipped_and_counted() -> None:
 
 def test_convert_writes_what_the_command_writes(hoicli: Hoicli, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours.json", tmp_path / "theirs.json"
-    notes: Any = api.convert(PREDICTIONS, output=ours, to="inpcc-json")
-    done = hoicli("convert", PREDICTIONS, "--to", "inpcc-json", "-o", theirs)
+    notes: Any = api.convert(PREDICTIONS, output=ours, to="cdn-json")
+    done = hoicli("convert", PREDICTIONS, "--to", "cdn-json", "-o", theirs)
     assert ours.read_bytes() == theirs.read_bytes()
     assert notes == [line.removeprefix("hoicli: ") for line in done.err.splitlines()]
-    api.convert(records(PREDICTIONS), output=ours, to="inpcc-json")
+    api.convert(records(PREDICTIONS), output=ours, to="cdn-json")
     assert ours.read_bytes() == theirs.read_bytes()
     api.convert(FOREIGN / "cdn.json", output=tmp_path / "cdn.jsonl.gz")
     assert list(api.convert(tmp_path / "cdn.jsonl.gz")) == list(api.convert(FOREIGN / "cdn.json"))
@@ -356,7 +356,7 @@ def test_records_come_back_plain_and_checked() -> None:
     [
         (lambda folder: api.convert(PREDICTIONS, output=folder / "no" / "x"), "output "),
         (lambda folder: api.convert(PREDICTIONS, output=folder / "x", to="ican"), "to='ican': choose from coco-rel"),
-        (lambda _: api.convert(PREDICTIONS, to="inpcc-json"), "to='inpcc-json': name the file with output"),
+        (lambda _: api.convert(PREDICTIONS, to="cdn-json"), "to='cdn-json': name the file with output"),
         (lambda _: api.convert(PREDICTIONS, output=PREDICTIONS), f"output {PREDICTIONS}: is an input, too"),
     ],
 )

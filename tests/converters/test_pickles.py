@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -235,50 +234,6 @@ def test_a_wrong_interaction_is_left_out_under_skip(tmp_path: Path) -> None:
     assert [hoi["score"] for hoi in record["hois"]] == [0.125]
 
 
-# Writing INP-CC's dictionary
-
-
-def write(records: list[Record], path: Path) -> Context:
-    context = Context(load("hico"), ErrorPolicy(), announce=lambda _: None)
-    FORMATS["inpcc-json"].converter.write(records, str(path), context)
-    return context
-
-
-def test_writing_loses_nothing(tmp_path: Path) -> None:
-    records = deepcopy(PREDICTIONS)
-    records[0]["hois"][0]["score"] = 0.1 + 0.2
-    records[0]["boxes"][0][0] = 1e-17
-    context = write(records, tmp_path / "out.json")
-    assert triplets(read(tmp_path / "out.json", "inpcc")) == triplets(records)
-    assert context.dropped == {}
-    assert all(isinstance(row, list) for row in json.loads((tmp_path / "out.json").read_text())["1"])
-
-
-def test_writing_leaves_out_what_is_no_interaction(tmp_path: Path) -> None:
-    records = deepcopy(PREDICTIONS[:1])
-    records[0]["hois"][2]["verb"] = "milk"
-    context = write(records, tmp_path / "out.json")
-    place = f"image {records[0]['image_id']}: hois[2]"
-    assert context.dropped == {"triplets of no hico interaction": (1, place)}
-    del records[0]["hois"][2]
-    assert triplets(read(tmp_path / "out.json", "inpcc")) == triplets(records)
-
-
-def test_writing_needs_a_number_an_image_and_scores(tmp_path: Path) -> None:
-    named = {**PREDICTIONS[0], "image_id": "beach"}
-    same = {**PREDICTIONS[0], "image_id": "mine_1"}
-    unscored = deepcopy(PREDICTIONS[0])
-    del unscored["hois"][0]["score"]
-    for records, message in (
-        ([named], "image beach: has no number of its own at its end"),
-        ([PREDICTIONS[0], same], "image mine_1: has no number of its own"),
-        ([unscored], "image HICO_test2015_00000001: hois[0].score: missing"),
-    ):
-        with pytest.raises(DataError, match=message.replace("[", r"\[")):
-            write(records, tmp_path / "out.json")
-        assert not (tmp_path / "out.json").exists()
-
-
 # Pairs of Diag-HOI
 
 
@@ -336,17 +291,6 @@ def test_a_pair_that_lacks_something(save: Save, tmp_path: Path) -> None:
 
 
 # The command
-
-
-def test_the_command_there_and_back(hoicli: Hoicli, tmp_path: Path) -> None:
-    output = tmp_path / "out.json"
-    result = hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "inpcc-json", "-o", output)
-    assert (result.code, result.out) == (0, "")
-    assert result.err.endswith(" as records (records): 7 images, 32 boxes, 41 triplets\n")
-    result = hoicli("convert", output, "--image-list", FIXTURES / "gt.jsonl")
-    assert result.code == 0
-    assert "by number only" not in result.err
-    assert triplets([orjson.loads(line) for line in result.out.splitlines()]) == triplets(PREDICTIONS)
 
 
 def test_the_command_says_what_it_assumes(hoicli: Hoicli) -> None:

@@ -158,14 +158,6 @@ def test_two_images_with_one_img_id_are_refused(hoicli: Hoicli, tmp_path: Path) 
     assert (result.code, result.err) == (1, f"{images}: juggling_12 and flicking_5 have one img_id, 0\n")
 
 
-def test_a_dump_can_be_written_and_read_back(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "preds.json"
-    assert hoicli("convert", "--dataset", "swig", PREDICTIONS, "--to", "inpcc-json", "-o", path).code == 0
-    assert set(json.loads(path.read_text())) == {"0", "1", "2", "3"}
-    result = hoicli("convert", "--dataset", "swig", "--image-list", TRUTH, path)
-    assert triplets(parsed(result.out)) == triplets(records(PREDICTIONS))
-
-
 # The protocol
 
 

@@ -65,9 +65,7 @@ WRITERS = list(
 convert $FOREIGN/cdn.json
 convert $FOREIGN/cdn.json -o OUT.gz
 convert --to cdn-json $PREDICTIONS
-convert --to inpcc-json $PREDICTIONS
 convert --to coco-rel $PREDICTIONS
-convert --to vcoco-json $VCOCO/predictions.jsonl
 convert --to vcoco-pkl $VCOCO/predictions.jsonl
 match $PAIR
 match $PAIR -o OUT.gz

@@ -174,7 +174,6 @@ vocab:ground truth | $OWN/gt.jsonl | jsonl
 convert:records | $PREDICTIONS | records | law=lines
 convert:records/to | $PREDICTIONS | jsonl
     convert --to cdn-json IN
-    convert --to inpcc-json IN
     convert --to coco-rel --dataset hico IN
 convert:records/to ground truth | $GT | jsonl
     convert --to hoia IN
@@ -184,7 +183,6 @@ convert:records/to graphs | $FIXTURES/graphs/predictions.jsonl | jsonl
     convert --to coco-rel IN
 convert:records/to vcoco | $VCOCO/predictions.jsonl | jsonl
     convert --to vcoco-pkl IN
-    convert --to vcoco-json IN
 convert:coco-rel | $FIXTURES/graphs/foreign/_annotations.coco.json | json
 convert:label-studio | $OWN/label_studio.json | json
 convert:cvat | $OWN/annotations.xml | text

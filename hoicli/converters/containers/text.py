@@ -88,14 +88,14 @@ def _followed_end(data: bytes, begin: int) -> int:
     raise ValueError(BROKEN_OFF)
 
 
-def write_items(path: str, items: Iterable[bytes], brackets: bytes) -> None:
-    """Write a JSON list or object, one line for each item, as the items come."""
+def write_items(path: str, items: Iterable[bytes]) -> None:
+    """Write a JSON list, one line for each item, as the items come."""
     with open_output(path) as output:
-        before = brackets[:1]
+        before = b"["
         for item in items:
             output(before + item)
             before = b",\n"
-        output((brackets if before == brackets[:1] else brackets[1:]) + b"\n")
+        output(b"[]\n" if before == b"[" else b"]\n")
 
 
 def json_item(span: bytes) -> Any:
