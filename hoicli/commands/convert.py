@@ -104,11 +104,10 @@ def convert(
         list_: List the formats and stop.
     """
     from hoicli.commands.inputs import as_files, policy_of
-    from hoicli.converters.context import Context, check_format_options
+    from hoicli.converters.context import Context
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import FORMATS
     from hoicli.converters.imagelist import read_image_list
-    from hoicli.converters.logits import PostProcessing
     from hoicli.io.progress import Progress
     from hoicli.io.workers import no_garbage_collection
 
@@ -117,11 +116,8 @@ def convert(
     if source is None:
         listed = "(hoicli convert --list shows the formats)"
         raise UsageError(f"convert: give a PATH to convert, or - for stdin {listed}")
-    check_format_options(
-        from_,
-        of_answers=(coords, boxes, to_vocabulary or None, scores),
-        of_logits=(activation, lambda_, threshold, box_scores, box_nms),
-    )
+    of_logits = {"activation": activation, "lambda_": lambda_, "threshold": threshold}
+    of_logits |= {"box_scores": box_scores, "box_nms": box_nms}
     policy = policy_of(on_error, unit="item")
     notes: list[str] = []  # printed only after success: a failure is one line
     context = Context(
@@ -136,11 +132,9 @@ def convert(
         coords=coords,
         boxes=text_of(boxes),
         to_vocabulary=to_vocabulary,
-        scores=scores or "said",
+        scores=scores,
         target=to or "",
-        logits=PostProcessing.checked(
-            activation=activation, power=lambda_, threshold=threshold, box_scores=box_scores, box_nms=box_nms
-        ),
+        logits={name: value for name, value in of_logits.items() if value is not None},
     )
     if image_list is not None:
         context.images, context.image_numbers, context.image_sizes = read_image_list(text_of(image_list) or "", context)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.converters.numbers import BOX_SHIFTS, OBJECT_ORDERS, Numbers, whole_number
-from hoicli.errors import DataError, Place, UsageError, arg
+from hoicli.errors import DataError, Place, arg
 from hoicli.records.names import image_id_of, path_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Label, Spelled, Vocabulary
@@ -18,7 +18,6 @@ from hoicli.vocabulary.numberings import verb_and_role
 
 if TYPE_CHECKING:
     from hoicli.converters.containers.source import Source
-    from hoicli.converters.logits import PostProcessing
     from hoicli.records.intake import ErrorPolicy
 
 
@@ -35,13 +34,13 @@ class Context:
     """The settings of a conversion, and what it found.
 
     images, image_numbers, image_sizes: from `--image-list`, else None or empty: image ids in order, the image id of
-    each `img_id`, each image's width and height. logits: how raw outputs become triplets. format, target: the names of
-    FORMATS that are read and written. split: "test" or "train", for sources that hold both. prefix: PREFIX of `data add
-    PREFIX:PART`. open_names: labels may be any, because the files state them and no dataset was named. verb_base,
-    object_order: the file's numbering, if it differs from its format's. id_rule: of `image_ids.ID_RULES`, or "".
-    box_form: of BOX_FORMS, if it differs from the format's. coords, boxes, to_vocabulary, scores: options for answers
-    of models. announce: prints an assumption. dropped: what was left out: (count, first place) by reason. place: the
-    current item of `each`.
+    each `img_id`, each image's width and height. logits: the options of post-processing that were given, by name.
+    format, target: the names of FORMATS that are read and written. split: "test" or "train", for sources that hold
+    both. prefix: PREFIX of `data add PREFIX:PART`. open_names: labels may be any, because the files state them and no
+    dataset was named. verb_base, object_order: the file's numbering, if it differs from its format's. id_rule: of
+    `image_ids.ID_RULES`, or "". box_form: of BOX_FORMS, if it differs from the format's. coords, boxes, to_vocabulary,
+    scores: options for answers of models. announce: prints an assumption. dropped: what was left out: (count, first
+    place) by reason. place: the current item of `each`.
     """
 
     vocabulary: Vocabulary
@@ -52,7 +51,7 @@ class Context:
     images: Sequence[str] | None = None
     image_numbers: Mapping[int, str] = field(default_factory=dict)
     image_sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    logits: PostProcessing | None = None
+    logits: Mapping[str, Any] = field(default_factory=dict)
     split: str = "test"
     prefix: str = ""
     open_names: bool = False
@@ -63,18 +62,13 @@ class Context:
     coords: str | None = None
     boxes: str | None = None
     to_vocabulary: bool = False
-    scores: str = "said"
+    scores: str | None = None
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
     place: str = ""
 
     def taking(self, part: str) -> str:
         """What takes another part of the file: `--part`, or in `hoicli data add` another name."""
         return f"hoicli data add {self.prefix}:{part}" if self.prefix else arg("part", part)
-
-    @property
-    def of_answers(self) -> tuple[object, ...]:
-        """The options for answers of models, None for those that are not given."""
-        return self.coords, self.boxes, self.to_vocabulary or None, None if self.scores == "said" else self.scores
 
     def verbs(self, *, base: int) -> Numbers[str]:
         """The verbs by number: as the dataset's `numbering` has them, else counted from --verb-base or the format's
@@ -183,19 +177,6 @@ class Context:
             yield from items
         except DataError as error:
             self.policy.handle(error)
-
-
-def check_format_options(
-    source_format: str | None, *, of_answers: Collection[object], of_logits: Collection[object]
-) -> None:
-    """Raises `UsageError` for options of one format (those that are not None) that go with another: of the answers of
-    models, which may be detected, and of raw outputs, which may not."""
-    if source_format not in (None, "vlm") and set(of_answers) != {None}:
-        raise UsageError(
-            f"options for answers ({arg('coords')}, ...) are for {arg('from_', 'vlm')}, the answers of models"
-        )
-    if source_format != "logits" and set(of_logits) != {None}:
-        raise UsageError(f"options of post-processing ({arg('threshold')}, ...) go with {arg('from_', 'logits')}")
 
 
 def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> T:

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, check_format_options, guarded
+from hoicli.converters.context import Context, guarded
 from hoicli.converters.formats import FORMATS, Format, detect
 from hoicli.converters.image_ids import identified
 from hoicli.errors import DataError, Place, UsageError, arg
@@ -24,6 +24,9 @@ from hoicli.records.names import is_blank
 from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
+
+CHOSEN = ("verb_base", "object_order", "box_form", "coords", "boxes", "to_vocabulary", "scores")
+"""The options in a `Context` that some formats have."""
 
 
 class Conversion:
@@ -42,6 +45,8 @@ class Conversion:
             raise UsageError(f"{arg('from_', source_format)}: it is only written")
         if self._target and not self._target.writes:
             raise UsageError(f"{arg('to', context.target)}: it is only read")
+        if self._row:
+            self._check_options(self._row)
         self._dataset = dataset
         self._fixed = fixed
         self._read: list[str] = []
@@ -117,9 +122,7 @@ class Conversion:
             self._settle_dataset(row, source)
             self._context.open_names = self._dataset is None and self._names_stated(row)
             self._any_names = row.named and not row.dataset
-            self._check_numbering(row)
-            if row.name != "vlm":
-                check_format_options(row.name, of_answers=self._context.of_answers, of_logits={None})
+            self._check_options(row)
             if row.joint:
                 source.companions, sources = sources, []
             owner = f" of {row.owner}" if row.owner else ""
@@ -197,20 +200,15 @@ class Conversion:
             raise broken
         yield from records
 
-    def _check_numbering(self, row: Format) -> None:
-        """Raises `UsageError` for an option about numbers if the format has names, or numbers of another kind, and for
-        one about boxes if they have one form."""
-        context = self._context
-        said = (("verb_base", context.verb_base, "verbs"), ("object_order", context.object_order, "objects"))
-        for option, value, kind in said:
-            if value is not None and kind not in row.numbers:
-                fitting = ", ".join(each.name for each in FORMATS.values() if kind in each.numbers)
-                raise UsageError(f"{arg(option, value)}: {row.name} numbers no {kind} so; it is for {fitting}")
-        if context.box_form is not None and not row.boxes:
-            fitting = ", ".join(each.name for each in FORMATS.values() if each.boxes)
-            raise UsageError(
-                f"{arg('box_form', context.box_form)}: boxes of {row.name} have one form; it is for {fitting}"
-            )
+    def _check_options(self, row: Format) -> None:
+        """Raises `UsageError` for an option that says nothing of files in this format."""
+        options = {name: getattr(self._context, name) for name in CHOSEN}
+        for name, value in (options | {**self._context.logits}).items():
+            if value is not None and value is not False and name not in row.options:
+                fitting = ", ".join(each.name for each in FORMATS.values() if name in each.options)
+                raise UsageError(
+                    f"{arg(name, None if value is True else value)} is not for {row.name}, but for {fitting}"
+                )
 
     def _check(self, record: Record, place: str) -> None:
         vocabulary = None if self._context.open_names else self._context.vocabulary

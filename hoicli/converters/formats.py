@@ -51,9 +51,25 @@ class Format:
     owner: str = ""
 
     @property
+    def options(self) -> set[str]:
+        """The options of `convert` that say something of its files, and of others' nothing."""
+        named = {
+            "verb_base": "verbs" in self.numbers,
+            "object_order": "objects" in self.numbers,
+            "box_form": self.boxes,
+        }
+        return {name for name, has in named.items() if has} | _OPTIONS.get(self.name, set())
+
+    @property
     def converter(self) -> Converter:
         """Its module."""
         return cast("Converter", import_module(self.module))
+
+
+_OPTIONS = {
+    "vlm": {"coords", "boxes", "to_vocabulary", "scores"},
+    "logits": {"activation", "lambda_", "threshold", "box_scores", "box_nms"},
+}
 
 
 def _format(name: str, module: str, holds: str, dataset: str, traits: str, signs: str, description: str) -> Format:

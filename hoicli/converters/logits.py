@@ -40,9 +40,9 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.image_ids import known_size
 from hoicli.converters.imagelist import ImageNumbers, named_image, numbered_images
-from hoicli.converters.numbers import BOX_FORMS
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.boxes import iou
+from hoicli.records.detections import as_corners
 from hoicli.records.kit import Bools, Floats, Ints, run_starts
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
@@ -66,7 +66,7 @@ def sniff(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, of the source and its `companions`."""
     given = (source, *source.companions)
-    settings = context.logits or PostProcessing()
+    settings = PostProcessing(**context.logits)
     if settings.box_scores is None:
         settings = replace(settings, box_scores=_kind_of_box_scores(given, context))
     if settings.box_nms is None:
@@ -240,25 +240,22 @@ def _require(good: Any, array: Floats, name: str) -> None:
 
 @dataclass(frozen=True)
 class PostProcessing:
-    """The settings. box_scores None: they are logits if one of them lies outside [0, 1], else probabilities."""
+    """The options, by their names. box_scores None: logits if one of them lies outside [0, 1], else probabilities."""
 
     activation: str = "sigmoid"
-    power: float = 1.0
+    lambda_: float = 1.0
     threshold: float = 0.1
     box_scores: str | None = None
     box_nms: float | None = None
 
-    @classmethod
-    def checked(cls, **given: Any) -> PostProcessing:
-        """From a command's options; None is the default. Raises `UsageError` for values out of range."""
-        settings = cls(**{name: value for name, value in given.items() if value is not None})
-        if not 0 <= settings.power < np.inf:
-            raise UsageError(f"{arg('lambda_', settings.power)}: an exponent, at least 0")
-        if not 0 <= settings.threshold < 1:
-            raise UsageError(f"{arg('threshold', settings.threshold)}: scores lie between 0 and 1")
-        if settings.box_nms is not None and not 0 <= settings.box_nms <= 1:
-            raise UsageError(f"{arg('box_nms', settings.box_nms)}: the threshold is an overlap, between 0 and 1")
-        return settings
+    def __post_init__(self) -> None:
+        """Raises `UsageError` for values out of range."""
+        if not 0 <= self.lambda_ < np.inf:
+            raise UsageError(f"{arg('lambda_', self.lambda_)}: an exponent, at least 0")
+        if not 0 <= self.threshold < 1:
+            raise UsageError(f"{arg('threshold', self.threshold)}: scores lie between 0 and 1")
+        if self.box_nms is not None and not 0 <= self.box_nms <= 1:
+            raise UsageError(f"{arg('box_nms', self.box_nms)}: the threshold is an overlap, between 0 and 1")
 
 
 def sigmoid(x: Floats) -> Floats:
@@ -283,7 +280,7 @@ def triplets(
     box_probability [Q] in [0, 1]. Raises `DataError` for more than MOST_TRIPLETS above the threshold.
     """
     probability = sigmoid(logits) if settings.activation == "sigmoid" else softmax(logits)
-    scores = probability * (box_probability**settings.power)[:, np.newaxis]
+    scores = probability * (box_probability**settings.lambda_)[:, np.newaxis]
     query, column = np.nonzero(scores > settings.threshold)
     if len(query) > MOST_TRIPLETS:
         problem = (
@@ -302,15 +299,11 @@ def triplets(
 
 def corners(boxes: Floats, size: tuple[float, float], form: str = "cxcywh") -> Floats:
     """[Q, 8] pixels, x1 y1 x2 y2 of the person and of the object, from [Q, 8] relative numbers in a form of BOX_FORMS;
-    size: height, width.
-
-    Clamped to the image first, as the released code does.
-    """
-    first, second = (boxes.reshape(-1, 2, 2, 2)[:, :, part] for part in (0, 1))  # [Q, side, xy]
-    relative = np.concatenate(BOX_FORMS[form](first, second), axis=2)
+    size: height, width. Clamped to the image first, as the released code does."""
+    relative = np.concatenate([as_corners(sides, form, None) for sides in (boxes[:, :4], boxes[:, 4:])], axis=1)
     height, width = size
-    pixels: Floats = relative.clip(0.0, 1.0) * np.array([width, height, width, height])
-    return pixels.reshape(-1, 8)
+    pixels: Floats = relative.clip(0.0, 1.0) * np.array([width, height] * 4)
+    return pixels
 
 
 def _survivors(boxes: Floats, query: Ints, column: Ints, score: Floats, threshold: float) -> Bools:

@@ -305,7 +305,7 @@ def wrong(given: object) -> Any:
         (lambda: api.shoe_sim(SHOE_GT, SHOE_FOUND), UsageError, "give a backend (wordnet:wup, lexical, llm"),
         (lambda: api.agree([{"item": "a", "rater": "b", "rating": 9}]), DataError, "ratings[0]: rating: 9 is not from"),
         (lambda: list(api.convert(RATINGS)), DataError, f"{RATINGS}: "),
-        (lambda: api.convert(PREDICTIONS, coords="1000", from_="cdn"), UsageError, "options for answers (coords"),
+        (lambda: api.convert(PREDICTIONS, coords="1000", from_="cdn"), UsageError, "coords='1000' is not for cdn"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line(call: Callable[[], Any], kind: type[HoicliError], message: str) -> None:

@@ -63,7 +63,7 @@ def test_raw_outputs(hoicli: Hoicli, tmp_path: Path, form: str) -> None:
 def test_a_format_of_one_form_refuses_the_option(hoicli: Hoicli) -> None:
     result = hoicli("convert", "--box-form", "xywh", FIXTURES / "foreign/preds.pkl")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert "--box-form xywh: boxes of inpcc have one form; it is for qpic-vcoco, " in result.err
+    assert "--box-form xywh is not for inpcc, but for qpic-vcoco, " in result.err
 
 
 # Numbers of classes

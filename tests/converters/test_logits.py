@@ -362,4 +362,4 @@ def test_settings_that_mean_nothing_are_refused(hoicli: Hoicli, options: tuple[s
 def test_the_settings_are_for_logits(hoicli: Hoicli) -> None:
     result = hoicli("convert", "--threshold", "0.5", FIXTURES / "foreign" / "preds.pkl")
     assert result.code == 2
-    assert result.err == "hoicli: options of post-processing (--threshold, ...) go with --from logits\n"
+    assert result.err == "hoicli: --threshold 0.5 is not for inpcc, but for logits\n"

@@ -154,8 +154,8 @@ def test_options_for_answers_are_refused_for_what_holds_none(
     """They were ignored where the format was detected."""
     refused = hoicli("convert", *options, GT)
     assert (refused.code, refused.out) == (2, "")
-    assert "are for --from vlm, the answers of models" in refused.err
-    with pytest.raises(UsageError, match="the answers of models"):
+    assert "is not for records, but for vlm" in refused.err
+    with pytest.raises(UsageError, match="is not for records, but for vlm"):
         list(convert([orjson.loads(GT.read_bytes().splitlines()[0])], to_vocabulary=True))
 
 
