@@ -115,7 +115,7 @@ def diagnose(
         from hoicli.figures.diagnosis import plot_diagnosis
 
         plotted = [made | {"model": model.label} for model in diagnosed for made in model.plotted]
-        plot_diagnosis(plotted, {model.label: model.composition() for model in diagnosed}, path, look)
+        plot_diagnosis(plotted, {model.label: model.diagnosis.composition() for model in diagnosed}, path, look)
 
     hint = "the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)"
     return Result(rows, drawn=drawn, hint=hint)

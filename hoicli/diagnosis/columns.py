@@ -160,8 +160,8 @@ class TypedPredictions:
         """Add what was gathered from other images."""
         by = other._by["row"]
         self._by.add(truth=other._by["truth"], row=np.where(by < 0, -1, by + self._count))
-        self._rows.add(**{name: other._rows[name] for name in other._rows.names})
-        self._boxes.add(image=other._boxes["image"], label=other._boxes["label"])
+        self._rows.merge(other._rows)
+        self._boxes.merge(other._boxes)
         self._coordinates += other._coordinates
         for parts, theirs in zip(self._parts, other._parts, strict=True):
             parts += theirs

@@ -131,7 +131,8 @@ class ConfusionColumns:
         typed = error_types(found)
         kinds = {"verb": verbs_said(found, typed)}
         if meets is not None:
-            kinds["object"] = objects_said(found, typed, meets, objects_of(vocabulary))
+            object_of = [vocabulary.object_ids[name] for _, name in vocabulary.interactions]
+            kinds["object"] = objects_said(found, typed, meets, np.array(object_of, dtype=np.int64))
         taken = np.full(len(found.truth_image), -1, dtype=np.int64)
         taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
         return cls(
@@ -149,11 +150,10 @@ class ConfusionColumns:
     @classmethod
     def unseen(cls, truth: GroundTruth, protocol: Protocol, seen: set[str]) -> ConfusionColumns:
         """The ground truth of the images that no prediction is of: all of it is in the cells of nothing said."""
-        scenes, absent = truth.scenes, truth.absent(seen)
-        rows = np.flatnonzero(truth.counted(protocol) & absent[scenes.image_of_hoi])
+        scenes, (image_ids, image, rows) = truth.scenes, truth.unseen(protocol, seen)
         none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
         found = Located(
-            image_ids=[scenes.image_ids[row] for row in np.flatnonzero(absent).tolist()],
+            image_ids=image_ids,
             image=none,
             subject=none,
             object=none,
@@ -162,7 +162,7 @@ class ConfusionColumns:
             score=np.zeros(0),
             counted=never,
             hit=never,
-            truth_image=(np.cumsum(absent) - 1)[scenes.image_of_hoi[rows]],
+            truth_image=image,
             truth_subject=scenes.subject[rows],
             truth_object=scenes.object[rows],
             truth_interaction=scenes.interaction[rows],
@@ -171,11 +171,6 @@ class ConfusionColumns:
             action_of=actions(truth.vocabulary),
         )
         return cls.of(found, truth.vocabulary, None if protocol.person_first else lambda box, _: box < 0)
-
-
-def objects_of(vocabulary: Vocabulary) -> Ints:
-    """[C] the object of each class."""
-    return np.array([vocabulary.object_ids[name] for _, name in vocabulary.interactions], dtype=np.int64)
 
 
 def _firsts(unit: Ints, row: Ints, score: Floats, units: int) -> Ints:
@@ -228,10 +223,10 @@ def verbs_said(found: Located, typed: Typed) -> Said:
 
 
 def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) -> Said:
-    """The confusions of objects in a batch; units are the annotated pairs of boxes."""
+    """The confusions of objects in a batch; units are the annotated pairs of boxes. object_of [C]: of each class."""
     groups = len(typed.type_of_group)
     counted = np.flatnonzero(typed.error != NOT_COUNTED)
-    best = _best_rows(typed, counted, found.score)
+    best = np.append(counted, -1)[_firsts(typed.group_of[counted], counted, found.score, groups)]
     some = best >= 0
     label = np.where(some, object_of[found.interaction[best]] if len(found.score) else NOTHING, NOTHING)
 
@@ -290,12 +285,6 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
         missed=missed,
         missed_true=true[pair_of[missed]],
     )
-
-
-def _best_rows(typed: Typed, counted: Ints, score: Floats) -> Ints:
-    """[groups] the best-scored counted prediction of each group, -1 for none."""
-    first = _firsts(typed.group_of[counted], counted, score, len(typed.type_of_group))
-    return np.append(counted, -1)[first]
 
 
 def _becoming(found: Located, row: Ints, on: Ints, pair_of: Ints) -> tuple[Ints, Ints]:

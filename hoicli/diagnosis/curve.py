@@ -77,10 +77,9 @@ class Curve:
             return None
         return int(points[self.f1(points).argmax()])
 
-    def at(self, threshold: float) -> int | None:
-        """The point of a threshold: the last prediction that scores at least as much; None if there is none."""
-        kept = int(np.searchsorted(-self.score, -threshold, side="right"))
-        return kept - 1 if kept else None
+    def kept(self, threshold: float) -> int:
+        """How many predictions score at least as much as a threshold."""
+        return int(np.searchsorted(-self.score, -threshold, side="right"))
 
     def decisive(self, levels: Sequence[float]) -> Ints:
         """The points, ascending, that decide the interpolated precision at some recalls: of all with at least that

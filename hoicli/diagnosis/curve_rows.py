@@ -85,28 +85,24 @@ def _unknown(given: str, vocabulary: Vocabulary, kind: str) -> UsageError:
 @dataclass(frozen=True)
 class Curves:
     """One model's ranked lists under one view of a protocol, and the rows to write. evaluated: its results and what
-    the rows say of them; lists: cut to the predictions that the protocol counts."""
+    the rows say of them; ranked: all predictions that have an outcome."""
 
     evaluated: Evaluated
-    lists: ScoredLists
+    ranked: ScoredLists
     asked: Asked
 
-    @classmethod
-    def of(cls, evaluated: Evaluated, lists: ScoredLists, asked: Asked) -> Curves:
-        """The curves of one view of a protocol."""
-        return cls(evaluated, capped(lists, evaluated.protocol.predictions_per_class), asked)
+    @cached_property
+    def lists(self) -> ScoredLists:
+        """Cut to the predictions that the protocol counts."""
+        return capped(self.ranked, self.evaluated.protocol.predictions_per_class)
 
     @cached_property
     def _levels(self) -> tuple[float, ...]:
-        return levels_of(self._protocol.grid, STEPS)
+        return levels_of(self.evaluated.protocol.grid, STEPS)
 
     @cached_property
     def _mean_precision(self) -> Floats:
         return mean_precision(self.lists, self.evaluated.results.positives, self._levels)
-
-    @property
-    def _protocol(self) -> Protocol:
-        return self.evaluated.protocol
 
     def rows(self) -> Iterator[Row]:
         """Of every subset, then of the verbs and objects asked for, the curve of their classes pooled and the mean of
@@ -118,7 +114,7 @@ class Curves:
             groups.append((named, members[np.isin(members, averaged)]))
         for named, members in groups:
             yield from self._group(named, members)
-        group = class_subsets(vocabulary, self._protocol)
+        group = class_subsets(vocabulary, evaluated.protocol)
         chosen = averaged if self.asked.per_class else self.asked.classes(vocabulary)
         for number in chosen[np.isin(chosen, averaged)].tolist():
             verb, name = vocabulary.interactions[number]
@@ -138,7 +134,7 @@ class Curves:
         evaluated = self.evaluated
         tags, settings = {**evaluated.tags, **evaluated.view}, evaluated.settings
         both = settings, {**settings, "bins": str(BINS)}
-        of_curves, of_bins = (row_ends(self._protocol.name, tags, one) for one in both)
+        of_curves, of_bins = (row_ends(evaluated.protocol.name, tags, one) for one in both)
         return of_curves, of_bins
 
     def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
@@ -161,12 +157,12 @@ class Curves:
 
     def _curve(self, named: Row, curve: Curve) -> Iterator[Row]:
         """The best threshold, those asked for, the points of the curve, and the calibration."""
-        best = curve.best
-        value = 0.0 if best is None and curve.positives else None
-        at = {"threshold": None, "rank": 0} if best is None else self._place(curve, best)
-        if best is not None:
-            value = float(curve.f1(np.array([best]))[0])
-        yield self._row("best_f1", {**named, **at}, percent(value), curve.positives)
+        if (best := curve.best) is None:
+            nowhere = {**named, "threshold": None, "rank": 0}
+            yield self._row("best_f1", nowhere, 0.0 if curve.positives else None, curve.positives)
+        else:
+            f1 = curve.f1(np.array([best]))[0]
+            yield self._row("best_f1", {**named, **self._place(curve, best)}, percent(f1), curve.positives)
         for threshold in self.asked.thresholds:
             yield from self._at(named, curve, threshold)
         for point in curve.points(self._levels, STEPS).tolist():
@@ -184,9 +180,8 @@ class Curves:
     def _at(self, named: Row, curve: Curve, threshold: float) -> Iterator[Row]:
         """The three values at a threshold that was asked for. Without a prediction that reaches it, precision is null
         and recall 0."""
-        point = curve.at(threshold)
-        found = 0 if point is None else int(curve.found[point])
-        rank = 0 if point is None else point + 1
+        rank = curve.kept(threshold)
+        found = int(curve.found[rank - 1]) if rank else 0
         values = {
             "precision_at": (found / rank if rank else None, rank),
             "recall_at": (found / curve.positives if curve.positives else None, curve.positives),
@@ -234,4 +229,4 @@ def curve_rows(
         for protocol, results, lists in tally.scored(own):
             signed = {**settings, "data": own.signed, **tally.settings(protocol)}
             for evaluated in Evaluated.of(protocol, own, wanted, results, signed, tags):
-                yield from Curves.of(evaluated, lists, asked).rows()
+                yield from Curves(evaluated, lists, asked).rows()

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located
-from hoicli.diagnosis.gather import each_match, typed_batches
+from hoicli.diagnosis.gather import Settled, each_match, typed_batches
 from hoicli.diagnosis.repairs import SIGNATURES, ErrorTypes, Reading, types_of
-from hoicli.diagnosis.run import Settled
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.filters import Filters
@@ -50,9 +49,7 @@ def emitted_predictions(
         coverage.report(truth, [row], predictions.name)
     else:
         held: list[Located] = []
-        of_views = each_match(
-            predictions, vocabulary, row, filters, policy, lambda _, found: held.append(found), truth=truth, asked=views
-        )  # fmt: skip
+        of_views = each_match(predictions, of, filters, policy, lambda _, found: held.append(found))
         if len(of_views) > 1:
             raise UsageError(f"{alone} {arg('iou')}")
         row, settings = of_views[0][0], {**of_views[0][1], **SIGNATURES[reading]}
@@ -109,12 +106,13 @@ def unseen_records(
     truth: GroundTruth, seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
 ) -> Iterator[Record]:
     """The same of the images that were not seen, all of whose ground truth is missed."""
-    scenes, counted, absent = truth.scenes, truth.counted(protocol), truth.absent(seen)
-    for image in np.flatnonzero(absent).tolist():
-        rows = range(*scenes.hoi_start[image : image + 2].tolist())
-        missed = [_named(scenes.interaction[row], truth.vocabulary) for row in rows if counted[row]]
-        gt = [{**name, "prediction": None, "repair": None, "missed": True} for name in missed]
-        yield _record(scenes.image_ids[image], [], gt, settings, protocol)
+    image_ids, image, rows = truth.unseen(protocol, seen)
+    missed: list[list[Record]] = [[] for _ in image_ids]
+    for place, interaction in zip(image.tolist(), truth.scenes.interaction[rows].tolist(), strict=True):
+        name = _named(interaction, truth.vocabulary)
+        missed[place].append({**name, "prediction": None, "repair": None, "missed": True})
+    for image_id, gt in zip(image_ids, missed, strict=True):
+        yield _record(image_id, [], gt, settings, protocol)
 
 
 def _named(interaction: int, vocabulary: Vocabulary) -> dict[str, str]:

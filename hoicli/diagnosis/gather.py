@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 from typing import Protocol as Interface
 
 import numpy as np
@@ -25,7 +25,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import gathered, matched_batches
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally
-from hoicli.evaluation.views import ALONE, Views, check_diagnosed, with_part
+from hoicli.evaluation.views import Views, check_diagnosed, with_part
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
@@ -35,6 +35,16 @@ from hoicli.vocabulary.labels import Vocabulary
 
 MOST_BOXES = 1_000_000
 """Boxes of an image. A larger index in a match record is damage, and would allocate memory."""
+
+
+class Settled(NamedTuple):
+    """What a diagnosis is of: the dataset, whose rules decide what is right, which views, and the ground truth, which
+    match records may do without."""
+
+    vocabulary: Vocabulary
+    protocol: Protocol
+    views: Views
+    truth: GroundTruth | None
 
 
 def typed_batches(
@@ -142,51 +152,22 @@ def match_and_diagnose(
     return whole
 
 
-def diagnose_matches(
-    predictions: Predictions,
-    vocabulary: Vocabulary,
-    protocol: Protocol,
-    filters: Filters,
-    policy: ErrorPolicy,
-    *,
-    truth: GroundTruth | None,
-    asked: Views = ALONE,
-    reading: Reading = "shared",
-) -> Iterator[tuple[Diagnosis, dict[str, str]]]:
-    """One model's diagnoses from its match records, one for each view that these are of, with the settings of its
-    signature; parameters as of `each_match`."""
-    classes = len(vocabulary.interactions)
-    diagnoses: dict[str, Diagnosis] = {}
-
-    def add(view: Protocol, found: Located) -> None:
-        diagnoses.setdefault(view.key, Diagnosis(view, classes, reading)).add(found, types_of(found, reading))
-
-    for view, settings in each_match(predictions, vocabulary, protocol, filters, policy, add, truth=truth, asked=asked):
-        diagnosis = diagnoses[view.key]
-        if truth is not None:
-            diagnosis.add_unseen(truth)
-        yield diagnosis, settings
-
-
 def each_match(
     predictions: Predictions,
-    vocabulary: Vocabulary,
-    protocol: Protocol,
+    of: Settled,
     filters: Filters,
     policy: ErrorPolicy,
     add: Callable[[Protocol, Located], None],
-    *,
-    truth: GroundTruth | None,
-    asked: Views = ALONE,
 ) -> list[tuple[Protocol, dict[str, str]]]:
     """Hand every batch of match records to `add`, with the view of the protocol that they are of; (each view, in their
-    order, with the settings of its signature). protocol: the one whose records are read; those of others are ignored.
-    truth: the ground truth that is given besides. asked: views, of which only those of classes are possible now.
+    order, with the settings of its signature). Records of other protocols are ignored; of views only those of slices of
+    classes are possible now.
 
     Raises `DataError` for a bad line, an image twice, a stream without a line of this protocol, or as
     `MatchedView.check_whole`; `UsageError` for what acts before matching, and for matches on parts of a slice of
     triplets.
     """
+    vocabulary, protocol, asked, truth = of
     if "noint" in protocol.settings():
         problem = f"match records leave them out; give the predictions, with {arg('gt')}"
         raise UsageError(f"{arg('with_no_interaction')}: {problem}")

@@ -115,17 +115,16 @@ class Diagnosis:
 
     def add_unseen(self, truth: GroundTruth) -> None:
         """Add the ground truth of images that were in no batch; call it after all batches."""
-        scenes, absent = truth.scenes, truth.absent(self._listed.image_ids)
-        rows = np.flatnonzero(truth.counted(self.protocol) & absent[scenes.image_of_hoi])
+        image_ids, image, rows = truth.unseen(self.protocol, self._listed.image_ids)
         missed, none = np.ones(len(rows), dtype=bool), np.zeros(0, dtype=np.int64)
         columns: dict[str, NDArray[Any]] = {
             **dict.fromkeys(("error", "unlisted", "repair", "repaired_class", "replaced"), none),
-            "truth_image": (np.cumsum(absent) - 1)[scenes.image_of_hoi[rows]],
-            "truth_class": scenes.interaction[rows],
+            "truth_image": image,
+            "truth_class": truth.scenes.interaction[rows],
             **dict.fromkeys(("missed", "unseen"), missed),
         }
         self._add(columns, 0, 0)
-        self._unseen.extend(scenes.image_ids[row] for row in np.flatnonzero(absent).tolist())
+        self._unseen += image_ids
 
     def merge(self, other: Diagnosis) -> None:
         """Add another diagnosis of the same model, gathered from other images, whose tally was merged before."""
@@ -167,8 +166,8 @@ class Diagnosis:
         errors = self._errors()
         return errors.missed & ~errors.unseen if self.reading == "released" else errors.missed
 
-    def composition(self) -> tuple[list[int], dict[str, list[int]]]:
-        """(boundaries in the list ranked by score over all classes, error type -> predictions in each bin).
+    def composition(self) -> dict[str, Any]:
+        """edges: boundaries in the list ranked by score over all classes; counts: by error type, predictions between.
 
         The list is followed to PRECISION_DECIDED times the ground truth: behind that hardly a true positive comes, and
         what the errors are changes no AP. Bins are equally long, round numbers; the last may end behind the list."""
@@ -180,7 +179,8 @@ class Diagnosis:
         end = PRECISION_DECIDED * len(errors.truth_class) or len(ranked)
         edges = _round_edges(min(len(ranked), end), whole=len(ranked) <= end)
         cuts = [ranked[start:end] for start, end in pairwise(edges)]
-        return edges, {name: [int((cut == code).sum()) for cut in cuts] for code, name in enumerate(ERRORS)}
+        counts = {name: [int((cut == code).sum()) for cut in cuts] for code, name in enumerate(ERRORS)}
+        return {"edges": edges, "counts": counts}
 
     def results(self, vocabulary: Vocabulary) -> Iterator[OracleResult]:
         """Without an oracle first ("none"), then under each of ORACLES; kept, since every part of a slice of classes

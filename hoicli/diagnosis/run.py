@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
 
-from hoicli.diagnosis.gather import diagnose_matches, match_and_diagnose
+from hoicli.diagnosis.errors import Located
+from hoicli.diagnosis.gather import Settled, each_match, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.repairs import Reading
+from hoicli.diagnosis.repairs import Reading, types_of
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import Protocol
@@ -72,11 +71,6 @@ class DiagnosedModel:
                 settings = {**self.settings, **slice_.setting(part)}
                 tagged = self._tags(tags) | slice_.tags(part)
                 yield from diagnosis_rows(self.diagnosis, self.vocabulary, part=classes, settings=settings, tags=tagged)
-
-    def composition(self) -> dict[str, Any]:
-        """The error composition along the ranked list, as `plot_diagnosis` takes it."""
-        edges, counts = self.diagnosis.composition()
-        return {"edges": edges, "counts": counts}
 
 
 def check_reading(vocabulary: Vocabulary, reading: Reading) -> None:
@@ -147,21 +141,17 @@ def diagnose_models(
             settings |= truth.settings(protocol)
             diagnosed += [made(each, settings | each.protocol.settings()) for each in whole.diagnoses]
             continue
-        of_matches = diagnose_matches(
-            model, vocabulary, protocol, filters, policy, truth=truth, asked=of.views, reading=reading
-        )
-        diagnosed += [made(diagnosis, settings) for diagnosis, settings in of_matches]
+        of_views: dict[str, Diagnosis] = {}
+
+        def add(view: Protocol, found: Located, of_views: dict[str, Diagnosis] = of_views) -> None:
+            diagnosis = of_views.setdefault(view.key, Diagnosis(view, len(vocabulary.interactions), reading))
+            diagnosis.add(found, types_of(found, reading))
+
+        for view, settings in each_match(model, of, filters, policy, add):
+            if truth is not None:
+                of_views[view.key].add_unseen(truth)
+            diagnosed.append(made(of_views[view.key], settings))
     return diagnosed
-
-
-class Settled(NamedTuple):
-    """What a diagnosis is of: the dataset, whose rules decide what is right, which views, and the ground truth, which
-    match records may do without."""
-
-    vocabulary: Vocabulary
-    protocol: Protocol
-    views: Views
-    truth: GroundTruth | None
 
 
 def settled(

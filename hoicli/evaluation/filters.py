@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hoicli.errors import UsageError, arg
 
@@ -10,38 +11,50 @@ UNCOUNTED = {"uncounted": "allowed"}
 """What a signature says where a number is about the smaller part alone: without leave it is refused."""
 
 
+class PairNms(NamedTuple):
+    """The arguments of `records.boxes.pair_nms`."""
+
+    threshold: float
+    alpha: float = 1.0
+    beta: float = 0.5
+
+    def __str__(self) -> str:
+        return f"{self.threshold:g}/{self.alpha:g}/{self.beta:g}"
+
+
 @dataclass(frozen=True)
 class Filters:
-    """Keep the best `top_k` triplets of an image, then apply pair NMS at `nms`: CDN's order. The smaller of `top_k` and
-    a protocol's own cap applies. `allow_uncounted`: compute numbers even if most labels have no class
+    """Keep the best `top_k` triplets of an image, then apply pair NMS: CDN's order. The smaller of `top_k` and a
+    protocol's own cap applies. `allow_uncounted`: compute numbers even if most labels have no class
     (`coverage.check_counted`). Raises `UsageError` for values out of range.
     """
 
     top_k: int | None = None
-    nms: float | None = None
-    nms_alpha: float = 1.0
-    nms_beta: float = 0.5
+    nms: PairNms | None = None
     allow_uncounted: bool = False
 
     def __post_init__(self) -> None:
         if self.top_k is not None and self.top_k < 1:
             raise UsageError(f"{arg('top_k', self.top_k)}: give a whole number of at least 1")
-        if self.nms is not None and not 0 <= self.nms <= 1:
-            raise UsageError(f"{arg('nms', self.nms)}: the threshold is an overlap, between 0 and 1")
-        if not (self.nms_alpha >= 0 and self.nms_beta >= 0):  # so is NaN
-            raise UsageError(f"{arg('nms', self._nms)}: the exponents must be at least 0")
+        if self.nms is None:
+            return
+        if not 0 <= self.nms.threshold <= 1:
+            raise UsageError(f"{arg('nms', self.nms.threshold)}: the threshold is an overlap, between 0 and 1")
+        if not (self.nms.alpha >= 0 and self.nms.beta >= 0):  # so is NaN
+            raise UsageError(f"{arg('nms', str(self.nms))}: the exponents must be at least 0")
 
     @classmethod
     def of(cls, top_k: int | None, nms: float | str | None, allow_uncounted: bool) -> Filters:
         """nms: a threshold, or threshold/alpha/beta as a signature has it. Raises `UsageError` for anything else."""
         if nms is None:
-            return cls(top_k, allow_uncounted=allow_uncounted)
-        text = str(nms)
+            return cls(top_k, None, allow_uncounted)
         try:
-            threshold, alpha, beta = map(float, text.split("/") if "/" in text else (text, "1", "0.5"))
-        except ValueError:  # no numbers, or not three
-            raise UsageError(f"{arg('nms', nms)}: give a number, or three as in 0.7/1/0.5") from None
-        return cls(top_k, threshold, alpha, beta, allow_uncounted)
+            numbers = [float(number) for number in str(nms).split("/")]
+        except ValueError:
+            numbers = []
+        if len(numbers) not in (1, 3):
+            raise UsageError(f"{arg('nms', nms)}: give a number, or three as in 0.7/1/0.5")
+        return cls(top_k, PairNms(*numbers), allow_uncounted)
 
     @property
     def removes(self) -> bool:
@@ -58,9 +71,5 @@ class Filters:
         if self.top_k is not None:
             settings["topk"] = str(self.top_k)
         if self.nms is not None:
-            settings["nms"] = self._nms
+            settings["nms"] = str(self.nms)
         return settings
-
-    @property
-    def _nms(self) -> str:
-        return f"{self.nms:g}/{self.nms_alpha:g}/{self.nms_beta:g}"

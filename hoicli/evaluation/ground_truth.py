@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property, wraps
 from typing import Any, TypeVar
 
@@ -16,22 +16,23 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import image_parts, triplet_parts
 from hoicli.records import caveats
-from hoicli.records.fingerprint import Hashes, total_of
+from hoicli.records.fingerprint import total_of
 from hoicli.records.kit import Bools, Ints, expanded, find, run_starts, starts_of
 from hoicli.records.scenes import Scenes, are_subjects, box_kinds, other_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
+Of = TypeVar("Of", bound=Hashable)
 Column = TypeVar("Column", bound="NDArray[Any]")
 
 
-def _kept(method: Callable[[GroundTruth, Protocol], Column]) -> Callable[[GroundTruth, Protocol], Column]:
-    """Compute the method once for each protocol; its result is read-only."""
+def _kept(method: Callable[[GroundTruth, Of], Column]) -> Callable[[GroundTruth, Of], Column]:
+    """Compute the method once for each protocol, slice or part; its result is read-only."""
 
     @wraps(method)
-    def once(self: GroundTruth, protocol: Protocol) -> Column:
-        key = (method.__name__, protocol)
+    def once(self: GroundTruth, of: Of) -> Column:
+        key = (method.__name__, of)
         if key not in self.kept:
-            self.kept[key] = method(self, protocol)
+            self.kept[key] = method(self, of)
             self.kept[key].setflags(write=False)
         found: Column = self.kept[key]
         return found
@@ -79,9 +80,7 @@ class GroundTruth:
         self.position = {image_id: place for place, image_id in enumerate(scenes.image_ids)}
         self.told_of_labels = False
         """Whether a note said that its image-level labels are derived."""
-        self.kept: dict[tuple[str, Protocol], Any] = {}
-        self._slices: dict[Slice, Bools] = {}
-        self._members: dict[Part, Bools] = {}
+        self.kept: dict[tuple[str, Hashable], Any] = {}
         self.caveats = scenes.every_caveat & caveats.TRUTH
 
     def serves(self, protocol: Protocol) -> bool:
@@ -109,24 +108,10 @@ class GroundTruth:
         """Whether more than half of the triplets have no class: no number is made of these without leave."""
         return 2 * int((self.scenes.interaction < 0).sum()) > len(self.scenes.interaction)
 
-    @property
-    def hashes(self) -> Hashes:
-        """[N] a hash of each image's annotations (`records.fingerprint`)."""
-        return self.scenes.hashes
-
     @cached_property
     def total(self) -> int:
         """The sum of the hashes, from which the digest in signatures comes."""
-        return total_of(self.hashes)
-
-    def _key(self, image: Ints, interaction: Ints) -> Ints:
-        key: Ints = image * len(self.vocabulary.interactions) + interaction
-        return np.where(interaction < 0, -1, key)
-
-    @cached_property
-    def no_interaction(self) -> Bools:
-        """[T] ground-truth triplets of the verb no_interaction."""
-        return np.isin(self.scenes.interaction, sorted(self.vocabulary.no_interaction_ids))
+        return total_of(self.scenes.hashes)
 
     @cached_property
     def image_labels(self) -> tuple[Ints, Ints]:
@@ -137,7 +122,7 @@ class GroundTruth:
         unclear = scenes.label < 0
         stated = image * classes + np.where(unclear, ~scenes.label, scenes.label)
         derived = (scenes.caveats & caveats.mask([caveats.DERIVED_LABELS]) > 0)[scenes.image_of_hoi]
-        own = self._key(scenes.image_of_hoi, scenes.interaction)[derived & (scenes.interaction >= 0)]
+        own = (scenes.image_of_hoi * classes + scenes.interaction)[derived & (scenes.interaction >= 0)]
         return np.unique(np.concatenate([stated[~unclear], own])), np.unique(stated[unclear])
 
     @cached_property
@@ -157,6 +142,14 @@ class GroundTruth:
         seen = set(image_ids)
         return np.array([image_id not in seen for image_id in self.position], dtype=bool)
 
+    def unseen(self, protocol: Protocol, seen: Iterable[str]) -> tuple[list[str], Ints, Ints]:
+        """The ids of the images that are not among `seen`; of each triplet that a protocol counts there, its image as a
+        place among these, and its row in `scenes`."""
+        absent = self.absent(seen)
+        rows = np.flatnonzero(self.counted(protocol) & absent[self.scenes.image_of_hoi])
+        image_ids = [self.scenes.image_ids[image] for image in np.flatnonzero(absent).tolist()]
+        return image_ids, (np.cumsum(absent) - 1)[self.scenes.image_of_hoi[rows]], rows
+
     def by_class(self, images: Ints) -> Annotations:
         """The triplets of some images, to be found by (place in `images`, class)."""
         owner, rows = self._triplets_of(images)
@@ -165,9 +158,8 @@ class GroundTruth:
     def by_person(self, images: Ints) -> Annotations:
         """The triplets of some images, to be found by (row of the subject's box, class)."""
         _, rows = self._triplets_of(images)
-        return Annotations(
-            self.scenes.subject[rows], rows, self.scenes.interaction[rows], len(self.vocabulary.interactions)
-        )
+        subject, interaction = self.scenes.subject[rows], self.scenes.interaction[rows]
+        return Annotations(subject, rows, interaction, len(self.vocabulary.interactions))
 
     def _triplets_of(self, images: Ints) -> tuple[Ints, Ints]:
         """(place in `images`, row) of each triplet of some images."""
@@ -203,28 +195,17 @@ class GroundTruth:
             return numbers >= 0
         return np.isin(numbers, sorted(self.vocabulary.members(protocol.classes)))
 
-    def image_members(self, part: Part) -> Bools:
-        """[N] the images in a part of a slice of images."""
-        members: Bools = self.slice_members(part.slice)[part.number]
-        return members
-
+    @_kept
     def members(self, part: Part) -> Bools:
-        """[T] the triplets in a part, by their image or by their boxes; computed once."""
-        if part not in self._members:
-            members: Bools = self.slice_members(part.slice)[part.number]
-            self._members[part] = members[self.scenes.image_of_hoi] if part.slice.of == IMAGES else members
-        return self._members[part]
+        """[T] the triplets in a part, by their image or by their boxes."""
+        members: Bools = self.slice_members(part.slice)[part.number]
+        return members[self.scenes.image_of_hoi] if part.slice.of == IMAGES else members
 
+    @_kept
     def slice_members(self, slice_: Slice) -> Bools:
-        """[parts, N or T] what is in each part of a slice; computed once."""
-        if slice_ not in self._slices:
-            made = (
-                image_parts(slice_, self.scenes, self.vocabulary)
-                if slice_.of == IMAGES
-                else triplet_parts(slice_, self.scenes, self.vocabulary)
-            )
-            self._slices[slice_] = made
-        return self._slices[slice_]
+        """[parts, N or T] the images, or triplets, that are in each part of a slice."""
+        parts_of = image_parts if slice_.of == IMAGES else triplet_parts
+        return parts_of(slice_, self.scenes, self.vocabulary)
 
     @_kept
     def counted(self, protocol: Protocol) -> Bools:
@@ -235,7 +216,9 @@ class GroundTruth:
         counts = self.scenes.interaction >= 0
         if protocol.classes:
             counts &= self.scored(protocol)[self.scenes.interaction]
-        return counts & ~self.no_interaction if protocol.drop_no_interaction else counts
+        if protocol.drop_no_interaction:
+            counts &= ~np.isin(self.scenes.interaction, sorted(self.vocabulary.no_interaction_ids))
+        return counts
 
     def annotated(self, protocol: Protocol) -> tuple[Ints, Ints]:
         """(image, interaction) of everything that is to be found under a protocol: triplets, or image-level labels."""

@@ -50,7 +50,7 @@ def match_records(
     matches = [batch.box_matches(protocol) for protocol in protocols]
     of_truth = batch.truth.scenes.caveats[batch.image] & caveats.TRUTH
     masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
-    hashes = batch.truth.hashes[batch.image].tolist()
+    hashes = batch.truth.scenes.hashes[batch.image].tolist()
     classless = _classless(batch.truth, batch.image, filters)
     hoi, box = (starts.tolist() for starts in (batch.predictions.hoi_start, batch.predictions.box_start))
     for row, image_id in enumerate(batch.predictions.image_ids):
@@ -73,7 +73,7 @@ def missed_records(
     for some in np.split(rows, range(BATCH, len(rows), BATCH)):
         texts = [_truth(truth, some, truth.counted(protocol)) for protocol in protocols]
         classless = _classless(truth, some, filters)
-        masks, hashes = (truth.scenes.caveats[some] & caveats.TRUTH).tolist(), truth.hashes[some].tolist()
+        masks, hashes = (truth.scenes.caveats[some] & caveats.TRUTH).tolist(), truth.scenes.hashes[some].tolist()
         for place, row in enumerate(some.tolist()):
             for head, gt in zip(heads, texts, strict=True):
                 record = head(image_ids[row], masks[place], hashes[place])

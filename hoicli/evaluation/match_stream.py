@@ -116,13 +116,12 @@ class MatchedView:
     def add_missed(self, truth: GroundTruth, row: Protocol) -> None:
         """Count the ground truth of images that it lacks, as a shard does. row: the view itself. Raises `UsageError`
         for one of a part of which it knows only the name."""
-        scenes, tally = truth.scenes, self.tally
-        absent = truth.absent(tally.listed.image_ids)
-        missed = truth.counted(with_part(row)) & absent[scenes.image_of_hoi]
+        tally = self.tally
+        image_ids, image, missed = truth.unseen(with_part(row), tally.listed.image_ids)
         tally.caveats |= truth.caveats
         tally.truth_total = truth.total
         tally.uncounted = truth.uncounted
-        tally.add_annotated(row.key, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
+        tally.add_annotated(row.key, image_ids, image, truth.scenes.interaction[missed])
 
 
 def _check_count(of: str, found: int, images: int, spare: int, place: str) -> None:
@@ -188,7 +187,7 @@ class MatchStream:
             raise DataError(text, place=line.place, field="settings", code="mixed")
         image_id, truth = str(record["image_id"]), self.truth
         at = None if truth is None else truth.position.get(image_id)
-        if truth is not None and at is not None and int(truth.hashes[at]) != int(record["gt_hash"], 16):
+        if truth is not None and at is not None and int(truth.scenes.hashes[at]) != int(record["gt_hash"], 16):
             text = f"was matched with other annotations of {image_id!r} than those in {truth.name}; match again"
             raise DataError(text, place=line.place, field="gt_hash", code="mixed")
         view.register.add(image_id, line)

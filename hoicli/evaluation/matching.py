@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.errors import DataError, Place
-from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.filters import Filters, PairNms
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import Candidates, Pairing, first_largest, reaches
 from hoicli.evaluation.protocols import Protocol
@@ -40,6 +40,11 @@ class Outcomes:
     iou_object: Floats
     enough: Bools
 
+    def some(self, code: NDArray[np.uint8], rows: Bools) -> Outcomes:
+        """Other outcomes of the same predictions; of those with ground truth only some, rows [K]."""
+        truth, subject, object_ = self.truth[rows], self.iou_subject[rows], self.iou_object[rows]
+        return Outcomes(code, self.row[rows], truth, subject, object_, self.enough[rows])
+
 
 class Batch(Pairing):
     """A batch of images, matched under any protocol and filters, each once."""
@@ -48,7 +53,7 @@ class Batch(Pairing):
         super().__init__(predictions, truth)
         self._bests: dict[tuple[Protocol, Filters], Outcomes] = {}
         self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}
-        self._kept: dict[int | Filters, Bools] = {}
+        self._kept: dict[int | PairNms, Bools] = {}
         self._slices: dict[Slice, Bools] = {}
         self._left: Bools | None = None
 
@@ -94,7 +99,7 @@ class Batch(Pairing):
             among = code == 0 if protocol.classes or self._left is not None else None
             drop(~self._best_of_images(min(caps), among), "over_the_cap")
         if filters.nms is not None:
-            drop(~self._survivors(code == 0, filters, few=bool(caps)), "suppressed")
+            drop(~self._survivors(code == 0, filters.nms, few=bool(caps)), "suppressed")
         drop(scenes.interaction < 0, "not_an_interaction")
         if protocol.images != "all":
             drop(~self.truth.annotated_images(protocol)[self.image_of_hoi], "unannotated_image")
@@ -113,17 +118,15 @@ class Batch(Pairing):
             self._kept[count] = best_per_image(self.predictions, count)
         return self._kept[count]
 
-    def _survivors(self, among: Bools, filters: Filters, *, few: bool) -> Bools:
+    def _survivors(self, among: Bools, nms: PairNms, *, few: bool) -> Bools:
         """[T] what pair NMS leaves `among` these. What suppresses a triplet has its labels and verb and a better score,
         so whoever drops whole verbs, or the worst of an image, may ask for all at once: without that, `few` do."""
-        settings = Filters(None, filters.nms, filters.nms_alpha, filters.nms_beta)
-        of = {"threshold": filters.nms or 0.0, "alpha": filters.nms_alpha, "beta": filters.nms_beta}
-        if few and settings not in self._kept:
-            return pair_nms(self.predictions, among, **of)
-        if settings not in self._kept:
+        if few and nms not in self._kept:
+            return pair_nms(self.predictions, among, **nms._asdict())
+        if nms not in self._kept:
             every = np.ones(len(among), dtype=bool) if self._left is None else self._left
-            self._kept[settings] = pair_nms(self.predictions, every, **of)
-        return self._kept[settings]
+            self._kept[nms] = pair_nms(self.predictions, every, **nms._asdict())
+        return self._kept[nms]
 
     def _at_threshold(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """The outcomes on all of the data."""
@@ -143,11 +146,10 @@ class Batch(Pairing):
             if (every := self._bests.get((protocol, Filters()))) is not None:  # a filter changes nobody's best
                 left = code == 0
                 code[left] = every.code[left]
-                rows = left[every.row]
-                found = every.row[rows], every.truth[rows], every.iou_subject[rows], every.iou_object[rows]
+                self._bests[protocol, filters] = every.some(code, left[every.row])
             else:
                 found = _joined([_best(*block) for block in self._blocks(protocol, code)])
-            self._bests[protocol, filters] = Outcomes(code, *found, enough=np.zeros(len(found[0]), dtype=bool))
+                self._bests[protocol, filters] = Outcomes(code, *found, enough=np.zeros(len(found[0]), dtype=bool))
         return self._bests[protocol, filters]
 
     def _by_every_overlap(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:
@@ -200,20 +202,13 @@ class Batch(Pairing):
         inside = self.members(part)
         inside[found.row[found.enough]] = self.truth.members(part)[found.truth[found.enough]]
         code = np.where(inside | (found.code > TRUE_POSITIVE), found.code, OUTCOME_CODES["outside_slice"])
-        rows = inside[found.row]
-        return Outcomes(
-            code=code.astype(np.uint8),
-            row=found.row[rows],
-            truth=found.truth[rows],
-            iou_subject=found.iou_subject[rows],
-            iou_object=found.iou_object[rows],
-            enough=found.enough[rows],
-        )
+        return found.some(code.astype(np.uint8), inside[found.row])
 
     def members(self, part: Part) -> Bools:
         """[T] the predictions in a part, by their image or by their own boxes."""
         if part.slice.of == IMAGES:
-            return self.truth.image_members(part)[self.image_of_hoi]
+            images: Bools = self.truth.slice_members(part.slice)[part.number]
+            return images[self.image_of_hoi]
         if part.slice not in self._slices:
             self._slices[part.slice] = triplet_parts(part.slice, self.predictions, self.truth.vocabulary)
         members: Bools = self._slices[part.slice][part.number].copy()

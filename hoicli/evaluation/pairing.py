@@ -49,12 +49,6 @@ class Pairing:
         self._of_class_at_once = [(rows[part], first[part], count[part]) for part in blocks_of(count)]
         self._people: dict[object, tuple[Ints, Floats]] = {}
 
-    def _same_label(self, box: Ints, truth_box: Ints) -> Bools:
-        """Whether a predicted and a ground-truth box have the same label (`box_kinds`); one without a label has any."""
-        label = self._kinds[box]
-        same: Bools = (label == self._truth_kinds[truth_box]) | (label < 0)
-        return same
-
     def _blocks(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
         """The candidates of the predictions that count, some at a time; at least one block."""
         return (self._of_best_person if protocol.person_first else self._of_class)(protocol, code)
@@ -187,10 +181,11 @@ class Pairing:
         return reaches(protocol, self.iou_of(protocol, box, truth_box))
 
     def _fitting(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
-        """Those pairs of boxes that have one label and that the protocol uses."""
+        """Those pairs of boxes of one label (`box_kinds`; a box without one has any) that the protocol uses."""
         if protocol.person_first:
             return box, truth_box
-        fits = self._same_label(box, truth_box)
+        label = self._kinds[box]
+        fits = (label == self._truth_kinds[truth_box]) | (label < 0)
         if protocol.drop_no_interaction:
             fits &= self.truth.present_boxes(protocol)[truth_box]
         return box[fits], truth_box[fits]

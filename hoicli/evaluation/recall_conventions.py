@@ -40,10 +40,6 @@ class Convention:
     constraints: tuple[str, ...] = CONSTRAINTS
     most: int | None = None
 
-    def settings(self) -> dict[str, str]:
-        """What it adds to a signature."""
-        return {"released": self.name} if self.name else {}
-
 
 _EDGES = Protocol(
     name=PROTOCOL,

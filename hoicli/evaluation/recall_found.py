@@ -48,8 +48,7 @@ class Found:
     def __init__(self) -> None:
         self.caveats = 0
         self._found = Growing(triplet=np.int64, **dict.fromkeys(CONSTRAINTS, np.int64))
-        self._images: list[Ints] = []
-        self._content: list[Ints] = []
+        self._images = Growing(image=np.int64, content=np.int64)
 
     def add(self, batch: Batch, protocol: Protocol) -> None:
         """The predictions of some images, matched by `protocol`'s rule for boxes."""
@@ -60,22 +59,21 @@ class Found:
             columns[name] = np.full(len(found), NEVER)
             np.minimum.at(columns[name], place, rank[row])
         self._found.add(triplet=found, **columns)
-        self._images.append(batch.image)
         self.caveats |= batch.predictions.every_caveat
         boxes, hois = (np.diff(start) > 0 for start in (batch.predictions.box_start, batch.predictions.hoi_start))
-        self._content.append(np.where(hois, PREDICTIONS, np.where(boxes, BOXES, NOTHING)))
+        content = np.where(hois, PREDICTIONS, np.where(boxes, BOXES, NOTHING))
+        self._images.add(image=batch.image, content=content)
 
     def merge(self, other: Found) -> None:
         """Add what was gathered from other images."""
         self._found.merge(other._found)
-        self._images += other._images
+        self._images.merge(other._images)
         self.caveats |= other.caveats
-        self._content += other._content
 
     @staticmethod
     def disjoint(parts: Sequence[Found]) -> bool:
         """Whether no image is in two of the parts."""
-        images = joined([image for part in parts for image in part._images], np.int64)
+        images = joined([part._images["image"] for part in parts], np.int64)
         return len(np.unique(images)) == len(images)
 
     def rank(self, constraint: str, triplets: int) -> Ints:
@@ -87,7 +85,7 @@ class Found:
     def content(self, images: int) -> Ints:
         """[images] what is predicted of each: NOTHING, BOXES or PREDICTIONS."""
         content = np.full(images, NOTHING)
-        content[joined(self._images, np.int64)] = joined(self._content, np.int64)
+        content[self._images["image"]] = self._images["content"]
         return content
 
 
@@ -97,10 +95,6 @@ class Unseen:
 
     triplets: Bools
     name: str
-
-    def settings(self) -> dict[str, str]:
-        """What it adds to a signature."""
-        return {"split": self.name}
 
 
 def of_split(truth: GroundTruth, split: str) -> Unseen:

@@ -288,12 +288,13 @@ def recall_rows(
     names = [name for name, metric in METRICS.items() if metric.of is None or name in measured.parts]
     ends = {} if resampling is None else measured.intervals(names, ks, resampling)
     drawn = {} if resampling is None else resampling.signature()
-    split = {} if measured.unseen is None else measured.unseen.settings()
+    split = {} if measured.unseen is None else {"split": measured.unseen.name}
+    released = {"released": measured.convention.name} if measured.convention.name else {}
     constraints = measured.convention.constraints
     scored = caveats.settings(measured.found.caveats & measured.convention.matching.depends_on)
 
     def last(constraint: str, more: Mapping[str, str]) -> Row:
-        signed = {**settings, **measured.convention.settings(), **scored, "constraint": constraint, **more}
+        signed = {**settings, **released, **scored, "constraint": constraint, **more}
         unit: Row = {"unit": "%", "constraint": constraint}
         return unit | row_ends(PROTOCOL, tags, signed)
 

@@ -8,20 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.errors import UsageError, arg
+from hoicli.evaluation.filters import PairNms
 from hoicli.pairs.reading import PairBatch
 from hoicli.records.boxes import pair_nms
 from hoicli.records.kit import Bools
-
-ALPHA, BETA = 1.0, 0.5
-"""The exponents of pair NMS."""
 
 
 @dataclass(frozen=True)
 class Sweep:
     """One setting of a sweep: which detected pairs are kept.
 
-    nms: pair NMS drops a pair whose IoU_subject ** ALPHA * IoU_object ** BETA with a better one of its object label
-    exceeds this. det_threshold: a pair needs both boxes' scores at least this high. None: off.
+    nms: pair NMS, as `PairNms`, drops a pair that overlaps a better one of its object label by more than this.
+    det_threshold: a pair needs both boxes' scores at least this high. None: off.
     """
 
     nms: float | None = None
@@ -33,7 +31,7 @@ class Sweep:
         if self.det_threshold is not None:
             settings["det"] = f"{self.det_threshold:g}"
         if self.nms is not None:
-            settings["pairnms"] = f"{self.nms:g}/{ALPHA:g}/{BETA:g}"
+            settings["pairnms"] = str(PairNms(self.nms))
         return settings
 
 
@@ -57,7 +55,7 @@ def surviving_pairs(batch: PairBatch, setting: Sweep) -> Bools:
         high = batch.box_scores >= setting.det_threshold
         keep &= high[pairs.subject] & high[pairs.object]
     if setting.nms is not None:
-        keep = pair_nms(pairs, keep, threshold=setting.nms, alpha=ALPHA, beta=BETA)
+        keep = pair_nms(pairs, keep, **PairNms(setting.nms)._asdict())
     return keep
 
 

@@ -237,7 +237,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert rows(nms=np.float32(0.7), top_k=np.int64(3)) == rows(nms=0.7, top_k=3)
     assert rows(bootstrap=np.uint8(10), seed=np.array(1)) == rows(bootstrap=10, seed=1)
     assert rows(per_class=np.bool_(True)) == rows(per_class=True)
-    assert api.Evaluator(GT, wrong(np.array(["hico"])), nms=wrong(np.float32(0.7)))._filters.nms == 0.7
+    assert api.Evaluator(GT, wrong(np.array(["hico"])), nms=wrong(np.float32(0.7)))._filters.nms == (0.7, 1, 0.5)
 
 
 def test_a_vocabulary_is_names_and_a_mask() -> None:

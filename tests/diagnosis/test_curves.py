@@ -31,7 +31,7 @@ Row = dict[str, Any]
 def rows_of(truth: list[Record], predictions: list[Record], protocol: str, asked: Asked) -> list[Row]:
     ((row, results, lists),) = tally(truth, predictions, [PROTOCOLS[protocol]]).scored(HICO)
     (evaluated,) = Evaluated.of(row, HICO, Wanted(), results, {}, {})
-    return list(Curves.of(evaluated, lists, asked).rows())
+    return list(Curves(evaluated, lists, asked).rows())
 
 
 def by_class(rows: list[Row], metric: str) -> dict[tuple[str, str], list[Row]]:
@@ -88,9 +88,8 @@ def test_thresholds_best_f1_and_thinning_against_a_slow_twin(
 
     for threshold in {0.0, 0.2, 0.55, 1.0, *score.tolist()}:
         found, kept = at(threshold)
-        point = curve.at(threshold)
-        assert (0 if point is None else point + 1) == kept
-        assert point is None or curve.found[point] == found
+        assert curve.kept(threshold) == kept
+        assert not kept or curve.found[kept - 1] == found
     best, scores = curve.best, sorted(set(score.tolist()), reverse=True)
     f1 = [2 * at(one)[0] / (at(one)[1] + positives) if positives else 0.0 for one in scores]
     if not hit.any():

@@ -77,7 +77,7 @@ def test_the_drawing_counts_each_type_of_error_in_each_part_of_the_ranked_list()
         (-item["score"], ERRORS.index(item["error"])) for record in emitted() for item in record["predictions"]
     )
     truth = sum(len(record["gt"]) for record in emitted()) + len(unseen_truth())
-    edges, found = of_fixtures().composition()
+    edges, found = of_fixtures().composition().values()
     assert list(found) == list(ERRORS)
     end = min(len(ranked), 3 * truth)
     assert edges[0] == 0

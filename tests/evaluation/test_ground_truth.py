@@ -91,7 +91,6 @@ def test_the_place_of_each_image() -> None:
 
 def test_what_a_protocol_counts() -> None:
     found, diag = truth(), PROTOCOLS["diag"]
-    assert found.no_interaction.tolist() == [False, False, False, True, False]
     assert found.counted(PROTOCOLS["hico"]).tolist() == [True] * 5
     assert found.counted(diag).tolist() == [True, True, True, False, True]
     assert found.counted_before(diag).tolist() == [0, 1, 2, 3, 3, 4]

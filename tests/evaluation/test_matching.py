@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError
-from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.filters import Filters, PairNms
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import protocols
@@ -194,14 +194,14 @@ def test_nms_suppresses_the_lower_of_two_overlapping_pairs_of_a_class() -> None:
         {"subject": 0, "object": 3, "verb": "fly", "score": 0.3},  # IoU 14 / 21 with the best: sqrt is over 0.7
         {"subject": 0, "object": 1, "verb": "hold", "score": 0.2},  # another class
     ]
-    filters = Filters(nms=0.7)
+    filters = Filters(nms=PairNms(0.7))
     batch, outcomes = next(
         iter(matched_batches(lines([found]), ground_truth([truth]), [PROTOCOLS["hico"]], filters, ErrorPolicy()))
     )
     assert len(batch.predictions.score) == 4
     names = [OUTCOMES[code] for code in outcomes["hico"].code]
     assert names == ["suppressed", "true_positive", "suppressed", "false_positive"]
-    lenient = Filters(nms=0.9)
+    lenient = Filters(nms=PairNms(0.9))
     _, outcomes = next(
         iter(matched_batches(lines([found]), ground_truth([truth]), [PROTOCOLS["hico"]], lenient, ErrorPolicy()))
     )
@@ -236,7 +236,8 @@ def test_nms_of_boxes_without_area(subject: list[int], theirs: list[int]) -> Non
     found["hois"].append({"subject": 2, "object": 1, "verb": "fly", "score": 0.8})
     assert kept_by_cdn(np.array([first, subject], dtype=np.float64), 0.7) == theirs
     annotated = ground_truth([person_and_kite([20, 20, 39, 39])])
-    ((_, outcomes),) = matched_batches(lines([found]), annotated, [PROTOCOLS["hico"]], Filters(nms=0.7), ErrorPolicy())
+    filters = Filters(nms=PairNms(0.7))
+    ((_, outcomes),) = matched_batches(lines([found]), annotated, [PROTOCOLS["hico"]], filters, ErrorPolicy())
     suppressed = (outcomes["hico"].code == OUTCOMES.index("suppressed")).tolist()
     without_area = subject == [5, 0, 4, 9]
     assert suppressed == [False, theirs == [0] and not without_area]
