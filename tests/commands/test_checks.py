@@ -19,7 +19,6 @@ from hoicli.commands.command import check
 from hoicli.commands.options import Option, Parameter
 from hoicli.commands.shell import ManualCommand, parameters_in_shell
 from hoicli.io.outputs import LIST_OF_FILES
-from tests.hostile.dying import WRITERS
 from tests.support.project import FIXTURES, ROOT, Hoicli, Result
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
@@ -100,16 +99,6 @@ def test_outputs_that_cannot_be_written_are_told_first(
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["dir", "file"]
 
 
-@pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.name)
-def test_every_writer_looks_first(hoicli: Hoicli, tmp_path: Path, writer: Any) -> None:
-    """All the command lines that are stopped half way elsewhere, with a folder that cannot be."""
-    (tmp_path / "file").write_text("")
-    words = writer.words.replace("OUT", str(tmp_path / "file/out")).replace("DIR", str(tmp_path)).split()
-    said = refused(hoicli(*words))
-    assert f" {tmp_path / 'file/out'}" in said
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
 def test_the_ending_and_what_it_needs_are_looked_at_first(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,20 +106,6 @@ def test_the_ending_and_what_it_needs_are_looked_at_first(
     assert said == f"--plot {tmp_path / 'x.bmp'}: end the name in .png, .svg or .pdf"
     monkeypatch.setattr("hoicli.io.outputs.find_spec", lambda _: None)
     assert refused(hoicli("robust", "--plot", tmp_path / "x.png", "nothing")).startswith("--plot needs matplotlib")
-
-
-def test_a_wrong_output_loads_nothing_heavy() -> None:
-    code = (
-        "import sys; from hoicli.cli import run; code = run(sys.argv[1:]); "
-        "heavy = {'numpy', 'scipy', 'nltk', 'tqdm', 'matplotlib'} & sys.modules.keys(); sys.exit(str(heavy or code))"
-    )
-    for words in (
-        ["eval", "-o", "none/x", "y"],
-        ["diagnose", "--plot", "none/x.png", "y"],
-        ["compare", "--bootstrap", "1"],
-    ):
-        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=False, text=True)
-        assert done.stderr.endswith("\n2\n"), done.stderr
 
 
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder that takes no files, not even from root")

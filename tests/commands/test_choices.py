@@ -91,21 +91,6 @@ def test_everything_offered_is_accepted(name: str, hoicli: Hoicli, tmp_path: Pat
             assert f"{option}: unknown" not in done.err
 
 
-def test_an_answer_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, typer; from hoicli.cli import app\n"
-        "from typer._completion_classes import BashComplete\n"
-        "for words in (['eval', '--protocol', ''], ['convert', '--from', ''], ['corrupt', '--corruption', ''],\n"
-        "              ['convert', '--activation', ''], ['shoe-sim', '--backend', ''], ['shoe-eval', '--ap', ''],\n"
-        "              ['shoe-sim', '--merge', ''], ['robust', '--rank-by', ''], ['prompts', '--coords', '']):\n"
-        "    command = typer.main.get_command(app)\n"
-        "    assert BashComplete(command, {}, 'hoicli', '').get_completions(words[:-1], words[-1])\n"
-        "heavy = {'numpy', 'scipy', 'nltk', 'tqdm'} & sys.modules.keys(); sys.exit(str(heavy) if heavy else 0)"
-    )
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stderr
-
-
 def test_the_shell_asks_and_is_answered(tmp_path: Path) -> None:
     """As the script of `hoicli --show-completion` calls it."""
     asked = {"_HOICLI_COMPLETE": "complete_bash", "COMP_WORDS": "hoicli eval --on-error ", "COMP_CWORD": "3"}

@@ -218,16 +218,6 @@ def test_every_result_can_be_pickled() -> None:
             assert pickle.loads(pickle.dumps(again)).per_class == found.per_class
 
 
-@pytest.mark.parametrize("text", ["a", "\x1b[2J" * 400, "x" * 5000])
-@pytest.mark.parametrize(
-    "error", [lambda text: UsageError(text), lambda text: DataError(text, place="p:1", field="f", code="c")]
-)
-def test_errors_come_from_another_process_as_they_are(error: Callable[[str], HoicliError], text: str) -> None:
-    one = error(text)
-    other = pickle.loads(pickle.dumps(one))
-    assert (type(other), str(other), vars(other)) == (type(one), str(one), vars(one))
-
-
 def test_numbers_of_numpy_are_numbers() -> None:
     def rows(**options: Any) -> Any:
         return api.evaluate(GT, PREDICTIONS, protocol="hico", **options).rows

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from hoicli import __version__
 from hoicli.cli import COMMANDS
+from hoicli.io.inputs import MARK
 from hoicli.records.results import ROW_KEYS
 from hoicli.records.schemas import schema_text
 from tests.support.project import FIXTURES, PATIENCE, Hoicli, without_gt
@@ -55,10 +57,14 @@ def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
 def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = hoicli("eval", "--per-class", *PAIR).out
+    expected, forks = hoicli("eval", "--per-class", *PAIR).out, Mock(wraps=os.fork)
     monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
-    assert hoicli("eval", "--per-class", *PAIR).out == expected
+    monkeypatch.setattr("os.fork", forks)
+    marked = tmp_path / "marked.jsonl"
+    marked.write_bytes(MARK + PREDICTIONS.read_bytes())
+    assert hoicli("eval", "--per-class", "--gt", GT, marked).out == expected
+    assert forks.call_count == 4
     # a fault in the last share is told with its place in the whole file
     broken = tmp_path / "broken.jsonl"
     lines = PREDICTIONS.read_text().splitlines()
@@ -186,19 +192,6 @@ def ap_of_kites(text: str) -> dict[object, tuple[object, object]]:
         for row in rows_of(text)
         if row["metric"] == "AP" and (row["verb"], row["object"]) == ("fly", "kite")
     }
-
-
-def test_another_grid_is_another_number_with_another_signature(hoicli: Hoicli, tmp_path: Path) -> None:
-    """A recall of 6 / 10 reaches the seventh point where that is 0.6 and not 0.6000000000000001."""
-    gt, predictions, own = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl", tmp_path / "own.json"
-    for path, text in zip((gt, predictions), kites(6, 10), strict=True):
-        path.write_text(text)
-    own.write_text('{"name": "linspace", "like": "hico", "grid": "linspace"}')
-    found = ap_of_kites(hoicli("eval", "--protocol", f"hico,upt,{own}", "--per-class", "--gt", gt, predictions).out)
-    assert found["hico"] == (pytest.approx(600 / 11), f"protocol:hico|data:hico|version:{__version__}")
-    assert found["upt"] == (pytest.approx(700 / 11), f"protocol:upt|data:hico|version:{__version__}")
-    assert found["linspace"][0] == pytest.approx(700 / 11)
-    assert "|row:" in str(found["linspace"][1])
 
 
 def test_upt_counts_in_all_images_unless_a_file_says_otherwise(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import codecs
 import gzip
 import io
 import json
-import os
 import random
 import subprocess
 import sys
@@ -62,25 +61,6 @@ def test_cat_and_shuf_take_a_mark_along(hoicli: Hoicli, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"".join(mark + line for line in answers))
     converted = ("convert", "--from", "vlm", "--coords", "1000")
     assert hoicli(*converted, tmp_path / "marked").out == hoicli(*converted, tmp_path / "plain").out != ""
-
-
-def test_a_large_file_with_a_mark_is_shared_out(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = hoicli("eval", "--per-class", "--gt", GT, PREDICTIONS)
-    path = written(tmp_path / "p", PREDICTIONS.read_text())
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
-    shared: list[int] = []
-    fork = os.fork
-
-    def counted() -> int:
-        shared.append(1)
-        return fork()
-
-    monkeypatch.setattr("os.fork", counted)
-    assert hoicli("eval", "--per-class", "--gt", GT, path) == expected
-    assert len(shared) == 4
 
 
 @pytest.mark.parametrize(

@@ -373,52 +373,6 @@ def test_similarities_of_shards_are_a_union(hoicli: Hoicli, tmp_path: Path, shar
     assert hoicli("shoe-eval", "--gt", GT, *together, *shards).out == expected
 
 
-@pytest.mark.parametrize(
-    "command",
-    [("shoe-sim", "--backend", "wordnet:lin", "--gt", GT),
-     ("validate", "--gt", GT), ("eval", "--gt", GT), ("convert", "--to", "cdn-json")],
-    ids=lambda command: command[0],
-)  # fmt: skip
-def test_several_files_are_one_stream(hoicli: Hoicli, shards: list[Path], command: tuple[object, ...]) -> None:
-    """What has no stream of matches takes its shards as files. (A finding names its files, a dump keeps its order.)"""
-    in_order = [shards[1], shards[2], shards[0]]
-    lines = [line for shard in in_order for line in shard.read_text().splitlines(keepends=True)]
-    whole = shards[0].with_name("whole.jsonl")
-    whole.write_text("".join(lines))
-    expected = hoicli(*command, whole).out
-    assert expected
-    assert hoicli(*command, *in_order).out.replace(", ".join(map(str, in_order)), str(whole)) == expected
-
-
-@pytest.mark.parametrize(
-    "command",
-    [("convert",), ("mask", "--ratio", "high", "--seed", "4"), ("prompts", "--task", "pairs"),
-     ("match", "--gt", GT, "--only-predicted")],
-    ids=lambda command: command[0],
-)  # fmt: skip
-def test_lines_stand_alone(hoicli: Hoicli, tmp_path: Path, command: tuple[object, ...]) -> None:
-    """What comes out of a shard is what comes out of its lines in the whole."""
-    source = PREDICTIONS if command[0] in ("convert", "match") else GT
-    lines = source.read_text().splitlines(keepends=True)
-    outputs = []
-    for start, end in ((0, 3), (3, 4), (4, None)):
-        shard = tmp_path / f"from{start}.jsonl"
-        shard.write_text("".join(lines[start:end]))
-        outputs.append(hoicli(*command, shard).out)
-    assert "".join(outputs) == hoicli(*command, source).out
-
-
-def test_made_dumps_are_sound(hoicli: Hoicli, tmp_path: Path) -> None:
-    truth, found = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl"
-    make_dump(truth, found, 60, 12)
-    result = hoicli("validate", "--gt", truth, "--format", "csv", found)
-    assert result.code == 0
-    assert "duplicate" not in result.out
-    assert found.read_text().count('"score"') == 60 * 12
-    row = hoicli("eval", "--gt", truth, "--protocol", "qpic", found).out.split('"value":')[1]
-    assert 20 < float(row.split(",")[0]) < 90
-
-
 def test_a_shard_may_be_empty(hoicli: Hoicli, tmp_path: Path) -> None:
     """Of several; a dump may not. And a shard says nothing of images that others have."""
     empty = tmp_path / "empty.jsonl"

@@ -116,16 +116,6 @@ def test_two_datasets_in_one_column_are_refused() -> None:
         hico([row("a", 1.0), row("b", 2.0, settings={"data": "vcoco"})])
 
 
-@pytest.mark.parametrize("layout", [True, False])
-def test_two_units_of_a_metric_in_one_column_are_refused(*, layout: bool) -> None:
-    rows = [row("a", 1.94), PlacedRow({**row("b", 0.019), "unit": "ratio"})]
-    with pytest.raises(DataError, match=r"unit: mAP full is in ratio, but in % at .*; give both in one unit"):
-        hico(rows) if layout else by_keys(rows, ["tag.model"], ["metric"], Showing())
-    # Other metrics have other units, also in one column.
-    other = row("a", 0.5, metric="cri", protocol="qpic")
-    assert by_keys([rows[0], {**other, "unit": "ratio"}], ["metric"], ["subset"], Showing()).lines
-
-
 def test_published_numbers_beside_ones_own() -> None:
     published = row("p", 9.0, comparable=True, settings={"published": "qpic", "gt": "hico-test"})
     other = row("o", 99.0, comparable=False, note="elsewhere", settings={"published": "rohoi"})
@@ -199,11 +189,6 @@ def test_pivots() -> None:
     assert not table.best, "subsets are no rivals"
     with pytest.raises(UsageError, match=r"tag.seed: no row has it; choose from tag.model, metric, subset, protocol"):
         by_keys(rows, ["tag.seed"], ["subset"], Showing())
-
-
-def test_a_layout_without_rows_is_refused() -> None:
-    with pytest.raises(DataError, match=r"no row fits the layout vcoco \(.*\): they are mAP of hico"):
-        by_layout([row("a", 1.0)], LAYOUTS["vcoco"], Showing())
 
 
 def test_the_order_of_models_is_all_that_order_changes() -> None:

@@ -76,12 +76,6 @@ def test_two_units_of_a_metric_are_refused(hoicli: Hoicli, tmp_path: Path) -> No
         assert result.err.startswith(f"{path}:2: unit: {metric} {other} is in %, but in ratio at {path}:1; ")
 
 
-def test_one_model_twice_is_refused(hoicli: Hoicli, rows: Path) -> None:
-    result = hoicli("table", "--layout", "hico", rows, rows)
-    assert result.code == 1
-    assert f"the same mAP full as {rows}:1 has" in result.err
-
-
 def test_eval_s_other_metric_is_no_loss(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     words = ("--gt", FIXTURES / "gt.jsonl", "--protocol", "hico,hico-ko", "-o", rows, FIXTURES / "predictions.jsonl")

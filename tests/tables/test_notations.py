@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from hoicli.errors import UsageError
-from hoicli.tables.notations import chosen_format, render
+from hoicli.tables.notations import render
 
 ROWS: list[dict[str, Any]] = [
     {"metric": "mean_max_recall", "subset": subset, "value": value, "protocol": "hico-ko", "signature": signature}
@@ -53,10 +52,3 @@ def test_notations(notation: str, text: str) -> None:
 
 def test_rows_without_a_metric() -> None:
     assert render([{"label": "a", "pos": "v"}, {"label": "bc"}], "table") == b"label  pos\na      v\nbc\n"
-
-
-def test_formats_are_checked() -> None:
-    assert chosen_format("auto", "file.jsonl") == "jsonl"
-    assert chosen_format("md", "-") == "md"
-    with pytest.raises(UsageError, match="--format xml: choose from auto, table"):
-        chosen_format("xml", "-")
