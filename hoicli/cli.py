@@ -199,6 +199,8 @@ def _outcome(words: list[str]) -> int:
     except Exception as error:
         if os.environ.get("HOICLI_DEBUG"):
             raise
+        if isinstance(error, ImportError):
+            return _fail(UsageError(f"{error}; hoicli is not whole: install it again", code="missing-package"))
         problem = f"internal error ({type(error).__name__}: {error}); please report it, HOICLI_DEBUG=1 shows where"
         return _fail(HoicliError(problem))
 

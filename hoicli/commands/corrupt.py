@@ -13,7 +13,7 @@ from hoicli.commands.checks import FOLDER, OUTPUT, READ, READ_FOLDER, READ_JSON
 from hoicli.commands.command import command
 from hoicli.commands.options import Files, Given, Names, Option, Piped, Unpack
 from hoicli.commands.results import Notes, Records, Result, instead
-from hoicli.commands.values import names_of, text_of
+from hoicli.commands.values import names_of, text_of, texts_of
 from hoicli.corruption.catalogue import FAMILIES, IMAGENET_C, RECIPE, SEVERITIES
 from hoicli.corruption.catalogue import corruption as named
 from hoicli.errors import DataError, UsageError, arg
@@ -108,8 +108,7 @@ def corrupt_records(
     if (folder is None) != records_only:
         problem = f"give the folder to write the images to with {arg('save_images', like='DIR')}"
         raise UsageError(f"corrupt: {problem}, or {arg('records_only')} (not both)")
-    severities = ",".join(map(str, severity)) if isinstance(severity, list | tuple) else str(severity or "all")
-    cells = _cells(names_of(corruption) or ["all"], names_of(severities), constants)
+    cells = _cells(names_of(corruption) or ["all"], names_of(texts_of(severity) or "all"), constants)
     part = _shard(shard)
 
     from hoicli.commands.inputs import Inputs
@@ -189,28 +188,18 @@ def _listed(recipe: Recipe) -> Result:
     """The table of a recipe's corruptions, and on stderr where its constants come from."""
     from hoicli.io.plugins import names
 
-    found = {name: row for name in recipe.levels if (row := named(name)) is not None}
-
-    def rows(*, whole: bool) -> list[dict[str, Any]]:
-        """A table for reading leaves the long columns out."""
-        made = []
-        for name, row in found.items():
-            levels = recipe.levels[name]
-            shown = [
-                dict(zip(row.constants, level, strict=True)) if whole else "/".join(map(str, level)) for level in levels
-            ]
-            known = {
-                "corruption": name,
-                "family": FAMILIES[row.family].words if whole else row.family,
-                "description": row.description,
-                "constants": list(row.constants),
-                **{f"severity_{number}": level for number, level in enumerate(shown, start=1)},
-            }
-            if whole:
-                source = {RECIPE: row.source, IMAGENET_C: row.published_in}.get(recipe.name, "a file")
-                known |= {"source": source, "recipe": recipe.said(name)}
-            made.append(known)
-        return made
+    rows, short = [], []  # a table for reading leaves the long columns out
+    for name, levels in recipe.levels.items():
+        if (row := named(name)) is None:
+            continue
+        about: dict[str, Any] = {"corruption": name, "family": FAMILIES[row.family].words}
+        about |= {"description": row.description, "constants": list(row.constants)}
+        severities = {f"severity_{number}": level for number, level in enumerate(levels, start=1)}
+        source = {RECIPE: row.source, IMAGENET_C: row.published_in}.get(recipe.name, "a file")
+        by_name = {key: dict(zip(row.constants, level, strict=True)) for key, level in severities.items()}
+        rows.append({**about, **by_name, "source": source, "recipe": recipe.said(name)})
+        joined = {key: "/".join(map(str, level)) for key, level in severities.items()}
+        short.append({**about, "family": row.family, **joined})
 
     origin = {RECIPE: "hoicli's own, except speckle_noise's from ImageNet-C", IMAGENET_C: "ImageNet-C's"}.get(
         recipe.name, "a file's"
@@ -218,7 +207,7 @@ def _listed(recipe: Recipe) -> Result:
     note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {origin}")
     if added := [name for name in names("corruptions") if name not in recipe.levels]:
         note(f"installed packages add {', '.join(added)}: {arg('corruption')} names them")
-    return Result(rows(whole=True), blocks=lambda notation: [rows(whole=notation == "jsonl")])
+    return Result(rows, blocks=lambda notation: [rows if notation == "jsonl" else short])
 
 
 def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:

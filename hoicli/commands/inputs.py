@@ -21,7 +21,7 @@ from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.inputs import NO_SUCH_FILE, parts_of
 from hoicli.io.outputs import temporary_folder
-from hoicli.io.streams import Item, Line, Stream
+from hoicli.io.streams import Item, Stream
 from hoicli.records.foreign import plain
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import non_finite
@@ -30,21 +30,6 @@ from hoicli.vocabulary.datasets import load
 if TYPE_CHECKING:
     from hoicli.evaluation.ground_truth import GroundTruth
     from hoicli.vocabulary.labels import Vocabulary
-
-
-class HeldStream(Stream):
-    """Records in memory as a stream of lines."""
-
-    def __init__(self, items: Iterable[Item], name: str, label: str) -> None:
-        Stream.__init__(self, [name], label, lambda _: [])
-        self._items = list(items)
-
-    def _read(self) -> Iterator[Line]:
-        return iter(self._items)
-
-
-class _HeldPredictions(HeldStream, Predictions):
-    """Predictions or match records in memory."""
 
 
 class Inputs:
@@ -96,7 +81,7 @@ class Inputs:
         the parameter. Raises `UsageError` for what is none of `Given`, `DataError` for bad arrays."""
         paths = paths_of(given, name)
         if paths is None:
-            return HeldStream(held(given, name, self._vocabulary, scored=False), name, label)
+            return Stream([name], label, held=self._held(given, name, scored=False))
         from hoicli.converters.named import located
 
         return Stream([located(path) for path in paths], label, self.opening.truth)
@@ -106,13 +91,13 @@ class Inputs:
         them."""
         if (paths := piped_paths(given, what, name)) is not None:
             return Stream(paths, label, self.opening.predictions if scored else self.opening)
-        return HeldStream(held(given, name, self._vocabulary, scored=scored), name, label)
+        return Stream([name], label, held=self._held(given, name, scored=scored))
 
     def predictions(self, given: Given | None, *, name: str = "predictions") -> Predictions:
         """As `records`, of predictions or match records of one model."""
         if (paths := piped_paths(given, "PREDS", name)) is not None:
             return Predictions(paths, self.opening.predictions)
-        return _HeldPredictions(held(given, name, self._vocabulary, scored=True), name, "predictions")
+        return Predictions([name], held=self._held(given, name, scored=True))
 
     def models(
         self, given: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions"
@@ -130,13 +115,12 @@ class Inputs:
         for at, (model, path) in enumerate(zip(found, paths, strict=True)):
             if path is None:
                 place = name if len(found) == 1 else f"{name}[{at}]"
-                items = held(streams[at], place, self._vocabulary, scored=True)
-                found[at] = _HeldPredictions(items, place, "predictions").of_model(model.model, tagged=model.tagged)
+                items = self._held(streams[at], place, scored=True)
+                found[at] = Predictions([place], held=items).of_model(model.model, tagged=model.tagged)
         return found
 
-    @property
-    def _vocabulary(self) -> Vocabulary:
-        return load(self.opening.dataset)
+    def _held(self, given: Any, name: str, *, scored: bool | None) -> list[Item]:
+        return list(held(given, name, load(self.opening.dataset), scored=scored))
 
 
 def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
@@ -159,7 +143,7 @@ def lines(given: Given | None, name: str, label: str, what: str) -> Stream:
     """The lines of files, or records as lines, that are about no image; stdin without them."""
     if (paths := piped_paths(given, what, name)) is not None:
         return Stream(paths, label)
-    return HeldStream(held(given, name, None), name, label)
+    return Stream([name], label, held=list(held(given, name, None)))
 
 
 def similarities(sim: Given | None, command: str) -> Stream | str:

@@ -301,5 +301,5 @@ FORMAT = Option(
     "NAME",
     "auto, table, jsonl, csv, md, latex or html; auto goes by the ending of -o, else it is a table on a terminal and "
     "jsonl in a pipe.",
-    offer="tables.notations:FORMATS",
+    one_of="tables.notations:FORMATS",
 )

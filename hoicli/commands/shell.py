@@ -17,7 +17,7 @@ from hoicli.commands.checks import FIGURE
 from hoicli.commands.command import Command, check
 from hoicli.commands.options import FORMAT, Argument, Option, Parameter, output
 from hoicli.commands.results import Records, Result, look_of
-from hoicli.errors import HoicliError, UsageError, arg
+from hoicli.errors import UsageError, arg
 from hoicli.io.claims import watched
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_output
@@ -127,10 +127,8 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
     output = str(values.get("output") or "-")
     with watched():
         check(parameters, values)
-        if command.listed is not None and command.listed(own):
-            if _readable():
-                _notation(door["format"], output, command.piped)  # an unknown one fails before the work
-        elif unused := [name for name in ("plot", "format") if door.get(name) not in (None, "auto")]:
+        unused = [name for name in ("plot", "format") if door.get(name) not in (None, "auto")]
+        if unused and (command.listed is None or not command.listed(own)):
             raise UsageError(f"{' and '.join(map(arg, unused))}: no rows are written here; leave it out")
         look = _look(command, own, door) if command.plot else None
         result = command.function(**own)
@@ -142,10 +140,9 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
             drawn = door.get("plot")
             if drawn is not None and look is not None and result.drawn is not None:
                 result.drawn(drawn, look)
-            if not _readable():  # doctor says what is broken all the same
-                print(*("\t".join(map(str, row.values())) for row in result.rows), sep="\n", flush=True)
-                raise result.failed or HoicliError("")
-            notation = _notation(door.get("format", "auto"), output, result.piped or command.piped)
+            from hoicli.tables.notations import chosen_format
+
+            notation = chosen_format(door.get("format", "auto"), output, piped=result.piped or command.piped)
             if notation != "table" or output != "-" or not sys.stdout.isatty():
                 for sentence in result.above:
                     note(sentence)
@@ -154,15 +151,6 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
                 note(result.hint)
         if isinstance(result, Records | Result) and result.failed is not None:
             raise result.failed
-
-
-def _readable() -> bool:
-    """Whether rows can be written: what that needs loads."""
-    try:
-        import hoicli.tables.notations  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def _look(command: Command, own: dict[str, Any], door: dict[str, Any]) -> Look | None:
@@ -174,13 +162,6 @@ def _look(command: Command, own: dict[str, Any], door: dict[str, Any]) -> Look |
     if kinds:
         raise UsageError(f"{arg('plot_kind', own['plot_kind'])}: name the figure with {arg('plot', like='FILE')}")
     return None
-
-
-def _notation(name: str, output: str, piped: str) -> str:
-    """The notation of rows. Raises `UsageError` for one that there is not."""
-    from hoicli.tables.notations import chosen_format
-
-    return chosen_format(name, output, piped=piped)
 
 
 class ManualCommand(TyperCommand):

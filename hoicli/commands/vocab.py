@@ -30,26 +30,20 @@ LISTS = ("interactions", "verbs", "objects", "splits", "images")
 class Labels(Result):
     """The rows of a dataset's labels, and the names in the order of their numbers, as networks count them."""
 
-    vocabulary: Vocabulary | None = field(default=None, compare=False)
+    vocabulary: Vocabulary = field(kw_only=True, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Labels, vocabulary=self.vocabulary), (self.rows, self.notes)
 
     @property
-    def _of(self) -> Vocabulary:
-        if self.vocabulary is None:
-            raise UsageError("these rows are of no dataset; call hoicli.vocab(dataset)")
-        return self.vocabulary
-
-    @property
     def verbs(self) -> list[str]:
         """The verbs by number."""
-        return list(self._of.verbs)
+        return list(self.vocabulary.verbs)
 
     @property
     def objects(self) -> list[str]:
         """The objects by number, in COCO's order where they are COCO's."""
-        return list(self._of.objects)
+        return list(self.vocabulary.objects)
 
     @property
     def valid(self) -> Bools:
@@ -57,9 +51,9 @@ class Labels(Result):
         takes any object."""
         from hoicli.records.roles import class_table
 
-        if self._of.roles:
-            raise UsageError(f"valid: {self._of.name} has a class for each verb and role, whatever the object")
-        return class_table(self._of) >= 0
+        if self.vocabulary.roles:
+            raise UsageError(f"valid: {self.vocabulary.name} has a class for each verb and role, whatever the object")
+        return class_table(self.vocabulary) >= 0
 
 
 @command(

@@ -23,8 +23,8 @@ class Predictions(Stream):
     tagged = False
     """Whether rows must name the model."""
 
-    def __init__(self, paths: Sequence[str], opener: Opener = files) -> None:
-        super().__init__(paths, "predictions", opener)
+    def __init__(self, paths: Sequence[str], opener: Opener = files, held: Sequence[Line] | None = None) -> None:
+        super().__init__(paths, "predictions", opener, held)
 
     def of_model(self, name: str, *, tagged: bool) -> Predictions:
         """The stream itself, as that of a model."""

@@ -196,11 +196,15 @@ class Stream:
     names a file that cannot be read.
     """
 
-    def __init__(self, paths: Sequence[str], label: str, opener: Opener = files) -> None:
-        """label: what the lines are, for the progress bar and messages. opener: called when they are first needed."""
+    def __init__(
+        self, paths: Sequence[str], label: str, opener: Opener = files, held: Sequence[Line] | None = None
+    ) -> None:
+        """label: what the lines are, for the progress bar and messages. opener: called when they are first needed.
+        held: the lines themselves, where they are in memory; `paths` is what messages call them then."""
         self.label = label
         self._paths = list(paths)
-        self._opener = opener
+        self._opener: Opener = opener if held is None else lambda _: []
+        self._held = held
         self._start, self._end = 0, math.inf
         self._begun: Iterator[Line] | None = None
 
@@ -234,6 +238,9 @@ class Stream:
         return lines
 
     def _read(self) -> Iterator[Line]:
+        if self._held is not None:
+            yield from self._held
+            return
         shared = self._end < math.inf
         inputs = self._inputs
         total = int(self._end) - self._start if shared else self.size

@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterable, Sequence
 
-from hoicli.errors import UsageError, arg, visible
+from hoicli.errors import visible
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
@@ -22,9 +22,7 @@ ENDINGS = {".tex": "latex", ".md": "md", ".html": "html", ".htm": "html", ".csv"
 
 def chosen_format(name: str, output: str, *, piped: str = "jsonl") -> str:
     """The notation in force: the one that is named, else that of the output's ending, else a table on a terminal and
-    `piped` elsewhere. Raises `UsageError` for an unknown one."""
-    if name not in FORMATS:
-        raise UsageError(f"{arg('format', name)}: choose from {', '.join(FORMATS)}")
+    `piped` elsewhere."""
     if name != "auto":
         return name
     if output == "-":

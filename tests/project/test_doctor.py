@@ -94,11 +94,13 @@ def test_damaged_data_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("module", ["scipy", "orjson"])
-def test_a_missing_dependency_is_named_in_one_line(tmp_path: Path, module: str) -> None:
-    """Also the one that writes the rows."""
-    code, _, out, err = run(tmp_path, code=f"{QUICK}; sys.modules[{module!r}] = None")
+def test_a_missing_dependency_is_named_in_one_line(tmp_path: Path) -> None:
+    """Also the one that writes the rows, without which no command runs."""
+    code, _, out, err = run(tmp_path, code=f"{QUICK}; sys.modules['scipy'] = None")
     assert code == 1
-    assert err.startswith(f"hoicli doctor: broken: {module} (does not load: ")
+    assert err.startswith("hoicli doctor: broken: scipy (does not load: ")
     assert err.count("\n") == 1
-    assert re.search(rf"(?m)^{module}\tproblem\t|\"check\":\"{module}\",\"status\":\"problem\"", out)
+    assert '"check":"scipy","status":"problem"' in out
+    code, _, out, err = run(tmp_path, code=f"{QUICK}; sys.modules['orjson'] = None")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "orjson" in err
