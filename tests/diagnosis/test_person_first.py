@@ -181,7 +181,7 @@ def near(record: Record, first: int, second: int) -> bool:
 
 
 def overlap(first: Sequence[float], second: Sequence[float]) -> float:
-    return vcoco_reference.official_overlap(tuple(map(float, first)), tuple(map(float, second)))
+    return reference.overlap("hico", tuple(map(float, first)), tuple(map(float, second)))
 
 
 def usable(record: Record) -> bool:
@@ -404,7 +404,7 @@ def slow_types(
     found: list[int | None] = [None] * len(gt)
     order = []
     for one in sorted(said, key=lambda one: (-one.score, one.place)):
-        ious = [vcoco_reference.official_overlap(boxes[one.subject], all_boxes[index]) for index in people]
+        ious = [reference.overlap("hico", boxes[one.subject], all_boxes[index]) for index in people]
         best = max(ious, default=0.0)
         person = people[ious.index(best)] if people else None
         if person is not None and not flags[person]:
@@ -414,9 +414,9 @@ def slow_types(
         on = {
             index
             for index, box in enumerate(all_boxes)
-            if one.box is not None and not nothing and vcoco_reference.official_overlap(one.box, box) >= 0.5
+            if one.box is not None and not nothing and reference.overlap("hico", one.box, box) >= 0.5
         }
-        human_on = any(vcoco_reference.official_overlap(boxes[one.subject], box) >= 0.5 for box in all_boxes)
+        human_on = any(reference.overlap("hico", boxes[one.subject], box) >= 0.5 for box in all_boxes)
         wanted: list[tuple[float, int]] = []
         for number, hoi in enumerate(gt):
             if hoi["subject"] != person or (hoi["verb"], hoi["role"]) != (one.verb, one.role):
@@ -424,7 +424,7 @@ def slow_types(
             if hoi["object"] is None:
                 role = 1.0 if nothing else 0.0
             else:
-                role = 0.0 if one.box is None else vcoco_reference.official_overlap(one.box, all_boxes[hoi["object"]])
+                role = 0.0 if one.box is None else reference.overlap("hico", one.box, all_boxes[hoi["object"]])
             wanted.append((min(best, role), -number))
         right = [
             number

@@ -19,15 +19,7 @@ from hoicli.converters.containers.text import literal
 from hoicli.converters.vlm import text as answers
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS
 from tests.support.costs import LARGER, require_linear
-from tests.support.project import ROOT, Hoicli, Result
-
-PYTHON = [sys.executable, "-m", "hoicli"]
-
-
-def refusal(result: Result) -> str:
-    assert (result.code, result.err.count("\n")) == (1, 1), result
-    return result.err.strip()
-
+from tests.support.project import ROOT, Hoicli, refusal
 
 # Answers of models
 
@@ -240,7 +232,7 @@ def test_a_string_of_backslashes_costs_its_length() -> None:
 def test_a_compressed_file_in_a_pipe_is_measured_as_it_comes(tmp_path: Path) -> None:
     packed = gzip.compress((FOREIGN / "anno.mat").read_bytes() + bytes(100_000))
     script = "import sys; from hoicli.converters.containers.source import Source; print(Source('-').stored)"
-    done = subprocess.run([PYTHON[0], "-c", script], input=packed, capture_output=True, check=True, cwd=ROOT)
+    done = subprocess.run([sys.executable, "-c", script], input=packed, capture_output=True, check=True, cwd=ROOT)
     assert int(done.stdout) == len(packed)
     (tmp_path / "a.mat.gz").write_bytes(packed)
     assert Source(str(tmp_path / "a.mat.gz")).stored == len(packed)
@@ -301,14 +293,3 @@ def test_a_table_costs_its_rows(hoicli: Hoicli, tmp_path: Path, name: str) -> No
         assert hoicli("table", *arguments, tmp_path / "rows.jsonl").code == 0
 
     require_linear(work, _rows(size // LARGER, **keys), _rows(size, **keys))
-
-
-@pytest.mark.parametrize("arguments", [("--lines", "tag.model", "--columns", "subset"), ()])
-def test_a_table_of_empty_cells_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """3,000 rows once made 78 MB of dashes."""
-    (tmp_path / "rows.jsonl").write_text(_rows(1500, metric="m", subset="s#", protocol="own"))
-    result = hoicli("table", *arguments, tmp_path / "rows.jsonl")
-    assert "1,500 values would be an empty table" in refusal(result)
-
-
-# Figures

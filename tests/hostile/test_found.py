@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
-import struct
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hoicli.errors import DataError
 from hoicli.records.boxes import iou
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS, VCOCO
-from tests.support.project import Hoicli, Result
+from tests.support.project import Hoicli, refusal
 
 
 def written(path: Path, content: Any) -> Path:
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
-
-
-def refusal(result: Result) -> str:
-    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1), result
-    return result.err.strip()
 
 
 @pytest.mark.parametrize(
@@ -178,46 +168,7 @@ def test_boxes_whose_area_no_double_holds(hoicli: Hoicli, tmp_path: Path) -> Non
     assert "Warning" not in result.err
 
 
-# Bombs inside containers
-
-
-def test_a_mat_variable_that_unpacks_without_end(hoicli: Hoicli, tmp_path: Path) -> None:
-    header = (FOREIGN / "anno_bbox.mat").read_bytes()[:128]
-    size = 80 << 20
-    name = b"bbox_test"
-    shape = struct.pack("<IIII", 6, 8, 6, 0) + struct.pack("<IIii", 5, 8, 1, size // 8)
-    named = struct.pack("<II", 1, len(name)) + name.ljust(16, b"\0")
-    matrix = shape + named + struct.pack("<II", 9, size)
-    packed = zlib.compressobj(9)
-    data = packed.compress(struct.pack("<II", 14, len(matrix) + size) + matrix)
-    data += b"".join(packed.compress(bytes(1 << 20)) for _ in range(80)) + packed.flush()
-    path = tmp_path / "anno_bbox.mat"
-    path.write_bytes(header + struct.pack("<II", 15, len(data)) + data)
-    said = refusal(hoicli("convert", "--from", "hico-mat", path))
-    what = f"unpacks to more than 64 MiB, as no file of {path.stat().st_size:,} bytes does"
-    assert said == f"{path}: is damaged or cut off ({what}); fetch or save it again"
-
-
-def test_an_npz_row_that_unpacks_without_end(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hoicli.converters.containers.npz.DENSE", 1 << 20)
-    with np.load(FOREIGN / "logits.npz") as archive:
-        arrays = {key: archive[key] for key in archive.files}
-    arrays["pred_logits"] = np.zeros((1, 4096, 600), dtype=np.float32)
-    arrays["pred_boxes"] = np.zeros((1, 4096, 8), dtype=np.float32)
-    arrays["box_scores"] = np.zeros((1, 4096, 1), dtype=np.float32)
-    path, made = tmp_path / "l.npz", io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive_made:
-        for key, content in arrays.items():
-            member = io.BytesIO()
-            np.save(member, content[:1])
-            archive_made.writestr(f"{key}.npy", member.getvalue())
-    path.write_bytes(made.getvalue())
-    said = refusal(hoicli("convert", "--from", "logits", "--image-list", one_image(tmp_path), path))
-    assert "would take more memory than its size can justify" in said
-
-
-def one_image(folder: Path) -> Path:
-    return written(folder / "gt.jsonl", GT.read_text().splitlines()[0])
+# Text that is none
 
 
 def test_half_a_character_in_an_archive_is_a_bad_item(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -234,17 +185,6 @@ def test_half_a_character_in_an_archive_is_a_bad_item(hoicli: Hoicli, tmp_path: 
     assert result.code == 0
     assert f"skipped 1 item; the first: {path}: {said}" in result.err
     assert f": {(tmp_path / 'o.jsonl').read_bytes().count(10)} images, " in result.err
-
-
-def test_an_image_of_too_many_pixels() -> None:
-    images = pytest.importorskip("hoicli.corruption.images")
-    header = struct.pack(">IIBBBBB", 13_300, 13_300, 8, 2, 0, 0, 0)
-    data = b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
-        for name, content in ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(100))), (b"IEND", b""))
-    )
-    with pytest.raises(DataError, match="is 13300 x 13300 pixels, more than 64,000,000; make it smaller first"):
-        images.decode(data)
 
 
 def test_half_a_surrogate_pair_is_no_text(hoicli: Hoicli, tmp_path: Path) -> None:

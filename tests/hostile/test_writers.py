@@ -21,7 +21,7 @@ from hoicli.errors import UsageError
 from hoicli.shoe.answers import AnswerCache
 from tests.hostile.dying import WRITERS
 from tests.hostile.readers import CORPUS
-from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, Result
+from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, refusal
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 PYTHON = [sys.executable, "-m", "hoicli"]
@@ -110,11 +110,6 @@ def test_what_is_said_never_gets_into_the_data(tmp_path: Path) -> None:
 
 
 # Odd files given
-
-
-def refusal(result: Result, code: int = 1) -> str:
-    assert (result.code, result.err.count("\n"), result.out) == (code, 1, "")
-    return result.err.strip()
 
 
 READING: list[Callable[[Path], list[object]]] = [

@@ -1,15 +1,11 @@
 """`make mutants`: change a module in one small way, run its tests, see whether one fails; many times over.
 
-    python -m tests.mutants MODULE... [--sample 40] [--seed 1] [--own] [--seconds 10] [--folder mutants-output]
+    python -m tests.mutants MODULE... [--sample 40] [--seed 1] [--own] [--folder mutants-output]
 
-Two stages, each up to the first test that fails: the tests of the module's room (OWN_TESTS), then, for what survives
-these, all others. Of either only tests run that reach the changed statement: those that killed a mutant before, then
-the shortest. All work is done on a copy. A mutant whose test hangs counts as killed. Those in equivalent.jsonl are not
-run: they change nothing.
-
-FOLDER/MODULE.jsonl has a line a mutant. What a run finds there of the same source it does not run again, but for
-survivors: write a test, and run it again. --own leaves the second stage out; --seconds leaves out, of each stage, the
-tests behind those that take so long together: a first look.
+Two stages, each up to the first test that fails: the tests of the module's room, then (but for --own), for what
+survives these, all others. Of either only tests run that reach the changed statement: those that killed a mutant
+before, then the shortest. All work is done on a copy. A mutant whose test hangs counts as killed. Those in
+equivalent.jsonl are not run: they change nothing. FOLDER/MODULE.jsonl has a line a mutant.
 """
 
 from __future__ import annotations
@@ -18,7 +14,6 @@ import argparse
 import contextlib
 import hashlib
 import json
-import math
 import os
 import shutil
 import signal
@@ -28,17 +23,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.mutants.changes import Mutant, mutants, statement_lines
-from tests.support.project import ROOT, SHARED
+from tests.support.project import ROOT, SHARED, THERE
 
-OWN_TESTS: dict[str, list[str]] = {}
-"""The tests of a module that are not those of its room."""
 EQUIVALENT = Path(__file__).with_name("equivalent.jsonl")
 _NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*-output", "build", "dist")
 _LONGEST = 1800
@@ -50,23 +42,16 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def digest(files: Iterable[Path]) -> str:
-    """Of what files hold."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()[:16]
-
-
 class Bench:
     """A copy of the repository in which tests run."""
 
-    def __init__(self, folder: Path, scratch: Path, seconds: float) -> None:
-        self._seconds, self._killers = seconds, Counter[str]()
+    def __init__(self, folder: Path, scratch: Path) -> None:
         self.root, self._scratch = scratch / "hoicli", scratch
         shutil.copytree(ROOT, self.root, ignore=_NOT_COPIED)
+        self._killers, self._time = Counter[str](), time.time()
         self._touched_file = folder / "touched.json"
-        self._touched: dict[str, dict[str, Any]] = {}
-        self._time = time.time()
-        if self._touched_file.is_file():
-            self._touched = json.loads(self._touched_file.read_text("utf-8"))
+        kept = self._touched_file.read_text("utf-8") if self._touched_file.is_file() else "{}"
+        self._touched: dict[str, dict[str, Any]] = json.loads(kept)
 
     def test_files(self, paths: Iterable[str]) -> list[str]:
         """The test modules at or below some paths."""
@@ -76,7 +61,7 @@ class Bench:
 
     def run_tests(self, files: Sequence[str], **variables: Path) -> tuple[int, str]:
         """(exit code, output) of pytest on test modules of the copy; the code is negative if it was killed."""
-        environment = {**os.environ, "PYTHONPATH": str(self.root), "HOICLI_SHARED": str(SHARED)}
+        environment = {**os.environ, "PYTHONPATH": str(self.root), "HOICLI_SHARED": str(SHARED if THERE else "")}
         environment |= {name: str(value) for name, value in variables.items()}
         plugins = ["-p", "tests.mutants.plugin", "--hypothesis-profile", "mutants", "-p", "no:cacheprovider"]
         stop = [] if "MUTANTS_RECORD" in variables else ["-x", "--tb", "no"]
@@ -105,15 +90,16 @@ class Bench:
             for test, (seconds, touched) in self._touched[file]["tests"].items()
             if module in touched and (lines is None or lines.intersection(touched[module]))
         }
-        shortest = sorted(found.items(), key=lambda item: item[1])
-        ends = accumulate(seconds for _, seconds in shortest)
-        within = [item for item, end in zip(shortest, ends, strict=True) if end <= self._seconds]
-        return dict(sorted(within or shortest[:1], key=lambda item: -self._killers[item[0]]))
+        return dict(sorted(found.items(), key=lambda item: (-self._killers[item[0]], item[1])))
 
     def _measure(self, files: Sequence[str]) -> None:
         """Bring up to date what the tests of some modules take and run."""
-        source = digest(self.root.glob("hoicli/**/*.py"))
-        digests = {file: source + digest([self.root / file]) for file in files}
+
+        def digest(*sources: Path) -> str:
+            return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+
+        package = sorted(self.root.glob("hoicli/**/*.py"))
+        digests = {file: digest(*package, self.root / file) for file in files}
         stale = [file for file in files if self._touched.get(file, {}).get("digest") != digests[file]]
         if not stale:
             return
@@ -138,61 +124,44 @@ class Bench:
         tests = self.touching(files, module, statement_lines(source, mutant.line))
         if not tests:
             return "survived", "no test runs it"
-        try:
-            path.write_text(mutant.code, encoding="utf-8")
-            self._stamp(path)
-            code, by = self._by_itself(tests)
-        finally:
-            path.write_text(source, encoding="utf-8")
-            self._stamp(path)
-        if not code and not by:
+        listed = self._scratch / "tests.json"
+        listed.write_text(json.dumps(tests), encoding="utf-8")
+        self._change(path, mutant.code)
+        code, output = self.run_tests(sorted({test.partition("::")[0] for test in tests}), MUTANTS_TESTS=listed)
+        self._change(path, source)
+        if code in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
             return "survived", f"{len(tests)} tests"
+        failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        by = failed[0].partition(" ")[2].partition(" - ")[0] if failed else f"exit code {code}"
         self._killers[by] += 1
         return "timeout" if code < 0 else "killed", by
 
-    def _by_itself(self, tests: dict[str, float]) -> tuple[int, str]:
-        """(exit code, test that failed) in a process that imports the changed module."""
-        listed = self._scratch / "tests.json"
-        listed.write_text(json.dumps(tests), encoding="utf-8")
-        code, output = self.run_tests(sorted({test.partition("::")[0] for test in tests}), MUTANTS_TESTS=listed)
-        if code in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
-            return 0, ""
-        failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return min(code, 0), failed[0].partition(" ")[2].partition(" - ")[0] if failed else f"exit code {code}"
-
-    def _stamp(self, path: Path) -> None:
+    def _change(self, path: Path, text: str) -> None:
         """Compiled files are told from old ones by the second of the source."""
+        path.write_text(text, encoding="utf-8")
         self._time += 2
         os.utime(path, (self._time, self._time))
 
 
 def run(module: str, sample: int | None, seed: int, *, own: bool, folder: Path, bench: Bench) -> None:
     """Test mutants of a module, and write down each outcome as it is known."""
-    source = (bench.root / module).read_text("utf-8")
-    room = Path(module).parts[1]
-    own_files = bench.test_files(OWN_TESTS.get(module, [f"tests/{room}"]))
-    stages = {"own": own_files}
+    stages = {"own": bench.test_files([f"tests/{Path(module).parts[1]}"])}
     if not own:
-        stages["all"] = [file for file in bench.test_files(["tests"]) if file not in own_files]
-    results = folder / (module.removesuffix(".py").replace("/", ".") + ".jsonl")
-    lines = results.read_text("utf-8").splitlines() if results.is_file() else []
-    version = digest([bench.root / module])
-    known = {(row["line"], *_key(row)): row for row in map(json.loads, lines) if row["source"] == version}
+        stages["all"] = [file for file in bench.test_files(["tests"]) if file not in stages["own"]]
     reasons = {_key(row): row["reason"] for row in map(json.loads, EQUIVALENT.read_text("utf-8").splitlines())}
     counts: Counter[str] = Counter()
-    for mutant in mutants(source, sample, seed):
-        change = {"module": module, "line": mutant.line, "before": mutant.before, "after": mutant.after}
-        row = known.setdefault((mutant.line, *_key(change)), {**change, "source": version})
-        if _key(change) in reasons:
-            row |= {"outcome": "equivalent", "by": reasons[_key(change)]}
-        for stage, files in stages.items():
-            if row.get("outcome", "survived") == "survived":
-                outcome, by = bench.outcome(module, mutant, files)
-                row |= {"outcome": outcome, "stage": stage, "by": by}
-                say(f"{outcome:8} {stage} {module}:{mutant.line}: {mutant.after.strip()[:100]!r} {by}")
-        ordered = sorted(known.values(), key=lambda row: int(row["line"]))
-        results.write_text("".join(json.dumps(row) + "\n" for row in ordered), encoding="utf-8")
-        counts[row["outcome"] if row["outcome"] in ("survived", "equivalent") else row["stage"]] += 1
+    with (folder / (module.removesuffix(".py").replace("/", ".") + ".jsonl")).open("w", encoding="utf-8") as results:
+        for mutant in mutants((bench.root / module).read_text("utf-8"), sample, seed):
+            row = {"module": module, "line": mutant.line, "before": mutant.before, "after": mutant.after}
+            if _key(row) in reasons:
+                row |= {"outcome": "equivalent", "by": reasons[_key(row)]}
+            for stage, files in stages.items():
+                if row.get("outcome", "survived") == "survived":
+                    outcome, by = bench.outcome(module, mutant, files)
+                    row |= {"outcome": outcome, "stage": stage, "by": by}
+                    say(f"{outcome:8} {stage} {module}:{mutant.line}: {mutant.after.strip()[:100]!r} {by}")
+            print(json.dumps(row), file=results, flush=True)
+            counts[str(row["outcome"] if row["outcome"] in ("survived", "equivalent") else row["stage"])] += 1
     real = counts.total() - counts["equivalent"]
     shares = ", ".join(
         f"{name} {killed} ({killed / max(real, 1):.0%})"
@@ -213,13 +182,12 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="so many mutants of each module (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--own", action="store_true", help="only the tests of the module's room")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="of tests for each mutant and stage")
     parser.add_argument("--folder", type=Path, default=Path("mutants-output"))
     options = parser.parse_args()
     options.folder.mkdir(exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that tests that run are ended, too
     with tempfile.TemporaryDirectory() as scratch:
-        bench = Bench(options.folder, Path(scratch), options.seconds)
+        bench = Bench(options.folder, Path(scratch))
         for module in options.modules:
             run(module, options.sample, options.seed, own=options.own, folder=options.folder, bench=bench)
 

@@ -1,6 +1,6 @@
 """What pytest does differently for `make mutants` (`-p tests.mutants.plugin`), told by environment variables:
 
-MUTANTS_RECORD=FILE  write which tests take how long and run which lines of hoicli/, as `touched.Touched` reads it
+MUTANTS_RECORD=FILE  write which tests take how long and run which lines of hoicli/
 MUTANTS_TESTS=FILE   run only the tests listed there as {name: seconds}, in that order; one that takes very much longer
                      ends the process
 """

@@ -46,6 +46,12 @@ def records_of(result: Result) -> list[dict[str, Any]]:
     return parsed(result.out)
 
 
+def refusal(result: Result) -> str:
+    """The one line of a command that failed and wrote nothing."""
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1), result
+    return result.err.strip()
+
+
 def without_gt(signature: object) -> str:
     """A signature without the digest of its ground truth, which differs from test to test."""
     text = str(signature)

@@ -27,25 +27,16 @@ SHIFT_OF_TRUTH = {
 
 def overlap(protocol: str, a: Box, b: Box) -> float:
     """IoU of a predicted box and a ground-truth box as the protocol's code computes it."""
-    if protocol in ("hico", "hico-ko"):
-        width = min(a[2], b[2]) - max(a[0], b[0]) + 1
-        height = min(a[3], b[3]) - max(a[1], b[1]) + 1
-        if width <= 0 or height <= 0:
-            return 0.0
-        area_a = (a[2] - a[0] + 1) * (a[3] - a[1] + 1)
-        area_b = (b[2] - b[0] + 1) * (b[3] - b[1] + 1)
-        return width * height / (area_a + area_b - width * height)
-    if protocol in ("qpic", "diag"):
-        if max(a[0], b[0]) >= min(a[2], b[2]) or max(a[1], b[1]) >= min(a[3], b[3]):
-            return 0.0
-        both = (min(a[2], b[2]) - max(a[0], b[0]) + 1) * (min(a[3], b[3]) - max(a[1], b[1]) + 1)
-        total = (a[2] - a[0] + 1) * (a[3] - a[1] + 1) + (b[2] - b[0] + 1) * (b[3] - b[1] + 1)
-        return both / (total - both)
-    width = max(min(a[2], b[2]) - max(a[0], b[0]), 0)
-    height = max(min(a[3], b[3]) - max(a[1], b[1]), 0)
-    if width * height <= 0:
+    width, height = (min(a[at + 2], b[at + 2]) - max(a[at], b[at]) for at in (0, 1))
+    strict = protocol in ("qpic", "diag")
+    if strict and min(width, height) <= 0:
         return 0.0
-    return width * height / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - width * height)
+    one = int(strict or protocol in ("hico", "hico-ko"))  # both ends of a box belong to it
+    width, height = width + one, height + one
+    if min(width, height) <= 0:
+        return 0.0
+    both = width * height
+    return both / (sum((box[2] - box[0] + one) * (box[3] - box[1] + one) for box in (a, b)) - both)
 
 
 def average_precision(protocol: str, hits: list[bool], positives: int) -> tuple[float, float]:

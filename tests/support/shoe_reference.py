@@ -1,7 +1,7 @@
 """SHOE in plain Python, line by line after Algorithms 1 and 2 of its supplement, sharing no code with hoicli.
 
 It loops as the algorithms do, keeps their epsilon and their (0, 0) pairs, and works on floats; tests hold the arrays of
-hoicli.semantics to it on random data. Numbers in comments are the algorithms' lines.
+hoicli.shoe to it on random data. Numbers in comments are the algorithms' lines.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
+
+from tests.support.reference import overlap
 
 Record = dict[str, Any]
 Class = tuple[str, str | None]
@@ -45,20 +47,12 @@ def combined(verb: float, thing: float, alone: bool, how: str, weight: float) ->
     return round(total, 9)
 
 
-def overlap(a: list[float], b: list[float]) -> float:
-    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    both = width * height
-    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)
-
-
-def boxes_match(truth: Record, item: Record, record: Record, hoi: Record) -> bool:
-    if overlap(truth["boxes"][item["subject"]], record["boxes"][hoi["subject"]]) < 0.5:
-        return False
+def overlaps(truth: Record, item: Record, record: Record, hoi: Record) -> float:
+    """The smaller IoU of the two subjects and the two objects; 0 where one alone has an object."""
+    subjects = overlap("swig", truth["boxes"][item["subject"]], record["boxes"][hoi["subject"]])
     if item["object"] is None or hoi["object"] is None:
-        return item["object"] is hoi["object"]
-    return overlap(truth["boxes"][item["object"]], record["boxes"][hoi["object"]]) >= 0.5
+        return subjects if item["object"] is hoi["object"] else 0.0
+    return min(subjects, overlap("swig", truth["boxes"][item["object"]], record["boxes"][hoi["object"]]))
 
 
 def label_of(record: Record, hoi: Record) -> str | None:
@@ -153,7 +147,9 @@ def match(
         candidates = [
             place
             for place, hoi in enumerate(hois)
-            if not matched[place] and boxes_match(truth, item, record, hoi) and sigma(truth, item, record, hoi) >= floor
+            if not matched[place]
+            and overlaps(truth, item, record, hoi) >= 0.5
+            and sigma(truth, item, record, hoi) >= floor
         ]  # 12
         if candidates:  # 13
             best = min(
@@ -223,12 +219,9 @@ def plain_map(truths: list[Record], predictions: list[Record], area: str = "enve
         for _, image, _, truth, items, record, hoi in sorted(rows, key=lambda row: row[:3]):
             best, at = 0.0, None
             for number, item in enumerate(items):
-                if boxes_match(truth, item, record, hoi):
-                    both = overlap(truth["boxes"][item["subject"]], record["boxes"][hoi["subject"]])
-                    if item["object"] is not None:
-                        both = min(both, overlap(truth["boxes"][item["object"]], record["boxes"][hoi["object"]]))
-                    if both > best:
-                        best, at = both, number
+                both = overlaps(truth, item, record, hoi)
+                if both >= 0.5 and both > best:
+                    best, at = both, number
             gains.append(float(at is not None and (image, at) not in taken))
             if at is not None:
                 taken.add((image, at))

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.support.reference import average_precision, overlap
+
 Box = tuple[float, ...]
 Class = tuple[str, str]
 Record = dict[str, Any]
@@ -61,24 +63,6 @@ def statements(record: Record, roles_of: Mapping[str, tuple[str, ...]], *, score
     return everything
 
 
-def official_overlap(a: Box, b: Box) -> float:
-    """Both ends of a box belong to it."""
-    width = min(a[2], b[2]) - max(a[0], b[0]) + 1
-    height = min(a[3], b[3]) - max(a[1], b[1]) + 1
-    if width <= 0 or height <= 0:
-        return 0.0
-    total = (a[2] - a[0] + 1) * (a[3] - a[1] + 1) + (b[2] - b[0] + 1) * (b[3] - b[1] + 1)
-    return width * height / (total - width * height)
-
-
-def qpic_overlap(a: Box, b: Box) -> float:
-    """The same, but nothing for boxes that share one row or column only. `b` is ground truth, with far edges."""
-    b = (b[0], b[1], b[2] + 1, b[3] + 1)
-    if max(a[0], b[0]) >= min(a[2], b[2]) or max(a[1], b[1]) >= min(a[3], b[3]):
-        return 0.0
-    return official_overlap(a, b)
-
-
 def enveloped(hits: list[bool], positives: int) -> float:
     """The area under the precision envelope of ranked hits: from the last to the first, the best precision so far."""
     found = sum(hits)
@@ -89,16 +73,6 @@ def enveloped(hits: list[bool], positives: int) -> float:
             area += best / positives
             found -= 1
     return area
-
-
-def eleven_points(hits: list[bool], positives: int) -> float:
-    """The mean over numpy.arange(0, 1.1, 0.1) of the best precision at that recall or more."""
-    curve, found = [], 0
-    for rank, hit in enumerate(hits, start=1):
-        found += hit
-        curve.append((found / positives, found / rank))
-    points = [step * 0.1 for step in range(11)]
-    return sum(max((p for r, p in curve if r >= point), default=0.0) for point in points) / 11
 
 
 def evaluate(
@@ -121,11 +95,12 @@ def evaluate(
         judge = _judge_by_class if protocol == "vcoco-qpic" else _judge_by_person
         for one, hit in judge(protocol, annotation, record, wanted, offered):
             ranked.setdefault((one.verb, one.role), []).append((-one.score, image, one.place, hit))
-    area = eleven_points if protocol == "vcoco-qpic" else enveloped
-    return {
-        name: (area([hit for *_, hit in sorted(ranked.get(name, []))], count), count)
-        for name, count in positives.items()
-    }
+    results = {}
+    for name, count in positives.items():
+        hits = [hit for *_, hit in sorted(ranked.get(name, []))]
+        area = average_precision("qpic", hits, count)[0] if protocol == "vcoco-qpic" else enveloped(hits, count)
+        results[name] = area, count
+    return results
 
 
 def _scores(protocol: str, one: Statement, roles_of: Mapping[str, tuple[str, ...]]) -> bool:
@@ -146,9 +121,9 @@ def _judge_by_person(
         subject = tuple(map(float, record["boxes"][one.subject]))
         best, most = None, -1.0
         for person in people:
-            overlap = official_overlap(subject, tuple(map(float, annotation["boxes"][person])))
-            if overlap > most:
-                best, most = person, overlap
+            both = overlap("hico", subject, tuple(map(float, annotation["boxes"][person])))
+            if both > most:
+                best, most = person, both
         if best is not None and not flags[best]:
             continue
         deed = next((gt for gt in wanted if (gt.subject, gt.verb, gt.role) == (best, one.verb, one.role)), None)
@@ -166,7 +141,12 @@ def _role_is_right(protocol: str, one: Statement, deed: Statement) -> bool:
         return True
     if deed.box is None:
         return protocol == "vcoco-s2" or one.box is None or one.box == (0.0, 0.0, 0.0, 0.0)
-    return one.box is not None and official_overlap(one.box, deed.box) >= 0.5
+    return one.box is not None and overlap("hico", one.box, deed.box) >= 0.5
+
+
+def _beyond(a: Box, b: Box) -> float:
+    """The overlap with ground truth whose far edges are beyond it."""
+    return overlap("qpic", a, (b[0], b[1], b[2] + 1, b[3] + 1))
 
 
 def _judge_by_class(
@@ -182,12 +162,11 @@ def _judge_by_class(
             if (gt.verb, gt.role) != (one.verb, one.role):
                 continue
             same = record["labels"][one.subject] == annotation["labels"][gt.subject]
-            overlap = qpic_overlap(subject, tuple(map(float, annotation["boxes"][gt.subject]))) if same else 0.0
+            both = _beyond(subject, tuple(map(float, annotation["boxes"][gt.subject]))) if same else 0.0
             if gt.box is not None:
-                fits = one.box is not None and one.label == gt.label
-                overlap = min(overlap, qpic_overlap(one.box, gt.box) if fits and one.box is not None else 0.0)
-            if overlap >= 0.5 and overlap > most:
-                best, most = gt, overlap
+                both = min(both, _beyond(one.box, gt.box) if one.box is not None and one.label == gt.label else 0.0)
+            if both >= 0.5 and both > most:
+                best, most = gt, both
         hit = best is not None and id(best) not in taken
         if hit:
             taken.add(id(best))
