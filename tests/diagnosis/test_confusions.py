@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.support.diagnosis import PAIR, diagnosis
 from tests.support.kernel import Record, ground_truth, lines
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed
 from tests.support.strategies import crowds, datasets
 from tests.support.streams import Given
 
@@ -301,10 +300,6 @@ def test_an_object_is_confused_by_its_label_alone() -> None:
 # The command
 
 
-def rows(out: str) -> list[Any]:
-    return [json.loads(line) for line in out.splitlines()]
-
-
 def test_shards_and_order_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None:
     whole = hoicli("confusion", "--top", "all", *PAIR).out
     shuffled = (FIXTURES / "predictions.jsonl").read_text().splitlines()
@@ -316,7 +311,7 @@ def test_shards_and_order_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None
 
 def test_roles_are_named_and_have_no_objects(hoicli: Hoicli) -> None:
     vcoco = FIXTURES / "vcoco"
-    found = rows(hoicli("confusion", "--top", "all", "--dataset", "vcoco", "--gt", vcoco / "ground_truth.jsonl",
+    found = parsed(hoicli("confusion", "--top", "all", "--dataset", "vcoco", "--gt", vcoco / "ground_truth.jsonl",
                         vcoco / "predictions.jsonl").out)  # fmt: skip
     assert {row["kind"] for row in found} == {"verb"}
     names = {" ".join(pair) for pair in load("vcoco").interactions}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.applied import IN_TURN, ORACLES
-from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
-from hoicli.diagnosis.gather import typed_batches
+from hoicli.diagnosis.applied import ORACLES
+from hoicli.diagnosis.errors import ERRORS
 from hoicli.diagnosis.repairs import Reading
-from hoicli.evaluation.filters import Filters
-from hoicli.records.intake import ErrorPolicy
 from tests.support import reference, strategies
-from tests.support.diagnosis import HICO, PAIR, READINGS, Record, diagnosis
-from tests.support.kernel import ground_truth, lines
-from tests.support.project import FIXTURES, Hoicli
-
-
-def counts(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, int]:
-    """Error types that occur, true positives left out."""
-    totals = {name: int(rows.sum()) for name, rows in diagnosis(truth, predictions).counts().items()}
-    totals.pop("true_positive")
-    return {name: total for name, total in totals.items() if total}
-
+from tests.support.diagnosis import (
+    HICO,
+    INJECTED,
+    PAIR,
+    READINGS,
+    Record,
+    agrees_in_any_order,
+    counts,
+    diagnosis,
+)
+from tests.support.project import FIXTURES, Hoicli, parsed
 
 # Known errors in, exactly those counts out
 
@@ -108,9 +105,6 @@ def inject(error: str, record: Record, predicted: Record, shuffle: random.Random
     return 1
 
 
-INJECTED = ("duplicate", "interaction", "association", "object_box", "human_box", "both_boxes", "missed_gt")
-
-
 @pytest.fixture(scope="session")
 def real_truth(hico_test: Path) -> list[Record]:
     """1,000 real images."""
@@ -155,21 +149,7 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
 def test_order_changes_nothing_and_every_prediction_has_one_type(
     reading: Reading, data: tuple[list[Record], list[Record]], shuffle: random.Random
 ) -> None:
-    truth, predictions = data
-    before = diagnosis(truth, predictions, reading)
-    shuffle.shuffle(predictions)
-    shuffle.shuffle(truth)
-    after = diagnosis(truth, predictions, reading)
-    first, second = before.counts(), after.counts()
-    assert {name: rows.tolist() for name, rows in first.items()} == {n: rows.tolist() for n, rows in second.items()}
-    for one, other in zip(before.results(HICO), after.results(HICO), strict=True):
-        assert one.ap.tolist() == other.ap.tolist()
-    for one, other in zip(before.progressive(HICO, IN_TURN), after.progressive(HICO, IN_TURN), strict=True):
-        assert one.ap.tolist() == other.ap.tolist()
-    batches = typed_batches(lines(predictions), ground_truth(truth), Filters(), ErrorPolicy())
-    for _, found, types in batches:
-        assert ((types.error < len(ERRORS)) == found.typed).all()
-        assert (types.error[~found.typed] == NOT_COUNTED).all()
+    agrees_in_any_order(data, shuffle, reading)
 
 
 def test_a_person_by_another_name_is_a_human_box_error(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -189,14 +169,14 @@ def test_a_person_by_another_name_is_a_human_box_error(hoicli: Hoicli, tmp_path:
     (tmp_path / "p").write_text(json.dumps(predicted))
     hoicli("match", "--protocol", "diag", "--gt", tmp_path / "gt", tmp_path / "p", "-o", tmp_path / "m")
     for words in (("--gt", tmp_path / "gt", tmp_path / "p"), (tmp_path / "m",)):
-        rows = [row for row in rows_of(hoicli("diagnose", *words).out) if row.get("subset") == "full"]
+        rows = [row for row in parsed(hoicli("diagnose", *words).out) if row.get("subset") == "full"]
         count = {row["error"]: row["value"] for row in rows if row["metric"] == "count"}
         assert (count["human_box"], count["both_boxes"], count["missed_gt"]) == (2, 1, 0)
         mean = {row["oracle"]: row["value"] for row in rows if row["metric"] == "mAP" and "verb" not in row}
         assert (mean["none"], mean["human_box"]) == (0, 100)
     released = [
         row["value"]
-        for row in rows_of(hoicli("diagnose", "--as-released", "--gt", tmp_path / "gt", tmp_path / "p").out)
+        for row in parsed(hoicli("diagnose", "--as-released", "--gt", tmp_path / "gt", tmp_path / "p").out)
         if row["metric"] == "count" and row["error"] == "human_box"
     ]
     assert set(released) == {0}
@@ -216,12 +196,8 @@ def test_an_oracle_never_lowers_what_it_leaves_alone(data: tuple[list[Record], l
 # The command
 
 
-def rows_of(text: str) -> list[Record]:
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def test_the_rows(hoicli: Hoicli) -> None:
-    rows = rows_of(hoicli("diagnose", *PAIR).out)
+    rows = parsed(hoicli("diagnose", *PAIR).out)
     assert {row["error"] for row in rows if row["metric"] == "count"} == {*ERRORS, "missed_gt"}
     assert {row["oracle"] for row in rows if row["metric"] == "delta_mAP"} == set(ORACLES)
     assert {row["subset"] for row in rows} == {"full", "rare", "non_rare"}
@@ -230,7 +206,7 @@ def test_the_rows(hoicli: Hoicli) -> None:
     values = {(row["metric"], row.get("oracle")): row["value"] for row in rows if row["subset"] == "full"}
     for oracle in ORACLES:
         assert values["delta_mAP", oracle] == pytest.approx(values["mAP", oracle] - values["mAP", "none"])
-    evaluated = rows_of(hoicli("eval", "--protocol", "diag", *PAIR).out)
+    evaluated = parsed(hoicli("eval", "--protocol", "diag", *PAIR).out)
     assert values["mAP", "none"] == pytest.approx(evaluated[0]["value"])
 
 
@@ -262,7 +238,7 @@ def test_match_then_diagnose(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_emit_gives_every_prediction_its_type(hoicli: Hoicli) -> None:
-    records = rows_of(hoicli("diagnose", "--emit", "predictions", *PAIR).out)
+    records = parsed(hoicli("diagnose", "--emit", "predictions", *PAIR).out)
     assert [record["image_id"][-1] for record in records] == ["1", "2", "3", "4", "5", "7", "8", "6"]
     assert [item["error"] for item in records[0]["predictions"]] == [
         "true_positive",

@@ -8,14 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed
 
 PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
 OF_VCOCO = ("--gt", FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
-
-
-def rows(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def means(found: list[dict[str, Any]]) -> dict[str, tuple[float, str]]:
@@ -39,11 +35,11 @@ def test_a_protocol_of_a_file(hoicli: Hoicli, tmp_path: Path, differs: dict[str,
     path = tmp_path / "mine.json"
     path.write_text(json.dumps({"name": "mine", "like": "diag", **differs}))
     diagnosed = hoicli("diagnose", "--protocol", path, *PAIR).out
-    assert means(rows(diagnosed)) == means(rows(hoicli("eval", "--protocol", path, *PAIR).out))
+    assert means(parsed(diagnosed)) == means(parsed(hoicli("eval", "--protocol", path, *PAIR).out))
     matches = tmp_path / "matches.jsonl"
     assert hoicli("match", "--protocol", path, *PAIR, "-o", matches).code == 0
     assert hoicli("diagnose", "--protocol", path, matches).out == diagnosed
-    emitted = rows(hoicli("diagnose", "--protocol", path, "--emit", "predictions", *PAIR).out)
+    emitted = parsed(hoicli("diagnose", "--protocol", path, "--emit", "predictions", *PAIR).out)
     assert {record["protocol"] for record in emitted} == {"mine"}
 
 
@@ -52,8 +48,8 @@ def test_the_default_by_name(hoicli: Hoicli) -> None:
 
 
 def test_scenario_2(hoicli: Hoicli) -> None:
-    found = rows(hoicli("diagnose", "--protocol", "vcoco-s2", *OF_VCOCO).out)
-    assert means(found) == means(rows(hoicli("eval", "--protocol", "vcoco-s2", *OF_VCOCO).out))
+    found = parsed(hoicli("diagnose", "--protocol", "vcoco-s2", *OF_VCOCO).out)
+    assert means(found) == means(parsed(hoicli("eval", "--protocol", "vcoco-s2", *OF_VCOCO).out))
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, written
 
 PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
 HUMAN, KITE, FAR = [0, 0, 9, 9], [20, 0, 29, 9], [50, 50, 59, 59]
 # HICO-DET's boxes are compared 1-based with predictions 0-based: [1, 1, 10, 10], 100 pixels, of which these have some.
 HALF, MORE, WHOLE = [1, 1, 5, 10], [1, 1, 6, 10], [1, 1, 10, 10]
 ON_KITE = [21, 1, 30, 10]
-
-
-def written(path: Path, *records: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
 
 
 def image(name: str, boxes: list[list[int]], labels: str, *hois: tuple[Any, ...]) -> dict[str, Any]:
@@ -46,8 +41,8 @@ def test_the_example_of_explain(
     """Two ground truths of a class, one prediction."""
     fly = (0, 1, "fly")
     truth = [image(name, [HUMAN, KITE], "person kite", fly) for name in ("a", "b")]
-    gt = written(tmp_path / "gt.jsonl", *truth)
-    predictions = written(tmp_path / "p.jsonl", image("a", [subject, ON_KITE], "person kite", (*fly, 0.9, 0.9)))
+    gt = written(tmp_path / "gt.jsonl", truth)
+    predictions = written(tmp_path / "p.jsonl", [image("a", [subject, ON_KITE], "person kite", (*fly, 0.9, 0.9))])
     for protocol, expected, error, found in (("diag", ap, "true_positive", 50.0), ("diag-paper", paper, kind, paper)):
         given = ("--protocol", protocol, "--gt", gt, predictions)
         rows = hoicli("diagnose", *given).out
@@ -68,9 +63,9 @@ def test_the_example_of_explain(
 def test_pairs_by_the_area(hoicli: Hoicli, tmp_path: Path) -> None:
     """Two pairs that do nothing, first and third of three by 1 - the verb's score: precision 1 and 2/3."""
     boxes = [WHOLE, ON_KITE, FAR, [80, 80, 89, 89]]
-    gt = written(tmp_path / "gt.jsonl", image("a", [HUMAN, KITE], "person kite", (0, 1, "fly")))
+    gt = written(tmp_path / "gt.jsonl", [image("a", [HUMAN, KITE], "person kite", (0, 1, "fly"))])
     triplets = [(0, at, "fly", score, score) for at, score in ((1, 0.5), (2, 0.1), (3, 0.9))]
-    predictions = written(tmp_path / "p.jsonl", image("a", boxes, "person kite kite kite", *triplets))
+    predictions = written(tmp_path / "p.jsonl", [image("a", boxes, "person kite kite kite", *triplets)])
     for protocol, expected, recall in (("diag", (51 + 50 * 2 / 3) / 101, "101-points"), ("diag-paper", 5 / 6, "every")):
         out = hoicli("pairstats", "--protocol", protocol, "--gt", gt, predictions).out
         assert values(out, "neg_ap")[None] == pytest.approx(100 * expected)
@@ -84,7 +79,7 @@ def test_a_person_at_exactly_the_threshold(hoicli: Hoicli, tmp_path: Path) -> No
     person["hois"][0]["role"] = "obj"
     half = image("a", [[0, 0, 4, 9], KITE], "person kite", (0, 1, "hold", 0.9))
     half["hois"][0]["role"] = "obj"
-    pair = ("--dataset", "vcoco", "--gt", written(tmp_path / "gt", person), written(tmp_path / "p", half))
+    pair = ("--dataset", "vcoco", "--gt", written(tmp_path / "gt", [person]), written(tmp_path / "p", [half]))
     for protocol, error, found in (("vcoco-s1", "true_positive", 100.0), (tmp_path / "strict.json", "human_box", 0.0)):
         record = json.loads(hoicli("diagnose", "--protocol", protocol, "--emit", "predictions", *pair).out)
         assert record["predictions"][0]["error"] == error
@@ -95,10 +90,10 @@ def test_no_interaction_counts_where_it_is_asked_for(hoicli: Hoicli, tmp_path: P
     """The second kite is annotated with no_interaction alone. Without it flying it is an object box error; with it, one
     of interaction, and the prediction of no_interaction is right, in a class of its own."""
     boxes = [HUMAN, KITE, [50, 50, 59, 59]]
-    gt = written(tmp_path / "gt", image("a", boxes, "person kite kite", (0, 1, "fly"), (0, 2, "no_interaction")))
+    gt = written(tmp_path / "gt", [image("a", boxes, "person kite kite", (0, 1, "fly"), (0, 2, "no_interaction"))])
     triplets = ((0, 1, "fly", 0.9), (0, 2, "fly", 0.8), (0, 2, "no_interaction", 0.7))
     predicted = image("a", [WHOLE, ON_KITE, [51, 51, 60, 60]], "person kite kite", *triplets)
-    pair = ("--gt", gt, written(tmp_path / "p", predicted))
+    pair = ("--gt", gt, written(tmp_path / "p", [predicted]))
     without, counted = hoicli("diagnose", *pair).out, hoicli("diagnose", "--with-no-interaction", *pair).out
     found = [{name: n for name, n in values(out, "count", "error").items() if n} for out in (without, counted)]
     assert found == [{"true_positive": 1, "object_box": 1}, {"true_positive": 2, "interaction": 1}]

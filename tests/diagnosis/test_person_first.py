@@ -7,6 +7,7 @@ import gzip
 import json
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,53 +17,28 @@ from hypothesis import strategies as st
 
 from hoicli.cli import run
 from hoicli.diagnosis.applied import IN_TURN, ORACLES
-from hoicli.diagnosis.emitted import diagnosis_records
-from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, REPAIR_CANDIDATES
-from hoicli.diagnosis.gather import typed_batches
-from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.errors import REPAIR_CANDIDATES
 from hoicli.diagnosis.repairs import REPAIRED, Reading
-from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.selection import protocol_of
 from hoicli.pairs.reading import read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import Figure, PairStatistics
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.reading import concatenate, read_scenes
+from tests.support import diagnosis as support
 from tests.support import reference, vcoco_reference
-from tests.support.project import FIXTURES, Hoicli
-from tests.support.vcoco import VCOCO, datasets, lines, records, rows
+from tests.support.arrays import records
+from tests.support.kernel import ground_truth, lines
+from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.vcoco import VCOCO, datasets
 
 Record = dict[str, Any]
 FOLDER = FIXTURES / "vcoco"
 PAIR = ("--dataset", "vcoco", "--gt", FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl")
 
 
-def annotated(truth: Sequence[Record]) -> GroundTruth:
-    batches = read_scenes(lines(truth), VCOCO, scored=False, policy=ErrorPolicy())
-    return GroundTruth(concatenate(batches, VCOCO), VCOCO)
-
-
-def diagnosis(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared") -> Diagnosis:
-    ground_truth = annotated(truth)
-    result = Diagnosis(protocol_of(VCOCO), len(VCOCO.interactions), reading)
-    for _, found, types in typed_batches(lines(predictions), ground_truth, Filters(), ErrorPolicy(), reading):
-        result.add(found, types)
-    result.add_unseen(ground_truth)
-    return result
-
-
-def typed(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared") -> list[Record]:
-    batches = typed_batches(lines(predictions), annotated(truth), Filters(), ErrorPolicy(), reading)
-    row = protocol_of(VCOCO)
-    return [record for _, found, types in batches for record in diagnosis_records(found, types, VCOCO, {}, row)]
-
-
-def counts(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, int]:
-    """Error types that occur, true positives left out."""
-    totals = {name: int(rows.sum()) for name, rows in diagnosis(truth, predictions).counts().items()}
-    totals.pop("true_positive")
-    return {name: total for name, total in totals.items() if total}
+annotated = partial(ground_truth, vocabulary=VCOCO)
+diagnosis = partial(support.diagnosis, vocabulary=VCOCO)
+typed = partial(support.typed, vocabulary=VCOCO)
+counts = partial(support.counts, vocabulary=VCOCO)
 
 
 # By hand: one image, one statement
@@ -273,9 +249,6 @@ def inject(error: str, record: Record, predicted: Record, shuffle: random.Random
     return int(record.get("annotated", [True] * far)[first])
 
 
-INJECTED = ("duplicate", "interaction", "association", "object_box", "human_box", "both_boxes", "missed_gt")
-
-
 def test_ground_truth_as_predictions_has_no_errors(truth_records: list[Record]) -> None:
     predictions = [perfect(record) for record in truth_records]
     assert counts(truth_records, predictions) == {}
@@ -284,7 +257,7 @@ def test_ground_truth_as_predictions_has_no_errors(truth_records: list[Record]) 
     assert result.in_full.sum() >= 20
 
 
-@pytest.mark.parametrize("error", INJECTED)
+@pytest.mark.parametrize("error", support.INJECTED)
 def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Record]) -> None:
     shuffle = random.Random(5)
     predictions = [perfect(record) for record in truth_records]
@@ -343,7 +316,7 @@ def noisy(truth: list[Record], shuffle: random.Random) -> list[Record]:
             continue
         for _ in range(shuffle.randint(0, 8)):
             if any(hoi.get("role") for hoi in predicted["hois"]):
-                inject(shuffle.choice(INJECTED), record, predicted, shuffle)
+                inject(shuffle.choice(support.INJECTED), record, predicted, shuffle)
         for hoi in predicted["hois"]:
             hoi["score"] = shuffle.random()
         predictions.append(predicted)
@@ -355,7 +328,7 @@ def test_an_oracle_removes_its_errors_and_creates_none(oracle: str, truth_record
     """Diagnosed again after the oracle: none of its type, no more of another, and the mAP that it promised."""
     predictions = noisy(truth_records, random.Random(7))
     before = counts(truth_records, predictions)
-    assert set(before) == set(INJECTED)
+    assert set(before) == set(support.INJECTED)
     results = {result.oracle: result for result in diagnosis(truth_records, predictions).results(VCOCO)}
     truth, mended = carried_out(oracle, truth_records, predictions)
     after = counts(truth, mended)
@@ -519,7 +492,7 @@ def test_all_oracles_leave_nothing_wrong(data: tuple[list[Record], list[Record]]
 @pytest.mark.parametrize("which", ["fixtures", "golden"])
 def test_oracles_one_upon_another_end_at_100(which: str, hoicli: Hoicli, request: pytest.FixtureRequest) -> None:
     pair = PAIR if which == "fixtures" else ("--dataset", "vcoco", "--gt", *request.getfixturevalue("golden"))
-    steps = [row for row in rows(hoicli("diagnose", "--progressive", "all", *pair).out) if "step" in row]
+    steps = [row for row in parsed(hoicli("diagnose", "--progressive", "all", *pair).out) if "step" in row]
     values = {(row["metric"], row["oracle"], row["subset"]): row["value"] for row in steps}
     assert [values["progressive_mAP", "missed_gt", subset] for subset in ("24", "25")] == [100.0, 100.0]
     assert len(steps) == 2 * 2 * len(IN_TURN)
@@ -532,19 +505,7 @@ def test_oracles_one_upon_another_end_at_100(which: str, hoicli: Hoicli, request
 def test_order_changes_nothing_and_every_prediction_has_one_type(
     data: tuple[list[Record], list[Record]], shuffle: random.Random
 ) -> None:
-    truth, predictions = data
-    before = diagnosis(truth, predictions)
-    shuffle.shuffle(predictions)
-    shuffle.shuffle(truth)
-    after = diagnosis(truth, predictions)
-    first, second = before.counts(), after.counts()
-    assert {name: rows.tolist() for name, rows in first.items()} == {n: rows.tolist() for n, rows in second.items()}
-    results = (one.results(VCOCO) for one in (before, after))
-    for one, other in zip(*results, strict=True):
-        assert one.ap.tolist() == other.ap.tolist()
-    for _, found, types in typed_batches(lines(predictions), annotated(truth), Filters(), ErrorPolicy()):
-        assert ((types.error < len(ERRORS)) == found.counted).all()
-        assert (types.error[~found.counted] == NOT_COUNTED).all()
+    support.agrees_in_any_order(data, shuffle, vocabulary=VCOCO)
 
 
 # The command
@@ -552,15 +513,15 @@ def test_order_changes_nothing_and_every_prediction_has_one_type(
 
 def test_the_base_is_that_of_eval(hoicli: Hoicli, golden: tuple[Path, Path]) -> None:
     for pair in (PAIR, ("--dataset", "vcoco", "--gt", *golden)):
-        ours = [row for row in rows(hoicli("diagnose", *pair).out) if row.get("oracle") == "none"]
-        expected = rows(hoicli("eval", "--protocol", "vcoco-s1", *pair).out)
+        ours = [row for row in parsed(hoicli("diagnose", *pair).out) if row.get("oracle") == "none"]
+        expected = parsed(hoicli("eval", "--protocol", "vcoco-s1", *pair).out)
         assert {(row["metric"], row["subset"]): row["value"] for row in ours} == {
             (row["metric"], row["subset"]): row["value"] for row in expected
         }
 
 
 def test_the_rows(hoicli: Hoicli) -> None:
-    found = rows(hoicli("diagnose", "--per-class", *PAIR).out)
+    found = parsed(hoicli("diagnose", "--per-class", *PAIR).out)
     assert {row["subset"] for row in found} == {"24", "25"}
     assert {row["protocol"] for row in found} == {"vcoco-s1"}
     assert all(row["signature"].startswith("protocol:vcoco-s1|data:vcoco|") for row in found)
@@ -729,10 +690,10 @@ def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> Non
 
 def test_pairstats_map_is_that_of_eval(hoicli: Hoicli) -> None:
     """Statements without an object and what a record leaves unstated make no pair, and count in mAP all the same."""
-    theirs = rows(hoicli("eval", "--protocol", "vcoco-s1", "--format", "jsonl", *PAIR).out)
+    theirs = parsed(hoicli("eval", "--protocol", "vcoco-s1", "--format", "jsonl", *PAIR).out)
     keys = ("subset", "value", "n", "signature")
     wanted = [[row[key] for key in keys] for row in theirs if row["metric"] == "mAP"]
-    assert [[row[key] for key in keys] for row in rows(hoicli("pairstats", *PAIR).out) if row["metric"] == "mAP"] == (
+    assert [[row[key] for key in keys] for row in parsed(hoicli("pairstats", *PAIR).out) if row["metric"] == "mAP"] == (
         wanted
     )
 

@@ -10,15 +10,12 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.support.arrays import records
 from tests.support.project import FIXTURES, Hoicli
 
 Box = list[float]
 Record = dict[str, Any]
 GT = FIXTURES / "gt.jsonl"
-
-
-def records(path: Path) -> list[Record]:
-    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
 
 SIZES = {record["image_id"]: (record["width"], record["height"]) for record in records(GT)}

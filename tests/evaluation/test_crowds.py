@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import protocols
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.reading import concatenate, read_scenes
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support import strategies, vcoco
-from tests.support.kernel import HICO, Record, lines
+from tests.support.kernel import HICO, Record, ground_truth, lines
 
 Data = tuple[list[Record], list[Record]]
 
@@ -25,8 +23,7 @@ Data = tuple[list[Record], list[Record]]
 def outcomes(data: Data, vocabulary: Vocabulary, *, of_boxes: bool = True) -> list[Any]:
     """All that is said of the predictions under every protocol of the dataset."""
     truth, predictions = data
-    batches = read_scenes(lines(truth), vocabulary, scored=False, policy=ErrorPolicy())
-    annotated = GroundTruth(concatenate(batches, vocabulary), vocabulary)
+    annotated = ground_truth(truth, vocabulary)
     chosen = protocols(["all"], vocabulary.name)
     return [
         (

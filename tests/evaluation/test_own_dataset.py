@@ -12,26 +12,14 @@ import pytest
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
 from hoicli.evaluation.selection import main_protocol, protocol_of, protocols, rows_of
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.arrays import records
+from tests.support.project import FIXTURES, Hoicli, parsed, written
 
 Record = dict[str, Any]
 OWN = FIXTURES / "own"
 SITE, GT, PREDICTIONS, RESULTS = (OWN / name for name in ("site.json", "gt.jsonl", "predictions.jsonl", "results.json"))
 PAIR = ("--dataset", SITE, "--gt", GT, PREDICTIONS)
 HICO_GT, HICO_PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
-
-
-def records(path: Path) -> list[Record]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def rows(text: str) -> list[Record]:
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def written(path: Path, content: list[Record]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in content))
-    return path
 
 
 def perfect(path: Path, source: Path) -> Path:
@@ -43,7 +31,7 @@ def perfect(path: Path, source: Path) -> Path:
 
 
 def values(text: str, metric: str = "mAP") -> dict[str, Any]:
-    return {row["subset"]: row["value"] for row in rows(text) if row["metric"] == metric}
+    return {row["subset"]: row["value"] for row in parsed(text) if row["metric"] == metric}
 
 
 @pytest.mark.parametrize("source", [GT, HICO_GT], ids=["site", "hico"])
@@ -53,12 +41,12 @@ def test_ground_truth_as_its_own_predictions(hoicli: Hoicli, tmp_path: Path, sou
     found = hoicli("eval", "--dataset", tmp_path / "own.json", "--gt", source, perfect(tmp_path / "p.jsonl", source))
     assert values(found.out) == {"full": 100.0}
     digest = load(str(tmp_path / "own.json")).digest
-    assert {row["signature"].split("|")[1] for row in rows(found.out)} == {f"data:own-{digest}"}
+    assert {row["signature"].split("|")[1] for row in parsed(found.out)} == {f"data:own-{digest}"}
 
 
 def test_every_rule_of_triplets_applies(hoicli: Hoicli, tmp_path: Path) -> None:
     found = hoicli("eval", *PAIR[:-1], "--protocol", "all", perfect(tmp_path / "p.jsonl", GT))
-    means = {row["protocol"]: row["value"] for row in rows(found.out) if row["metric"] == "mAP"}
+    means = {row["protocol"]: row["value"] for row in parsed(found.out) if row["metric"] == "mAP"}
     assert means == dict.fromkeys(("hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"), 100.0)
 
 
@@ -120,14 +108,14 @@ def test_names_and_their_order_change_no_bit(hoicli: Hoicli, tmp_path: Path, see
     options = ("--protocol", "hico,hico-ko", "--split", "rare_first", "--metric", "mean_max_recall")
     ours = hoicli("eval", *options, "--dataset", dataset, "--gt", truth, predictions)
     theirs = hoicli("eval", *options, "--gt", HICO_GT, HICO_PREDICTIONS)
-    assert len(rows(ours.out)) == 20
-    for mine, other in zip(rows(ours.out), rows(theirs.out), strict=True):
+    assert len(parsed(ours.out)) == 20
+    for mine, other in zip(parsed(ours.out), parsed(theirs.out), strict=True):
         # a mean adds its classes in their order, so its last bit may move with that; each class is the same
         assert mine["value"] == pytest.approx(other["value"], rel=1e-14)
         assert (mine["subset"], mine["n"]) == (other["subset"], other["n"])
     classes = []
     for pair in (("--dataset", dataset, "--gt", truth, predictions), ("--gt", HICO_GT, HICO_PREDICTIONS)):
-        found = rows(hoicli("eval", "--protocol", "hico", "--per-class", *pair).out)
+        found = parsed(hoicli("eval", "--protocol", "hico", "--per-class", *pair).out)
         classes.append(sorted(row["value"] for row in found if "verb" in row))
     assert classes[0] == classes[1]
     assert any(0 < value < 100 for value in classes[0])
@@ -151,7 +139,7 @@ def test_any_of_the_subjects_will_do(hoicli: Hoicli, tmp_path: Path, subject: st
     pair = site_pair(tmp_path, subject)
     wear_helmet = [
         row["value"]
-        for row in rows(hoicli("eval", "--protocol", "qpic,diag", "--per-class", *pair).out)
+        for row in parsed(hoicli("eval", "--protocol", "qpic,diag", "--per-class", *pair).out)
         if row["metric"] == "AP" and (row["verb"], row["object"]) == ("wear", "helmet")
     ]
     assert wear_helmet == [100.0 * counts] * 2
@@ -162,7 +150,7 @@ def test_any_of_the_subjects_will_do(hoicli: Hoicli, tmp_path: Path, subject: st
 
 
 def values_of_errors(text: str) -> dict[str, int]:
-    return {row["error"]: row["value"] for row in rows(text) if row["metric"] == "count" and row["subset"] == "full"}
+    return {row["error"]: row["value"] for row in parsed(text) if row["metric"] == "count" and row["subset"] == "full"}
 
 
 # A stream of matches
@@ -187,7 +175,7 @@ def test_matches_say_their_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
     assert other.code == 1
     assert f"{changed} has changed since; match the predictions again" in other.err
     shipped = hoicli("match", "--protocol", "hico", "--gt", HICO_GT, HICO_PREDICTIONS).out
-    mine = hoicli("eval", "--dataset", SITE, written(matches, rows(shipped)))
+    mine = hoicli("eval", "--dataset", SITE, written(matches, parsed(shipped)))
     assert (mine.code, "hico is of hico, not site" in mine.err) == (1, True)
 
 
@@ -204,13 +192,13 @@ def test_shards_of_matches_count_the_ground_truth_that_they_lack(hoicli: Hoicli,
 
 
 def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
-    converted = rows(hoicli("convert", "--dataset", SITE, RESULTS).out)
+    converted = parsed(hoicli("convert", "--dataset", SITE, RESULTS).out)
     for mine, detected in zip(converted, records(PREDICTIONS), strict=True):
         assert (mine["labels"], mine["boxes"]) == (detected["labels"], detected["boxes"])
         assert [hoi["verb"] for hoi in mine["hois"]] == [hoi["verb"] for hoi in detected["hois"]]
     back = tmp_path / "back.json"
     assert hoicli("convert", "--dataset", SITE, PREDICTIONS, "--to", "cdn-json", "-o", back).code == 0
-    again = rows(hoicli("convert", "--dataset", SITE, back).out)
+    again = parsed(hoicli("convert", "--dataset", SITE, back).out)
     assert [record["labels"] for record in again] == [record["labels"] for record in converted]
     assert [record["hois"] for record in again] == [record["hois"] for record in converted]
     assert json.loads(back.read_text())[0]["predictions"][0]["category_id"] == 1  # a worker, 6 by its place
@@ -239,7 +227,7 @@ def test_a_dataset_says_how_its_boxes_are_written(
     (tmp_path / "gt.json").write_text(
         json.dumps([{"file_name": "a.jpg", "annotations": boxes, "hoi_annotation": [hoi]}])
     )
-    (record,) = rows(hoicli("convert", "--dataset", tmp_path / "site.json", tmp_path / "gt.json").out)
+    (record,) = parsed(hoicli("convert", "--dataset", tmp_path / "site.json", tmp_path / "gt.json").out)
     assert record["boxes"] == [expected] * 2
     assert (record["labels"], record["hois"][0]["verb"]) == (["worker", "helmet"], "wear")
 
@@ -255,7 +243,7 @@ def test_interactions_by_number(hoicli: Hoicli, tmp_path: Path) -> None:
     (tmp_path / "dump.json").write_text(json.dumps(dump))
     arguments = ("--dataset", tmp_path / "site.json", "--from", "inpcc", tmp_path / "dump.json")
     (tmp_path / "list.jsonl").write_text('{"image_id": "site_7", "boxes": [], "labels": [], "hois": []}\n')
-    (record,) = rows(hoicli("convert", "--image-list", tmp_path / "list.jsonl", *arguments).out)
+    (record,) = parsed(hoicli("convert", "--image-list", tmp_path / "list.jsonl", *arguments).out)
     named = [(hoi["verb"], record["labels"][hoi["object"]]) for hoi in record["hois"]]
     assert named == [tuple(pairs[-1]), tuple(pairs[0])]
     assert record["labels"][record["hois"][0]["subject"]] == "worker"

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import jsonschema
 import pytest
@@ -14,15 +13,11 @@ import pytest
 from hoicli.evaluation.protocol_files import WORDS, protocol_record
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.schemas import schema_text
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed
 
 GOLDEN = Path(__file__).parent / "golden"
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 SCHEMA = jsonschema.Draft202012Validator(json.loads(schema_text("protocol")))
-
-
-def rows(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def written(path: Path, record: object) -> Path:
@@ -53,12 +48,12 @@ def test_a_row_printed_and_read_gives_its_numbers(hoicli: Hoicli, tmp_path: Path
     """Every published protocol, from the file that `--explain` prints, under another name."""
     dataset = PROTOCOLS[name].dataset
     truth, found = WORLDS[dataset]
-    (record,) = rows(hoicli("eval", "--explain", "--protocol", name, "--format", "jsonl").out)
+    (record,) = parsed(hoicli("eval", "--explain", "--protocol", name, "--format", "jsonl").out)
     given = ("eval", "--dataset", dataset, "--gt", truth, found, "--protocol")
-    published = rows(hoicli(*given, name).out)
+    published = parsed(hoicli(*given, name).out)
     for file in ({**record, "name": "mine"}, {"name": "mine", "like": name}):
         SCHEMA.validate(file)
-        ours = rows(hoicli(*given, written(tmp_path / f"{len(file)}.json", file)).out)
+        ours = parsed(hoicli(*given, written(tmp_path / f"{len(file)}.json", file)).out)
         for row in ours:
             parts = row["signature"].split("|")
             assert parts[:1] == ["protocol:mine"]
@@ -70,7 +65,7 @@ def test_a_row_printed_and_read_gives_its_numbers(hoicli: Hoicli, tmp_path: Path
 def test_the_digest_is_of_what_is_computed(hoicli: Hoicli, tmp_path: Path) -> None:
     def digest(**fields: object) -> str:
         path = written(tmp_path / f"{len(list(tmp_path.iterdir()))}.json", {"name": "mine", "like": "hico", **fields})
-        found = rows(hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", path).out)
+        found = parsed(hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", path).out)
         return str(found[0]["signature"].split("|")[1])
 
     assert digest() == digest(title="another title") == digest(threshold=0.5) == digest(remark="x", source="y")
@@ -81,9 +76,9 @@ def test_the_digest_is_of_what_is_computed(hoicli: Hoicli, tmp_path: Path) -> No
 def test_a_threshold_in_a_file_is_iou(hoicli: Hoicli, tmp_path: Path) -> None:
     path = written(tmp_path / "strict.json", {"name": "hico-75", "like": "hico", "threshold": 0.75})
     given = ("eval", "--gt", GT, PREDICTIONS, "--protocol")
-    ours, theirs = rows(hoicli(*given, path).out), rows(hoicli(*given, "hico", "--iou", "0.75").out)
+    ours, theirs = parsed(hoicli(*given, path).out), parsed(hoicli(*given, "hico", "--iou", "0.75").out)
     assert [row["value"] for row in ours] == [row["value"] for row in theirs]
-    again = rows(hoicli(*given, path, "--iou", "0.75").out)
+    again = parsed(hoicli(*given, path, "--iou", "0.75").out)
     assert "iou:" not in again[0]["signature"]  # its own threshold
 
 
@@ -91,7 +86,7 @@ def test_it_goes_beside_published_ones_and_through_match(hoicli: Hoicli, tmp_pat
     path = written(tmp_path / "mine.json", {"name": "mine", "like": "qpic", "triplets_per_image": 1})
     names = f"hico,{path}"
     direct = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", names)
-    assert [*dict.fromkeys(row["protocol"] for row in rows(direct.out))] == ["hico", "mine"]
+    assert [*dict.fromkeys(row["protocol"] for row in parsed(direct.out))] == ["hico", "mine"]
     matches = tmp_path / "matches.jsonl"
     matches.write_text(hoicli("match", "--gt", GT, PREDICTIONS, "--protocol", names, "--slice", "people").out)
     sliced = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", names, "--slice", "people").out
@@ -109,7 +104,7 @@ def test_it_goes_beside_published_ones_and_through_match(hoicli: Hoicli, tmp_pat
 def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
     path = written(tmp_path / "mine.json", {"name": "mine", "like": "qpic", "grid": "every"})
     pair = ("--gt", GT, PREDICTIONS)
-    found = rows(hoicli("compare", *pair, FIXTURES / "other.jsonl", "--protocol", path, "--bootstrap", "20").out)
+    found = parsed(hoicli("compare", *pair, FIXTURES / "other.jsonl", "--protocol", path, "--bootstrap", "20").out)
     assert {row["protocol"] for row in found} == {"mine", "diag"}
     assert "area under the precision envelope" in hoicli("eval", "--explain", "--protocol", path).out
 
@@ -206,14 +201,14 @@ def test_another_package_adds_one(hoicli: Hoicli, tmp_path: Path, added: Callabl
     given = ("--gt", GT, PREDICTIONS)
     before = hoicli("eval", *given)
     assert "hico-75" not in before.out  # not named, so not looked at
-    ours = rows(hoicli("eval", *given, "--protocol", "hico,hico-75").out)
+    ours = parsed(hoicli("eval", *given, "--protocol", "hico,hico-75").out)
     file = written(tmp_path / "x.json", {"name": "x", "like": "hico", "threshold": 0.75})
-    theirs = rows(hoicli("eval", *given, "--protocol", file).out)
+    theirs = parsed(hoicli("eval", *given, "--protocol", file).out)
     assert [row["value"] for row in ours if row["protocol"] == "hico-75"] == [row["value"] for row in theirs]
     assert all("|row:hoi-strict@1.2|" in row["signature"] for row in ours if row["protocol"] == "hico-75")
     matches = tmp_path / "matches.jsonl"
     matches.write_text(hoicli("match", *given, "--protocol", "hico,hico-75").out)
-    assert rows(hoicli("eval", matches, "--protocol", "hico,hico-75").out) == ours
+    assert parsed(hoicli("eval", matches, "--protocol", "hico,hico-75").out) == ours
     assert "hico-75: like hico" in hoicli("eval", "--explain", "--protocol", "hico-75").out
     assert "hico-image-ko, hico-75" in hoicli("eval", *given, "--protocol", "hico-57").err
 

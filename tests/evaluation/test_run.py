@@ -15,12 +15,7 @@ from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from tests.support.arrays import GT, PREDICTIONS, records
 from tests.support.kernel import HICO, Record, ground_truth, lines
-from tests.support.project import Hoicli
-
-
-def write(path: Path, content: list[Record]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in content))
-    return path
+from tests.support.project import Hoicli, written
 
 
 def image(name: str, good: int, bad: int) -> Record:
@@ -44,7 +39,7 @@ def image(name: str, good: int, bad: int) -> Record:
 def test_ground_truth_of_no_class_is_noted(
     good: int, bad: int, allowed: bool, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write(tmp_path / "gt.jsonl", [image("a", good, bad)])
+    path = written(tmp_path / "gt.jsonl", [image("a", good, bad)])
     truth = read_truth(Stream([str(path)], "--gt"), HICO, ErrorPolicy(), allow_uncounted=allowed)
     assert int((truth.scenes.interaction >= 0).sum()) == good
     said = capsys.readouterr().err
@@ -61,7 +56,7 @@ def test_ground_truth_of_no_class_is_noted(
     ],
 )
 def test_ground_truth_that_would_mislead(content: list[Record], message: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "gt.jsonl", content)
+    path = written(tmp_path / "gt.jsonl", content)
     with pytest.raises(DataError) as error:
         read_truth(Stream([str(path)], "--gt"), HICO, ErrorPolicy())
     assert str(error.value).startswith(f"{path}: {message}")
@@ -130,7 +125,7 @@ def test_a_match_stream_says_all_that_it_has_or_what_is_named(matches: Path, hoi
 def test_ground_truth_adds_what_shards_of_matches_lack(matches: Path, hoicli: Hoicli, tmp_path: Path) -> None:
     """Of shards alone: a stream that should be whole was cut off."""
     first = records(GT)[0]["image_id"]
-    shard = write(tmp_path / "shard.jsonl", [row for row in records(PREDICTIONS) if row["image_id"] != first])
+    shard = written(tmp_path / "shard.jsonl", [row for row in records(PREDICTIONS) if row["image_id"] != first])
     partial = tmp_path / "partial.jsonl"
     command = ("--protocol", "hico,diag", "--iou", "0.5,0.75", "--gt", GT, shard)
     assert hoicli("match", "--only-predicted", *command, "-o", partial).code == 0
@@ -140,6 +135,6 @@ def test_ground_truth_adds_what_shards_of_matches_lack(matches: Path, hoicli: Ho
     assert "give the ground truth with --gt" in refused.err
     kept = [row for row in map(json.loads, matches.read_text().splitlines()) if row["image_id"] != first]
     for options in ((), ("--gt", GT)):
-        result = hoicli("eval", write(shard, kept), *options)
+        result = hoicli("eval", written(shard, kept), *options)
         assert (result.code, result.out) == (1, "")
         assert "7 of 8 images are there, 1 missing" in result.err

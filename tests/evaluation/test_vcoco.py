@@ -7,11 +7,11 @@ import json
 import math
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jsonschema
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,34 +19,18 @@ from hypothesis import strategies as st
 from hoicli.cli import run
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
-from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.run import matched_batches
-from hoicli.evaluation.selection import protocols
-from hoicli.evaluation.tally import ClassResults, Tally
-from hoicli.records.intake import ErrorPolicy
-from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.schemas import schema_text
-from tests.support import vcoco_reference
-from tests.support.project import FIXTURES, Hoicli
-from tests.support.vcoco import VCOCO, Record, datasets, lines, records, rows, with_labels
+from tests.support import kernel, vcoco_reference
+from tests.support.arrays import records
+from tests.support.project import FIXTURES, Hoicli, parsed, written
+from tests.support.vcoco import VCOCO, Record, datasets, with_labels
 
 FOLDER = FIXTURES / "vcoco"
 TRUTH, PREDICTIONS = FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl"
 NAMES = ("vcoco-agent", "vcoco-s1", "vcoco-s2", "vcoco-qpic")
 
 
-def evaluate(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, ClassResults]:
-    batches = read_scenes(lines(truth), VCOCO, scored=False, policy=ErrorPolicy())
-    annotated = GroundTruth(concatenate(batches, VCOCO), VCOCO)
-    chosen = protocols(["all"], "vcoco")
-    tally = Tally(chosen, len(VCOCO.interactions))
-    for batch, outcomes in matched_batches(lines(predictions), annotated, chosen, Filters(), ErrorPolicy()):
-        tally.add_batch(batch, outcomes)
-    tally.add_truth(annotated)
-    return {row.name: results for row, results in tally.results(VCOCO)}
-
-
+evaluate = partial(kernel.evaluate, vocabulary=VCOCO)
 ids = st.integers(0, 3)
 
 
@@ -91,12 +75,12 @@ def image(boxes: list[Any], labels: Sequence[str | None], hois: list[Record], **
 def ap(
     truth: Record | list[Record], predictions: Record | list[Record], what: str, protocol: str = "vcoco-s1"
 ) -> float:
-    both = [records if isinstance(records, list) else [records] for records in (truth, predictions)]
+    both = tuple(records if isinstance(records, list) else [records] for records in (truth, predictions))
     hoi = said(0, what)
-    results = evaluate(*both)[protocol]
+    results = evaluate(both[0], both[1])[protocol]
     number = VCOCO.interaction_ids[hoi["verb"], hoi.get("role", "")]
     assert results.in_mean[number]
-    agrees(*both)
+    agrees(both[0], both[1])
     return float(results.ap[number])
 
 
@@ -258,15 +242,10 @@ def test_qpic_s_100_are_counted_without_the_actions_of_roles() -> None:
 # The commands
 
 
-def write(path: Path, content: list[Record]) -> Path:
-    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in content))
-    return path
-
-
 def test_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path) -> None:
     dump = with_labels(tmp_path / "p.jsonl", PREDICTIONS)
     result = hoicli("eval", "--dataset", "vcoco", "--gt", TRUTH, "--per-class", dump)
-    given = rows(result.out)
+    given = parsed(result.out)
     means = {(row["protocol"], row["subset"]): row for row in given if row["metric"] == "mAP"}
     assert [(name, subset, row["n"]) for (name, subset), row in means.items()] == [
         ("vcoco-agent", "full", 21), ("vcoco-s1", "24", 19), ("vcoco-s1", "25", 20), ("vcoco-s2", "24", 19),
@@ -294,17 +273,17 @@ def test_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_classes_without_ground_truth_are_named(hoicli: Hoicli, tmp_path: Path) -> None:
     every = [said(0, f"{verb}_{role}" if role else verb) for verb, role in VCOCO.interactions if verb != "read"]
-    truth = write(tmp_path / "gt.jsonl", [image([PERSON], ["person"], every)])
-    found = write(tmp_path / "p.jsonl", [image([PERSON], ["person"], [said(0, "read_obj", None, 0.5)])])
+    truth = written(tmp_path / "gt.jsonl", [image([PERSON], ["person"], every)])
+    found = written(tmp_path / "p.jsonl", [image([PERSON], ["person"], [said(0, "read_obj", None, 0.5)])])
     result = hoicli("eval", "--protocol", "vcoco-s1", "--gt", truth, found)
     assert result.err == "hoicli: no ground truth of read_obj: left out of the means\n"
-    assert {row["subset"]: (row["value"], row["n"]) for row in rows(result.out) if row["metric"] == "mAP"} == {
+    assert {row["subset"]: (row["value"], row["n"]) for row in parsed(result.out) if row["metric"] == "mAP"} == {
         "24": (0.0, 23),
         "25": (0.0, 24),
     }
-    nobody = write(tmp_path / "nobody.jsonl", [image([], [], [])])
+    nobody = written(tmp_path / "nobody.jsonl", [image([], [], [])])
     result = hoicli("eval", "--protocol", "vcoco-s1", "--gt", nobody, found)
-    assert [row["value"] for row in rows(result.out)] == [None] * 2
+    assert [row["value"] for row in parsed(result.out)] == [None] * 2
 
 
 def test_fixtures_and_what_is_written_of_them_fit_the_schemas(hoicli: Hoicli) -> None:
@@ -317,7 +296,7 @@ def test_fixtures_and_what_is_written_of_them_fit_the_schemas(hoicli: Hoicli) ->
     ):
         validator = jsonschema.Draft202012Validator(json.loads(schema_text(kind)))
         assert text
-        for row in rows(text):
+        for row in parsed(text):
             validator.validate(row)
 
 
@@ -337,7 +316,7 @@ def test_objects_without_any_label_are_not_found_by_label(hoicli: Hoicli, tmp_pa
     (tmp_path / "m.jsonl").write_text(hoicli("match", *options).out)
     for call in (options, (tmp_path / "m.jsonl",)):
         result = hoicli("eval", *call)
-        assert {row["protocol"] for row in rows(result.out)} == {"vcoco-agent", "vcoco-s1", "vcoco-s2"}
+        assert {row["protocol"] for row in parsed(result.out)} == {"vcoco-agent", "vcoco-s1", "vcoco-s2"}
         assert "left out: vcoco-qpic: no object of the predictions has a label" in result.err
         named = hoicli("eval", "--protocol", "vcoco-qpic,vcoco-s1", *call[2:] or call)
         assert (named.code, named.out, "cannot serve vcoco-qpic" in named.err) == (1, "", True)
@@ -349,9 +328,9 @@ def test_order_shards_and_compression_change_no_byte(hoicli: Hoicli, tmp_path: P
     truth, found = records(TRUTH), records(PREDICTIONS)
     random.Random(5).shuffle(truth)
     random.Random(6).shuffle(found)
-    shards = [write(tmp_path / f"{number}.jsonl", found[number::3]) for number in range(3)]
+    shards = [written(tmp_path / f"{number}.jsonl", found[number::3]) for number in range(3)]
     shards[1].with_suffix(".gz").write_bytes(gzip.compress(shards[1].read_bytes()))
-    shuffled = write(tmp_path / "gt.jsonl", truth)
+    shuffled = written(tmp_path / "gt.jsonl", truth)
     assert hoicli(*options, shuffled, shards[2], shards[1].with_suffix(".gz"), shards[0]).out == expected
 
 
@@ -376,7 +355,7 @@ def golden(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
         assert run(["convert", "--dataset", "vcoco", str(dump), "-o", output[0]]) == 0
         options = ["--gt", str(folder / "gt.jsonl"), "--per-class", "--format", "jsonl", "-o", output[1]]
         assert run(["eval", "--protocol", "vcoco-agent,vcoco-s1,vcoco-s2", *options, output[0]]) == 0
-        return rows(Path(output[1]).read_text())
+        return parsed(Path(output[1]).read_text())
 
     return evaluated
 

@@ -8,16 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed
 from tests.support.vcoco import with_labels
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 V_GT, V_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
 VIEW = ("iou", "slice", "part")
-
-
-def rows(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def settings_of(row: dict[str, Any]) -> dict[str, str]:
@@ -26,16 +22,16 @@ def settings_of(row: dict[str, Any]) -> dict[str, str]:
 
 def test_the_rows_themselves_stay(hoicli: Hoicli) -> None:
     """A slice adds rows and changes none; a threshold that is the protocol's own changes no number and no signature."""
-    plain = rows(hoicli("eval", "--gt", GT, PREDICTIONS).out)
-    sliced = rows(hoicli("eval", "--gt", GT, PREDICTIONS, "--slice", "objects,people,verb").out)
+    plain = parsed(hoicli("eval", "--gt", GT, PREDICTIONS).out)
+    sliced = parsed(hoicli("eval", "--gt", GT, PREDICTIONS, "--slice", "objects,people,verb").out)
     assert [row for row in sliced if not row["tags"]] == plain
-    same = rows(hoicli("eval", "--gt", GT, PREDICTIONS, "--iou", "0.5").out)
+    same = parsed(hoicli("eval", "--gt", GT, PREDICTIONS, "--iou", "0.5").out)
     assert [row | {"tags": {}} for row in same] == plain
     assert {row["tags"]["iou"] for row in same} == {"0.5"}
 
 
 def test_signatures_mark_what_is_no_published_number(hoicli: Hoicli) -> None:
-    found = rows(hoicli("eval", "--gt", GT, PREDICTIONS, "--iou", "0.5:0.7:0.1", "--slice", "objects,verb").out)
+    found = parsed(hoicli("eval", "--gt", GT, PREDICTIONS, "--iou", "0.5:0.7:0.1", "--slice", "objects,verb").out)
     for row in found:
         signed, tags = settings_of(row), row["tags"]
         assert signed.get("iou") == (None if tags["iou"] == "0.5" else tags["iou"])
@@ -77,7 +73,7 @@ def test_shards_of_matches_and_the_ground_truth_give_the_same_rows(hoicli: Hoicl
 
 def test_match_records_say_what_they_are_of(hoicli: Hoicli) -> None:
     given = ("--gt", GT, PREDICTIONS, "--protocol", "hico", "--iou", "0.8", "--slice", "objects")
-    records = rows(hoicli("match", *given).out)
+    records = parsed(hoicli("match", *given).out)
     views = [tuple(record["view"].items()) for record in records]
     assert len(set(zip((record["image_id"] for record in records), views, strict=True))) == len(records)
     small = [record for record in records if record["view"].get("part") == "small"]
@@ -98,7 +94,7 @@ def saved(path: Path, text: str) -> Path:
 def test_diagnosis(hoicli: Hoicli, tmp_path: Path) -> None:
     """Parts of images and classes add up in counts; a match stream says the same."""
     given = ("--gt", GT, PREDICTIONS, "--slice", "people,verb", "--iou", "0.8")
-    found = rows(hoicli("diagnose", *given).out)
+    found = parsed(hoicli("diagnose", *given).out)
     counts: dict[Any, dict[Any, int]] = {}
     for row in found:
         if row["metric"] == "count" and row["subset"] == "full":
@@ -114,11 +110,11 @@ def test_diagnosis(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_comparison(hoicli: Hoicli) -> None:
     """A model with itself differs in nothing; its means are those of eval, with the same intervals."""
     options = ("--gt", GT, "--slice", "objects,verb", "--iou", "0.5:0.7:0.1", "--protocol", "hico")
-    found = rows(hoicli("compare", *options, "--bootstrap", "50", "--name", "a,b", PREDICTIONS, PREDICTIONS).out)
+    found = parsed(hoicli("compare", *options, "--bootstrap", "50", "--name", "a,b", PREDICTIONS, PREDICTIONS).out)
     differences = [row for row in found if row["metric"] in ("mAP_diff", "delta_mAP_diff", "count_diff")]
     assert {row["value"] for row in differences} <= {0, None}
     assert {row["tags"].get("iou") for row in differences} == {"0.5", "0.6", "0.7", "0.5:0.7:0.1"}
-    theirs = rows(hoicli("eval", *options, "--bootstrap", "50", PREDICTIONS).out)
+    theirs = parsed(hoicli("eval", *options, "--bootstrap", "50", PREDICTIONS).out)
     wanted = {(row["metric"], row["subset"], *row["tags"].items()): row for row in theirs}
     ours = [row for row in found if row["metric"] == "mAP" and row["tags"]["model"] == "b"]
     for row in ours:
@@ -130,7 +126,7 @@ def test_comparison(hoicli: Hoicli) -> None:
 
 def test_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:
     given = ("--dataset", "vcoco", "--gt", V_GT, with_labels(tmp_path / "p.jsonl", V_PREDICTIONS))
-    found = rows(hoicli("eval", *given, "--slice", "people,verb,objects", "--iou", "0.6").out)
+    found = parsed(hoicli("eval", *given, "--slice", "people,verb,objects", "--iou", "0.6").out)
     assert {row["protocol"] for row in found if row["tags"].get("slice") == "objects"} == {"vcoco-qpic"}
     assert {row["tags"]["part"] for row in found if row["tags"].get("slice") == "objects"} >= {"no_object"}
     assert len({row["protocol"] for row in found if row["tags"].get("slice") == "people"}) == 4
@@ -167,10 +163,10 @@ def test_a_match_stream_has_what_it_has(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_emit_at_another_threshold(hoicli: Hoicli) -> None:
-    records = rows(hoicli("diagnose", "--gt", GT, PREDICTIONS, "--emit", "predictions", "--iou", "0.9").out)
+    records = parsed(hoicli("diagnose", "--gt", GT, PREDICTIONS, "--emit", "predictions", "--iou", "0.9").out)
     assert {record["settings"]["iou"] for record in records} == {"0.9"}
     errors = [item["error"] for record in records for item in record["predictions"]]
-    found = rows(hoicli("diagnose", "--gt", GT, PREDICTIONS, "--iou", "0.9").out)
+    found = parsed(hoicli("diagnose", "--gt", GT, PREDICTIONS, "--iou", "0.9").out)
     counts = {row["error"]: row["value"] for row in found if row["metric"] == "count" and row["subset"] == "full"}
     assert {error: errors.count(error) for error in set(errors)} == {
         key: n for key, n in counts.items() if n and key != "missed_gt"
@@ -193,15 +189,15 @@ def test_a_dataset_of_ones_own(hoicli: Hoicli, tmp_path: Path) -> None:
     """Training counts are cut anywhere; a protocol file is resolved for the dataset."""
     own = FIXTURES / "own"
     given = ("--dataset", own / "site.json", "--gt", own / "gt.jsonl", own / "predictions.jsonl")
-    found = rows(hoicli("eval", *given, "--slice", "frequency:2:10,people,objects").out)
+    found = parsed(hoicli("eval", *given, "--slice", "frequency:2:10,people,objects").out)
     parts = {(row["tags"]["slice"], row["tags"]["part"]) for row in found if row["tags"]}
     assert {part for slice_, part in parts if slice_ == "frequency:2:10"} == {"2-9", "10+"}
     path = saved(tmp_path / "mine.json", json.dumps({"name": "mine", "like": "hico", "threshold": 0.75}))
-    ours = rows(hoicli("eval", *given, "--protocol", path).out)
-    theirs = rows(hoicli("eval", *given, "--protocol", "hico", "--iou", "0.75").out)
+    ours = parsed(hoicli("eval", *given, "--protocol", path).out)
+    theirs = parsed(hoicli("eval", *given, "--protocol", "hico", "--iou", "0.75").out)
     assert [row["value"] for row in ours] == [row["value"] for row in theirs]
     matches = saved(tmp_path / "m.jsonl", hoicli("match", *given, "--protocol", path, "--slice", "people").out)
-    again = rows(hoicli("eval", "--dataset", own / "site.json", "--protocol", path, matches).out)
+    again = parsed(hoicli("eval", "--dataset", own / "site.json", "--protocol", path, matches).out)
     assert [row for row in again if not row["tags"]] == ours
 
 

@@ -9,14 +9,9 @@ from typing import Any
 import pytest
 
 from tests.support.arrays import GT, PREDICTIONS, records
-from tests.support.project import Hoicli
+from tests.support.project import Hoicli, written
 
 Record = dict[str, Any]
-
-
-def write(path: Path, content: list[Record]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in content))
-    return path
 
 
 def moved(record: Record) -> Record:
@@ -29,7 +24,7 @@ def moved(record: Record) -> Record:
 def old(tmp_path: Path) -> Path:
     """An older ground truth: its first image is annotated otherwise."""
     first, *rest = records(GT)
-    return write(tmp_path / "old.jsonl", [moved(first), *rest])
+    return written(tmp_path / "old.jsonl", [moved(first), *rest])
 
 
 @pytest.mark.parametrize("command", ["eval", "diagnose", "curves"])
@@ -43,12 +38,12 @@ def test_matches_of_one_ground_truth_are_never_signed_with_another(
     assert (result.code, result.out) == (1, "")
     assert f"{matches}:1: gt_hash: was matched with other annotations of " in result.err
     lines = [record for record in records(matches) if record["image_id"] != records(GT)[0]["image_id"]]
-    expected = hoicli(command, "--gt", GT, write(matches, lines))
+    expected = hoicli(command, "--gt", GT, written(matches, lines))
     assert expected.code == (0 if shards else 1)  # the other images are the same, and shards may lack one
 
 
 def test_images_that_the_ground_truth_lacks_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
-    less, matches = write(tmp_path / "less.jsonl", records(GT)[:-1]), tmp_path / "matches.jsonl"
+    less, matches = written(tmp_path / "less.jsonl", records(GT)[:-1]), tmp_path / "matches.jsonl"
     for shards in ((), ("--only-predicted",)):
         assert hoicli("match", *shards, "--gt", GT, PREDICTIONS, "-o", matches).code == 0
         for command in ("eval", "diagnose"):
@@ -67,7 +62,7 @@ def test_a_stream_that_was_cut_is_refused_wherever(
     assert hoicli("match", "--gt", GT, "--protocol", "hico,diag", PREDICTIONS, "-o", matches).code == 0
     lines = records(matches)
     for end in (len(lines) - 1, len(lines) - 2, 2):
-        result = hoicli(command, *options, write(matches, lines[:end]))
+        result = hoicli(command, *options, written(matches, lines[:end]))
         assert (result.code, result.out) == (1, "")
         assert f"{end // 2} of 8 images are there, {8 - end // 2} missing" in result.err
 
@@ -84,8 +79,8 @@ def test_only_predicted_needs_the_ground_truth(hoicli: Hoicli, tmp_path: Path) -
 def test_a_match_that_stops_ends_its_stream_so_that_nobody_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
     many = [{**records(PREDICTIONS)[0], "image_id": f"i{number}"} for number in range(600)]
     truth = [{**records(GT)[0], "image_id": record["image_id"]} for record in many]
-    gt = write(tmp_path / "many.jsonl", truth)
-    preds = write(tmp_path / "bad.jsonl", [*many[:-1], {"image_id": "i599"}])
+    gt = written(tmp_path / "many.jsonl", truth)
+    preds = written(tmp_path / "bad.jsonl", [*many[:-1], {"image_id": "i599"}])
     stopped = hoicli("match", "--gt", gt, "--protocol", "hico", preds)
     assert stopped.code == 1
     last = json.loads(stopped.out.splitlines()[-1])
@@ -112,8 +107,8 @@ def test_shards_with_ground_truth_of_their_own(hoicli: Hoicli, tmp_path: Path) -
     truth, preds, parts = records(GT), {row["image_id"]: row for row in records(PREDICTIONS)}, []
     for number in range(3):
         own = truth[number::3]
-        gt = write(tmp_path / f"gt{number}.jsonl", own)
-        shard = write(tmp_path / f"p{number}.jsonl", [preds[r["image_id"]] for r in own if r["image_id"] in preds])
+        gt = written(tmp_path / f"gt{number}.jsonl", own)
+        shard = written(tmp_path / f"p{number}.jsonl", [preds[r["image_id"]] for r in own if r["image_id"] in preds])
         parts.append(hoicli("match", "--gt", gt, "--protocol", "hico,diag", shard).out)
     direct = {
         command: hoicli(command, "--gt", GT, PREDICTIONS, *options).out
@@ -136,11 +131,11 @@ def test_annotations_that_are_not_of_their_digest_are_refused(hoicli: Hoicli, tm
     assert hoicli("match", "--gt", GT, "--protocol", "hico", PREDICTIONS, "-o", matches).code == 0
     lines = records(matches)
     lines[3]["gt_hash"] = "1"
-    result = hoicli("eval", write(matches, lines))
+    result = hoicli("eval", written(matches, lines))
     assert (result.code, result.out) == (1, "")
     for key in ("gt_hash", "gt_digest", "gt_images"):
         of_old = [{name: line[name] for name in line if name != key} for line in lines]
-        result = hoicli("eval", write(matches, of_old))
+        result = hoicli("eval", written(matches, of_old))
         assert (result.code, result.out) == (1, "")
         assert f"matches.jsonl:1: {key}: missing" in result.err
         assert "match again" in result.err
@@ -149,7 +144,7 @@ def test_annotations_that_are_not_of_their_digest_are_refused(hoicli: Hoicli, tm
 def test_a_match_that_is_refused_at_its_end_leaves_no_stream(hoicli: Hoicli, tmp_path: Path) -> None:
     """What only the whole stream shows: too many boxes in x, y, w, h."""
     turned = [{**record, "boxes": [[9, 9, 3, 4] for _ in record["boxes"]]} for record in records(PREDICTIONS)]
-    words = ("match", "--protocol", "hico", "--gt", GT, write(tmp_path / "p.jsonl", turned))
+    words = ("match", "--protocol", "hico", "--gt", GT, written(tmp_path / "p.jsonl", turned))
     streamed = hoicli(*words)
     assert streamed.code == 1
     assert streamed.out.splitlines()[-1].startswith('{"error":')
@@ -163,6 +158,6 @@ def test_a_line_that_comes_twice_makes_up_for_no_other(hoicli: Hoicli, old: Path
         hoicli("match", "--gt", gt, "--protocol", "diag", PREDICTIONS, "-o", tmp_path / f"{number}.jsonl")
     one, other = (records(tmp_path / f"{number}.jsonl") for number in range(2))
     for content in ([*one[:4], *one[:4]], [*one[:4], *other[4:], *one[:4]]):
-        result = hoicli("eval", "--on-error", "skip", write(tmp_path / "m.jsonl", content))
+        result = hoicli("eval", "--on-error", "skip", written(tmp_path / "m.jsonl", content))
         assert (result.code, result.out) == (1, "")
         assert "images are there" in result.err

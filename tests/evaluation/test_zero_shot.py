@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hoicli.evaluation.selection import TABLES
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed
 
 HICO = load("hico")
 PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
@@ -23,10 +21,6 @@ NAMES = {
 }
 
 
-def rows(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def test_every_split_is_named_here() -> None:
     assert NAMES.keys() == HICO.unseen.keys()
 
@@ -36,13 +30,13 @@ def test_names_for_one_split_give_the_same_bytes(hoicli: Hoicli, split: str, ali
     result = hoicli("eval", "--split", alias, *PAIR)
     assert result.code == 0
     assert result.out == hoicli("eval", "--split", split, *PAIR).out
-    assert f"|split:{split}|" in rows(result.out)[0]["signature"]
+    assert f"|split:{split}|" in parsed(result.out)[0]["signature"]
 
 
 @pytest.mark.parametrize("split", NAMES)
 def test_the_means_are_of_their_classes(hoicli: Hoicli, split: str) -> None:
     """Under each protocol, the mean of unseen is that of the per-class values of the split's unseen interactions."""
-    found = rows(hoicli("eval", "--split", split, "--per-class", *PAIR).out)
+    found = parsed(hoicli("eval", "--split", split, "--per-class", *PAIR).out)
     unseen = {HICO.interactions[number] for number in HICO.unseen[split]}
     for protocol in TABLES["hico"]:
         mine = [row for row in found if row["protocol"] == protocol]

@@ -28,9 +28,8 @@ from tests.support.explorers import (
     predictions_of,
     serving,
     write_scenes,
-    written,
 )  # fmt: skip
-from tests.support.project import FIXTURES, PATIENCE, parsed
+from tests.support.project import FIXTURES, PATIENCE, parsed, written
 
 pytest.importorskip("playwright", reason="needs pip install 'hoicli[dev-browser]'")
 pytest.importorskip("axe_playwright_python", reason="needs pip install 'hoicli[dev-browser]'")

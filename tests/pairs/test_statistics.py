@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +27,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import parse_tags
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, ground_truth, lines
-from tests.support.project import FIXTURES, Hoicli, without_gt
+from tests.support.project import FIXTURES, Hoicli, without_gt, written
 from tests.support.reference import overlap
 from tests.support.strategies import datasets, scores
 
@@ -140,7 +139,7 @@ def test_the_triplet_score_stands_in_only_when_asked_to(
     for record in records:
         for hoi in record["hois"]:
             del hoi["verb_score"]
-    write(bare, records)
+    written(bare, records)
     truth = ("--gt", golden_files["gt"])
     with_scores = full_of(hoicli, *truth, golden_files["triplets"])
     assert {name: round(with_scores[name], 2) for name in ("inter_map", "neg_ap")} == {
@@ -329,7 +328,7 @@ def test_precision_of_groups_is_among_all_pairs(released: list[str], tmp_path: P
     pairs = [(0, 2, 0.9), (0, 4, 0.2)]
     more = {"labels": [*labels, "person", "bicycle"]}
     found = [prediction(pairs, **more), prediction([*pairs, (3, 4, 0.1)], image_id="b", **more)]
-    files = "--gt", write(tmp_path / "gt.jsonl", truth), write(tmp_path / "preds.jsonl", found)
+    files = "--gt", written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", found)
     rows = rows_of(hoicli, *files, *released)
     named = {"pair_precision": "|among:all-pairs|", "pair_precision_own_images": "|among:own-images|"}
     precisions = {(row["metric"], row["subset"]): row for row in rows if row["metric"] in named}
@@ -742,15 +741,10 @@ def test_the_fast_and_the_careful_check_agree(path: tuple[Any, ...], value: Any)
     assert (attempt(built, lines([record])) is None) == bool(found), found
 
 
-def write(path: Path, records: list[Record]) -> Path:
-    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-    return path
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    truth = write(tmp_path / "gt.jsonl", [truth_record((0, 2, "fly"))])
-    return truth, write(tmp_path / "preds.jsonl", [GOOD])
+    truth = written(tmp_path / "gt.jsonl", [truth_record((0, 2, "fly"))])
+    return truth, written(tmp_path / "preds.jsonl", [GOOD])
 
 
 def test_the_rows(files: tuple[Path, Path], hoicli: Hoicli) -> None:
@@ -798,7 +792,7 @@ def test_a_signature_says_what_was_ranked_by(
 
 
 def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: Path, hoicli: Hoicli) -> None:
-    other = write(tmp_path / "other.jsonl", [{**GOOD, "hois": [triplet(0, 2, "fly", 0.5)]}])
+    other = written(tmp_path / "other.jsonl", [{**GOOD, "hois": [triplet(0, 2, "fly", 0.5)]}])
     alone = [rows_of(hoicli, "--gt", files[0], path) for path in (files[1], other)]
     result = hoicli("pairstats", "--gt", files[0], "--format", "jsonl", files[1], other)
     rows = [json.loads(line) for line in result.out.splitlines()]
@@ -829,7 +823,7 @@ def test_wrong_options(options: list[str], message: str, files: tuple[Path, Path
 
 
 def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_path: Path, hoicli: Hoicli) -> None:
-    strange = write(tmp_path / "strange.jsonl", [{**GOOD, "image_id": "z"}])
+    strange = written(tmp_path / "strange.jsonl", [{**GOOD, "image_id": "z"}])
     result = hoicli("pairstats", "--gt", files[0], strange)
     assert result.code == 1
     assert "strange.jsonl:1: image_id: 'z' is not in the ground truth" in result.err

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
+from hoicli.diagnosis.applied import IN_TURN
 from hoicli.diagnosis.emitted import diagnosis_records
+from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
 from hoicli.diagnosis.gather import typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.selection import protocol_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
 from tests.support.kernel import ground_truth, lines
 from tests.support.project import FIXTURES
 
@@ -25,16 +30,61 @@ PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
 READINGS: tuple[Reading, ...] = ("shared", "independent", "released")
 
 
-def diagnosis(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared") -> Diagnosis:
-    annotated = ground_truth(truth)
-    result = Diagnosis(DIAG, len(HICO.interactions), reading)
+def diagnosis(
+    truth: Sequence[Record],
+    predictions: Sequence[Record],
+    reading: Reading = "shared",
+    vocabulary: Vocabulary = HICO,
+) -> Diagnosis:
+    annotated = ground_truth(truth, vocabulary)
+    result = Diagnosis(protocol_of(vocabulary), len(vocabulary.interactions), reading)
     for _, found, types in typed_batches(lines(predictions), annotated, Filters(), ErrorPolicy(), reading):
         result.add(found, types)
     result.add_unseen(annotated)
     return result
 
 
-def typed(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared") -> list[Record]:
-    batches = typed_batches(lines(predictions), ground_truth(truth), Filters(), ErrorPolicy(), reading)
-    diag = PROTOCOLS["diag"]
-    return [record for _, found, types in batches for record in diagnosis_records(found, types, HICO, {}, diag)]
+def typed(
+    truth: Sequence[Record],
+    predictions: Sequence[Record],
+    reading: Reading = "shared",
+    vocabulary: Vocabulary = HICO,
+) -> list[Record]:
+    """The records of `diagnose --emit predictions`."""
+    batches = typed_batches(lines(predictions), ground_truth(truth, vocabulary), Filters(), ErrorPolicy(), reading)
+    row = protocol_of(vocabulary)
+    return [record for _, found, types in batches for record in diagnosis_records(found, types, vocabulary, {}, row)]
+
+
+def counts(truth: Sequence[Record], predictions: Sequence[Record], vocabulary: Vocabulary = HICO) -> dict[str, int]:
+    """Error types that occur, true positives left out."""
+    found = diagnosis(truth, predictions, vocabulary=vocabulary).counts()
+    totals = {name: int(numbers.sum()) for name, numbers in found.items() if name != "true_positive"}
+    return {name: total for name, total in totals.items() if total}
+
+
+INJECTED = ("duplicate", "interaction", "association", "object_box", "human_box", "both_boxes", "missed_gt")
+
+
+def agrees_in_any_order(
+    data: tuple[list[Record], list[Record]],
+    shuffle: random.Random,
+    reading: Reading = "shared",
+    vocabulary: Vocabulary = HICO,
+) -> None:
+    """The order of images changes no count and no AP, and every prediction that counts has one type."""
+    truth, predictions = data
+    before = diagnosis(truth, predictions, reading, vocabulary)
+    shuffle.shuffle(predictions)
+    shuffle.shuffle(truth)
+    after = diagnosis(truth, predictions, reading, vocabulary)
+    first, second = before.counts(), after.counts()
+    assert {name: rows.tolist() for name, rows in first.items()} == {n: rows.tolist() for n, rows in second.items()}
+    for one, other in zip(before.results(vocabulary), after.results(vocabulary), strict=True):
+        assert one.ap.tolist() == other.ap.tolist()
+    for one, other in zip(before.progressive(vocabulary, IN_TURN), after.progressive(vocabulary, IN_TURN), strict=True):
+        assert one.ap.tolist() == other.ap.tolist()
+    annotated = ground_truth(truth, vocabulary)
+    for _, found, types in typed_batches(lines(predictions), annotated, Filters(), ErrorPolicy()):
+        assert ((types.error < len(ERRORS)) == found.typed).all()
+        assert (types.error[~found.typed] == NOT_COUNTED).all()

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.project import ROOT
+from tests.support.project import ROOT, written
 from tests.support.tiny import png
 
 Record = dict[str, Any]
@@ -89,12 +89,6 @@ def _detected(draw: random.Random, boxes: list[Any], labels: list[str], hois: li
         pair = {"subject": len(moved) - 2, "object": len(moved) - 1}
         said += [{**pair, "verb": "hold", "score": 0.875}, {**pair, "verb": "inspect", "score": 0.125}]
     return {"boxes": moved, "labels": [*(labels * 2), "person", "cup"][: len(moved)], "hois": said}
-
-
-def written(path: Path, records: Sequence[Record]) -> Path:
-    """Records as lines of a file."""
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
 
 
 def write_scenes(folder: Path, images: int = 40, seed: int = 0) -> tuple[Path, Path, Path, Path]:

@@ -17,6 +17,7 @@ from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.reading import concatenate, read_scenes
 from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
 
 HICO = load("hico")
 Record = dict[str, Any]
@@ -26,16 +27,20 @@ def lines(records: Iterable[Record]) -> list[Line]:
     return [Line("test", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
 
 
-def ground_truth(records: Sequence[Record]) -> GroundTruth:
-    batches = read_scenes(lines(records), HICO, scored=False, policy=ErrorPolicy())
-    return GroundTruth(concatenate(batches, HICO), HICO)
+def ground_truth(records: Sequence[Record], vocabulary: Vocabulary = HICO) -> GroundTruth:
+    batches = read_scenes(lines(records), vocabulary, scored=False, policy=ErrorPolicy())
+    return GroundTruth(concatenate(batches, vocabulary), vocabulary)
 
 
 def tally(
-    truth: Sequence[Record], predictions: Sequence[Record], rows: Sequence[Protocol], filters: Filters | None = None
+    truth: Sequence[Record],
+    predictions: Sequence[Record],
+    rows: Sequence[Protocol],
+    filters: Filters | None = None,
+    vocabulary: Vocabulary = HICO,
 ) -> Tally:
-    annotated = ground_truth(truth)
-    result = Tally(rows, len(HICO.interactions))
+    annotated = ground_truth(truth, vocabulary)
+    result = Tally(rows, len(vocabulary.interactions))
     for batch, outcomes in matched_batches(lines(predictions), annotated, rows, filters or Filters(), ErrorPolicy()):
         result.add_batch(batch, outcomes)
     result.add_truth(annotated)
@@ -43,7 +48,11 @@ def tally(
 
 
 def evaluate(
-    truth: Sequence[Record], predictions: Sequence[Record], filters: Filters | None = None
+    truth: Sequence[Record],
+    predictions: Sequence[Record],
+    filters: Filters | None = None,
+    vocabulary: Vocabulary = HICO,
 ) -> dict[str, ClassResults]:
-    rows = protocols(["all"], "hico")
-    return {row.name: results for row, results in tally(truth, predictions, rows, filters).results(HICO)}
+    rows = protocols(["all"], vocabulary)
+    found = tally(truth, predictions, rows, filters, vocabulary)
+    return {row.name: results for row, results in found.results(vocabulary)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,12 @@ Hoicli = Callable[..., Result]
 def parsed(text: str) -> list[dict[str, Any]]:
     """The objects of JSON lines."""
     return [json.loads(line) for line in text.splitlines()]
+
+
+def written(path: Path, records: Iterable[Mapping[str, Any]]) -> Path:
+    """Records as lines of a file."""
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
 
 
 def records_of(result: Result) -> list[dict[str, Any]]:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import orjson
 from hypothesis import strategies as st
 
-from hoicli.io.streams import Line
 from hoicli.vocabulary.datasets import load
 from tests.support import strategies
+from tests.support.arrays import records
+from tests.support.project import written
 
 VCOCO = load("vcoco")
 
 Record = dict[str, Any]
-
-
-def records(path: Path) -> list[Record]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def with_labels(path: Path, source: Path) -> Path:
@@ -28,16 +22,7 @@ def with_labels(path: Path, source: Path) -> Path:
     first, *others = records(source)
     for record in others:
         record["labels"] = ["sports_ball" if label is None else label for label in record["labels"]]
-    path.write_text("".join(json.dumps(record) + "\n" for record in (first, *others)))
-    return path
-
-
-def rows(text: str) -> list[Record]:
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def lines(records: Iterable[Record]) -> list[Line]:
-    return [Line("test", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
+    return written(path, [first, *others])
 
 
 # The slow evaluator
