@@ -7,9 +7,9 @@ from typing import Annotated
 from hoicli.commands import options
 from hoicli.commands.checks import READ, Count
 from hoicli.commands.command import command
-from hoicli.commands.options import Argument, Filtered, Names, Option, Streams, Unpack
+from hoicli.commands.options import Argument, Filtered, Option, Streams, Unpack
 from hoicli.commands.results import Result
-from hoicli.commands.values import count_of, names_of, tags_of, text_of
+from hoicli.commands.values import count_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
@@ -23,8 +23,7 @@ from hoicli.vocabulary.datasets import load
         hoicli audit --gt gt.jsonl preds.jsonl other.jsonl
             # also what the models contradict, and labels that seem to be missing
         hoicli audit --gt gt.jsonl --top 20 preds.jsonl other.jsonl > rows.jsonl  # the top twenty of each kind
-        hoicli audit --gt gt.jsonl --kind near_duplicate --top all | jq -c 'select(.value >= 0.9)'
-            # all boxes that are nearly the same
+        hoicli audit --gt gt.jsonl --top all | jq -c 'select(.value >= 0.9)'  # all boxes that are nearly the same
     """,
     see=["validate", "confusion", "show"],
 )
@@ -38,7 +37,6 @@ def audit(
     dataset: options.Dataset = None,
     protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     name: options.ModelNames = None,
-    kind: Annotated[Names, Option("NAME", offer="validation.audit:KINDS", several=True)] = None,
     same: Annotated[float, Option("T")] = 0.7,
     votes: Annotated[int | None, Option("N", mark=Count(1, 1000))] = None,
     sure: Annotated[float, Option("T")] = 0.2,
@@ -55,24 +53,19 @@ def audit(
 
     Arguments:
         protocol: The protocol that decides what is correct and gives mAP: the dataset's main one (default), or another.
-        kind: near_duplicate, contradicted, missing_label; several with commas (default: all that the input allows).
         same: Boxes of one label with at least this IoU count as one, annotated or of two models.
         votes: How many models must say so (default: at least half of them).
         sure: How sure each of these must be, from 0 to 1: its score among those of right and wrong predictions.
         top: Write the N surest candidates of each kind, or all; mAP always uses all of them.
     """
     from hoicli.commands.inputs import Inputs, required
-    from hoicli.evaluation.protocol_files import chosen_protocols
+    from hoicli.evaluation.protocol_files import one_protocol
     from hoicli.evaluation.selection import main_protocol
     from hoicli.validation.audit import DUPLICATE, KINDS, Audit, AuditRows
     from hoicli.validation.candidates import Rules
 
     gt, own, most = required(gt, "audit"), text_of(dataset), count_of("top", top)
-    kinds = _kinds(names_of(kind), KINDS if predictions else (DUPLICATE,), KINDS)
-    rows = chosen_protocols([protocol], own) if protocol else []
-    if len(rows) > 1:
-        raise UsageError(f"{arg('protocol', protocol)}: name one")
-    row = rows[0] if rows else None
+    kinds, row = KINDS if predictions else (DUPLICATE,), one_protocol([protocol] if protocol else [], own)
     vocabulary = load(own or (row.dataset if row else "hico"))
     row = row or main_protocol(vocabulary)
     if predictions and row.whole_image:
@@ -91,13 +84,3 @@ def audit(
     if more := audited.more(kinds):
         note(more)
     return Result([*found, *made.means()])
-
-
-def _kinds(named: list[str], there: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
-    """The kinds that --kind names, all there are without it. Raises `UsageError` for one that there is not."""
-    for each in named:
-        if each not in known:
-            raise UsageError(f"{arg('kind', each)}: choose from {', '.join(known)}")
-        if each not in there:
-            raise UsageError(f"{arg('kind', each)}: needs the predictions of models; give them")
-    return tuple(each for each in there if not named or each in named)

@@ -9,7 +9,6 @@ from hoicli.commands.command import command
 from hoicli.commands.options import Names, Numbers, Option, Unpack, Viewed
 from hoicli.commands.results import Result
 from hoicli.commands.values import names_of, numbers_of, text_of
-from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -63,14 +62,12 @@ def curves(
     """
     from hoicli.commands.inputs import Inputs
     from hoicli.diagnosis.curve_rows import Asked, curve_rows
-    from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+    from hoicli.evaluation.protocol_files import explicit, one_protocol
     from hoicli.evaluation.selection import main_protocol
     from hoicli.evaluation.tally import class_vocabulary
 
     given, own = names_of(protocol), text_of(dataset)
-    rows_named = chosen_protocols(given, own) if given else []
-    if len(rows_named) > 1:
-        raise UsageError(f"{arg('protocol', protocol)}: curves are of one protocol; name one")
+    row = one_protocol(given, own)
     asked = Asked(
         thresholds=tuple(dict.fromkeys(numbers_of("threshold", threshold))),
         per_class=per_class,
@@ -78,12 +75,12 @@ def curves(
         objects=tuple(dict.fromkeys(names_of(object_))),
         interactions=tuple(dict.fromkeys(names_of(interaction))),
     )
-    of_named = rows_named[0].dataset if rows_named else None
+    of_named = None if row is None else row.dataset
     inputs = Inputs(own, shared, within=of_named or "hico")
     models = inputs.models(predictions, name)
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     vocabulary = load(own or of_named or models[0].dataset or "hico")
-    chosen = rows_named or [main_protocol(vocabulary)]
+    chosen = [row or main_protocol(vocabulary)]
     asked.check(class_vocabulary(vocabulary, chosen[0]))
     views, named = inputs.views(vocabulary), explicit(given)
     truth = None if gt is None else inputs.annotated(gt, vocabulary)

@@ -15,7 +15,7 @@ from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocol_files import chosen_protocols
+from hoicli.evaluation.protocol_files import one_protocol
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import protocol_of
@@ -92,7 +92,9 @@ def diagnosing(
     """The protocol that `--protocol` names for types of errors and pair statistics; None without one. no_interaction:
     count these classes, too. Raises `UsageError` for several, for one whose right and wrong the types cannot follow,
     for one beside the released reading, and for a dataset without no_interaction."""
-    row = _diagnosing(names, dataset, as_released=as_released) if names else None
+    row = one_protocol(names, dataset)
+    if row is not None:
+        _check_types(row, dataset, as_released=as_released)
     if not no_interaction:
         return row
     row = row or protocol_of(load(dataset or "hico"))
@@ -102,12 +104,7 @@ def diagnosing(
     return replace(row, drop_no_interaction=False, changed=(*row.changed, ("noint", "counted")))
 
 
-def _diagnosing(names: Sequence[str], dataset: str | None, *, as_released: bool) -> Protocol:
-    rows = chosen_protocols(names, dataset)
-    text = ",".join(names)
-    if len(rows) != 1:
-        raise UsageError(f"{arg('protocol', text)}: one protocol says what is right; name one")
-    (row,) = rows
+def _check_types(row: Protocol, dataset: str | None, *, as_released: bool) -> None:
     usual = protocol_of(load(dataset or row.dataset))
     if as_released and row != usual:
         raise UsageError(f"{arg('as_released')}: the released code has no other protocol than {usual.name}")
@@ -119,9 +116,8 @@ def _diagnosing(names: Sequence[str], dataset: str | None, *, as_released: bool)
         or row.by_verb
         or row.every_overlap
     ):
-        problem = f"{arg('protocol', text)}: error types and pairs need the classes and the matching of"
+        problem = f"{arg('protocol', row.name)}: error types and pairs need the classes and the matching of"
         raise UsageError(f'{problem} {usual.name}; give a file that is "like": "{usual.name}", with your changes')
-    return row
 
 
 def diagnose_models(

@@ -8,7 +8,7 @@ such an object as a dict, under an entry point of the group `hoicli.protocols` t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, asdict, fields, replace
 from hashlib import sha256
 from typing import Any
@@ -57,6 +57,15 @@ def chosen_protocols(names: Iterable[str], dataset: str | None = None) -> list[P
             )
         rows.append(row)
     return rows
+
+
+def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
+    """The only row that `--protocol` names, None without one. Raises as `chosen_protocols`, and `UsageError` for
+    several."""
+    rows = chosen_protocols(names, dataset) if names else []
+    if len(rows) > 1:
+        raise UsageError(f"{arg('protocol', ','.join(names))}: one protocol says what is right; name one")
+    return rows[0] if rows else None
 
 
 def explicit(names: Iterable[str]) -> frozenset[str]:

@@ -10,10 +10,8 @@ import os
 import re
 import shutil
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from glob import escape
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -27,8 +25,6 @@ LIST_OF_FILES = ".hoicli-files"
 """What is in a folder that is replaced as a whole, one a line: what else is there is another's."""
 NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 """What a file system says that cannot sync, as some of FUSE and of networks: no reason to lose the result."""
-LEFT_OVER = 86_400
-"""Seconds after which a temporary file or folder that nobody has written to is no running process's."""
 NOT_PACKED = {".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}
 """Endings of compressed files that are neither written nor read, and the program that does both."""
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
@@ -97,7 +93,6 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
         return
     refuse_input(path, option)
     target = Path(os.path.realpath(path))
-    _sweep(target)
     with beside(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
         yield str(temporary)
         _sync(temporary)
@@ -151,7 +146,6 @@ def atomic_folder(path: str) -> Iterator[Path]:
     several processes that write the same folder, some may be refused.
     """
     target = Path(path).resolve()
-    _sweep(target)
     folder, old = _part_of(target), _part_of(target)
     with _removed(old), _removed(folder), writable(path):
         folder.mkdir()
@@ -230,14 +224,6 @@ def _part_of(target: Path) -> Path:
     """The temporary name of a file or folder. It has only 50 characters of the target's name, since names are limited
     to 255 bytes."""
     return target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"
-
-
-def _sweep(target: Path) -> None:
-    """Remove what killed runs (kill -9, a power cut) left of this file or folder a day ago or earlier."""
-    for part in target.parent.glob(f".{escape(target.name[:50])}.{'[0-9a-f]' * 10}.part"):
-        with suppress(OSError):
-            if part.stat().st_mtime < time.time() - LEFT_OVER:
-                _remove(part)
 
 
 @contextmanager
@@ -358,9 +344,7 @@ def check_folder(path: str, option: str) -> None:
 
 def check_appended(path: str, option: str) -> None:
     """Raises `UsageError` if the file cannot be read and appended to, or created."""
-    if not Path(path).exists():
+    if not os.path.isfile(path):
         check_file(path, option)
-    elif Path(path).is_dir():
-        raise UsageError(f"{option} {path}: is a directory; give a file name", code="bad-output")
     elif not os.access(path, os.R_OK | os.W_OK):
         raise UsageError(f"{option} {path}: cannot be read and written; give a file that can", code="bad-output")

@@ -192,7 +192,7 @@ def test_groups_classes_and_thresholds_by_name(hoicli: Hoicli) -> None:
     ("words", "said"),
     [
         ("--threshold 0.5,x", "--threshold 0.5,x: 'x' is no number"),
-        ("--protocol hico,upt", "--protocol hico,upt: curves are of one protocol; name one"),
+        ("--protocol hico,upt", "--protocol hico,upt: one protocol says what is right; name one"),
         ("--verb flie", "--verb flie: no class of hico has it; hoicli vocab hico --list verbs lists them"),
         (
             "--interaction ride",

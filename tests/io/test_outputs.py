@@ -111,18 +111,6 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path, there: bool) -> No
         assert os.stat(target).st_mode & 0o777 == 0o750
 
 
-def test_what_a_killed_run_left_is_swept_a_day_later(tmp_path: Path) -> None:
-    names = (".out.0123456789.part", ".out.abcdefabcd.part", ".other.0123456789.part", ".out.mine.part")
-    left, fresh, *others = (tmp_path / name for name in names)
-    for path in (left, *others):
-        path.mkdir()
-        os.utime(path, (0, 0))
-    fresh.touch()
-    with atomic_path(str(tmp_path / "out")) as temporary:
-        Path(temporary).write_bytes(b"x")
-    assert {*tmp_path.iterdir()} == {fresh, *others, tmp_path / "out"}
-
-
 def test_files_of_others_in_a_replaced_folder_stay(tmp_path: Path) -> None:
     """Also those that come while it is made."""
     target = tmp_path / "made"

@@ -255,8 +255,6 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--kind", "missing_label"), "--kind missing_label: needs the predictions of models; give them"),
-        (("--kind", "twins"), "--kind twins: choose from near_duplicate, contradicted, missing_label"),
         (("--votes", "3", FIXTURES / "predictions.jsonl"), "--votes 3: give a whole number from 1 to 1"),
         (("--sure", "20"), "--sure 20: give a number from 0 to 1"),
         (("--same", "0"), "--same 0: give a number above 0, up to 1"),
