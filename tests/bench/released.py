@@ -1,7 +1,8 @@
 """Released evaluators beside ours, from clones that are no part of the repository: `python -m tests.bench --peers DIR`.
 
-DIR holds CDN (github.com/YueLiao/CDN) and v-coco (github.com/s-gupta/v-coco). Each runs as it is but for what would
-stop it: no PyTorch and no pycocotools for a few look-ups, no crash at images without predictions or at today's NumPy.
+DIR holds CDN (github.com/YueLiao/CDN), v-coco (github.com/s-gupta/v-coco) and, for
+tests/evaluation/test_released_code.py, INP-CC (github.com/ltttpku/INP-CC). Each runs as it is but for what would stop
+it: no PyTorch and no pycocotools for a few look-ups, no crash at images without predictions or at today's NumPy.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import json
 import sys
 import types
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from hoicli.vocabulary.datasets import load
@@ -29,13 +32,16 @@ def _module(path: Path, *mended: tuple[str, str]) -> Any:
     return module
 
 
-def cdn(folder: str, truth: str, predictions: str) -> None:
-    """Protocol qpic; prints the mAPs, in fractions."""
+Records = Iterable[dict[str, Any]]
+
+
+def cdn(folder: str, truth: Records, predictions: Records) -> dict[str, float]:
+    """Protocol qpic; prints and returns the mAPs, in fractions."""
     hico, evaluator_class = load("hico"), _module(Path(folder, "CDN/datasets/hico_eval.py")).HICOEvaluator
 
-    def read(path: str, shift: int) -> dict[str, Any]:
+    def read(records: Records, shift: int) -> dict[str, Any]:
         found = {}
-        for record in map(orjson.loads, Path(path).read_bytes().splitlines()):
+        for record in records:
             boxes = [[value + shift for value in box] for box in record["boxes"]]
             numbers = [hico.object_ids[label] for label in record["labels"]]
             hois = [
@@ -65,7 +71,35 @@ def cdn(folder: str, truth: str, predictions: str) -> None:
         evaluator.preds.append({"predictions": items, "hoi_prediction": best})
     overlaps = evaluator.compute_iou_mat
     evaluator.compute_iou_mat = lambda one, other: overlaps(one, other) or ({}, {})
-    evaluator.evaluate()
+    found: dict[str, float] = evaluator.evaluate()
+    return found
+
+
+def inp_cc(folder: str, truth: Records, predictions: Records) -> dict[tuple[str, str], tuple[float, float]]:
+    """Protocol inp-cc: (AP, recall) of each class, in fractions."""
+    imports = [(f"from .hico_categories import {names}", "") for names in (
+        "HICO_INTERACTIONS, HICO_ACTIONS, HICO_OBJECTS",
+        "ZERO_SHOT_INTERACTION_IDS, NON_INTERACTION_IDS, hico_unseen_index",
+    )]  # fmt: skip
+    module = _module(Path(folder, "INP-CC/datasets/hico_evaluator.py"), *imports)
+    asked: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    found = defaultdict[Any, list[Any]](list)
+    for records, shift in ((truth, 1), (predictions, 0)):
+        for record in records:
+            for hoi in record["hois"]:
+                boxes = [value + shift for side in ("subject", "object") for value in record["boxes"][hoi[side]]]
+                of_class = hoi["verb"], record["labels"][hoi["object"]]
+                if shift:
+                    asked[of_class][record["image_id"]].append(boxes)
+                else:
+                    found[of_class].append((hoi["score"], boxes, record["image_id"]))
+    return {
+        of_class: module.calc_ap(
+            *([list(column) for column in zip(*found[of_class], strict=True)] or ([], [], [])),
+            {image: np.array(boxes) for image, boxes in asked[of_class].items()},
+        )
+        for of_class in load("hico").interactions
+    }
 
 
 class _Coco:
@@ -86,12 +120,16 @@ class _Coco:
 
 
 def vcoco(folder: str, vsrl: str, instances: str, ids: str, cache: str) -> None:
-    """Agents and both scenarios; prints every class."""
-    mended = [("from pycocotools.coco import COCO", ""), ("role_id[i, j - 1] = aid", "role_id[i, j - 1] = aid[0]")]
+    """Agents and both scenarios; prints every class, to twelve decimals."""
+    mended = [("from pycocotools.coco import COCO", ""), ("role_id[i, j - 1] = aid", "role_id[i, j - 1] = aid[0]"),
+              ("{:0.2f}", "{:0.12f}")]  # fmt: skip
     module = _module(Path(folder, "v-coco/vsrl_eval.py"), *mended)
     module.COCO = _Coco
     module.VCOCOeval(vsrl, instances, ids)._do_eval(cache)
 
 
 if __name__ == "__main__":
-    cdn(*sys.argv[2:]) if sys.argv[1] == "cdn" else vcoco(*sys.argv[2:])
+    if sys.argv[1] == "cdn":
+        cdn(sys.argv[2], *(map(orjson.loads, Path(path).read_bytes().splitlines()) for path in sys.argv[3:]))
+    else:
+        vcoco(*sys.argv[2:])

@@ -60,14 +60,14 @@ def facts(options: Options) -> str:
     return f"a made cache: {IMAGES:,} images, {people:,} dictionaries"
 
 
-def make_dump(folder: Path) -> None:
+def make_dump(folder: Path, size: int = IMAGES, seed: int = 11) -> None:
     """VSRL, COCO's instances, the ids, and a cache of jittered people that do what they do, and other things."""
     roles_of = load("vcoco").roles_of
     annotations: list[Record] = []
     people: list[tuple[int, int, dict[str, list[int]]]] = []
     cache: list[Record] = []
-    for number in range(1, IMAGES + 1):
-        rng = np.random.default_rng([11, number])
+    for number in range(1, size + 1):
+        rng = np.random.default_rng([seed, number])
         corners = rng.uniform(0, 300, (3, 2))
         boxes = np.hstack([corners, corners + rng.uniform(30, 300, (3, 2))])
         ids = [10 * number + place for place in range(3)]
@@ -100,14 +100,14 @@ def make_dump(folder: Path) -> None:
     ]
     images = [
         {"id": number, "file_name": f"COCO_val2014_{number:012d}.jpg", "width": 640, "height": 640}
-        for number in range(1, IMAGES + 1)
+        for number in range(1, size + 1)
     ]
     categories = [{"id": number, "name": name.replace("_", " ")} for name, number in coco_objects().items()]
     instances = {"images": images, "annotations": annotations, "categories": categories}
     paths = [folder / name for name in FILES]
     paths[0].write_bytes(orjson.dumps(vsrl))
     paths[1].write_bytes(orjson.dumps(instances))
-    paths[2].write_text("".join(f"{number}\n" for number in range(1, IMAGES + 1)))
+    paths[2].write_text("".join(f"{number}\n" for number in range(1, size + 1)))
     paths[3].write_bytes(pickle.dumps(cache, protocol=4))
 
 
