@@ -30,7 +30,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
-from hoicli.records.results import Row, interval_keys, percent, row_ends
+from hoicli.records.results import Row, percent, row_ends
 from hoicli.resampling.comparison import (
     Difference,
     PairedRounds,
@@ -163,13 +163,15 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
                 yield from _images(baseline, model, shared, ends)
 
 
-def difference_row(metric: str, named: Mapping[str, object], found: Difference, n: int, ends: Row) -> Row:
-    """A row of a difference of means, in percent."""
-    numbers = {"from": found.before, "to": found.after, "value": found.value}
-    return {
-        "metric": metric, **named, **{key: percent(value) for key, value in numbers.items()}, "n": n,
-        **interval_keys(found.ci), "p": found.p, "p_bootstrap": found.p_bootstrap, "unit": "%", **ends,
-    }  # fmt: skip
+def difference_row(
+    metric: str, named: Mapping[str, object], found: Difference, n: int, ends: Row, *, unit: str = "%"
+) -> Row:
+    """A row of a difference; what is in percent was in [0, 1]."""
+    low, high = found.ci or (None, None)
+    numbers = {"from": found.before, "to": found.after, "value": found.value, "n": n, "ci_low": low, "ci_high": high}
+    if unit == "%":
+        numbers = {key: number if key == "n" else percent(number) for key, number in numbers.items()}
+    return {"metric": metric, **named, **numbers, "p": found.p, "p_bootstrap": found.p_bootstrap, "unit": unit, **ends}
 
 
 def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: PairedRounds, ends: Row) -> Iterator[Row]:
@@ -265,14 +267,8 @@ def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row
     totals = (before + after).sum(axis=1).tolist()
     differences = count_differences(before, after, shared.resampling)
     for (error, subset), found, n in zip(counted, differences, totals, strict=True):
-        numbers = {"from": found.before, "to": found.after, "value": found.value}
-        low, high = found.ci or (None, None)
-        yield {
-            "metric": "count_diff", "subset": subset, "error": error,
-            **numbers, "n": n,
-            "ci_low": low, "ci_high": high, "p": found.p, "p_bootstrap": found.p_bootstrap,
-            "unit": "triplets" if error == MISSED else "predictions", **ends,
-        }  # fmt: skip
+        unit = "triplets" if error == MISSED else "predictions"
+        yield difference_row("count_diff", {"subset": subset, "error": error}, found, n, ends, unit=unit)
 
 
 def _gains(models: Sequence[Diagnosis], shared: Comparison, ends: Sequence[Row]) -> list[list[Row]]:

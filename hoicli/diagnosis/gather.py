@@ -141,7 +141,7 @@ def match_and_diagnose(
                     kept.add(placed)
         return Gathered(tally, diagnoses, coverage, [kept for kept in collectors if kept is not None])
 
-    parts = gathered(gather, predictions, policy, lambda parts: Tally.disjoint([part.tally for part in parts]))
+    parts = gathered(gather, predictions, policy, lambda part: part.tally.listed.image_ids)
     whole = parts[0]
     for other in parts[1:]:
         whole.merge(other)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,13 +37,6 @@ class Listed:
         self._counts.merge(other._counts)
         self._rows.merge(other._rows)
         self._length += len(other)
-
-    @staticmethod
-    def disjoint(parts: Sequence[Listed]) -> bool:
-        """Whether no image is in two of the parts. By hashes: one collision in 10^7 of a million images says no."""
-        hashes = np.fromiter(map(hash, chain.from_iterable(part.image_ids for part in parts)), dtype=np.int64)
-        hashes.sort()
-        return not bool((hashes[1:] == hashes[:-1]).any())
 
     @property
     def interaction(self) -> NDArray[np.int32]:

@@ -7,7 +7,6 @@ the batches may come in any order and from several processes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -21,7 +20,7 @@ from hoicli.evaluation.recall_conventions import BOXES, CONSTRAINTS, NOTHING, PR
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools, Growing, Ints, joined, ranks_in_groups
+from hoicli.records.kit import Bools, Growing, Ints, ranks_in_groups
 from hoicli.records.reading import read_scenes
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
@@ -70,11 +69,11 @@ class Found:
         self._images.merge(other._images)
         self.caveats |= other.caveats
 
-    @staticmethod
-    def disjoint(parts: Sequence[Found]) -> bool:
-        """Whether no image is in two of the parts."""
-        images = joined([part._images["image"] for part in parts], np.int64)
-        return len(np.unique(images)) == len(images)
+    @property
+    def images(self) -> list[int]:
+        """The places of the images in the ground truth."""
+        places: list[int] = self._images["image"].tolist()
+        return places
 
     def rank(self, constraint: str, triplets: int) -> Ints:
         """[triplets] the place of the best prediction that finds each ground-truth triplet, NEVER if none does."""

@@ -260,7 +260,7 @@ def measured(
             coverage.add(batch)
         return found, coverage
 
-    parts = gathered(gather, predictions, policy, lambda parts: Found.disjoint([part for part, _ in parts]))
+    parts = gathered(gather, predictions, policy, lambda part: part[0].images)
     found, coverage = parts[0]
     for other, covered in parts[1:]:
         found.merge(other)

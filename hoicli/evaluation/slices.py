@@ -143,8 +143,12 @@ def _of_numbers(name: str, text: str, given: Sequence[str], vocabulary: Vocabula
     )
     if vocabulary.roles and measure.of == TRIPLETS:
         names += ("no_object",)
-    shown = name if cuts == measure.cuts else ":".join([name, *(f"{cut:.12g}" for cut in cuts)])
-    return Slice(shown, name, names, cuts)
+    return Slice(_named(name, cuts), name, names, cuts)
+
+
+def _named(name: str, cuts: Sequence[float]) -> str:
+    """A slice as rows and signatures have it: with its cuts, where they are not the measure's own."""
+    return name if cuts == MEASURES[name].cuts else ":".join([name, *(f"{cut:.12g}" for cut in cuts)])
 
 
 def _numbers(text: str, given: Sequence[str]) -> Iterator[float]:
@@ -199,8 +203,7 @@ def _of_training_counts(name: str, text: str, given: Sequence[str], vocabulary: 
     cuts = tuple(_numbers(text, given))
     bounds = list(pairwise([0.0, *cuts, math.inf]))
     classes = tuple(frozenset(i for i, count in enumerate(counts) if low <= count < high) for low, high in bounds)
-    shown = ":".join([name, *(f"{cut:.12g}" for cut in cuts)])
-    return Slice(shown, name, tuple(_between(cuts, whole=True)), cuts, classes)
+    return Slice(_named(name, cuts), name, tuple(_between(cuts, whole=True)), cuts, classes)
 
 
 def _of_file(path: str) -> Slice:

@@ -164,11 +164,6 @@ class Tally:
         """Add ground truth that a protocol counts: image [P] indexes image_ids, interaction [P] the classes."""
         self._truth[protocol].add(image_ids, image, interaction)
 
-    @staticmethod
-    def disjoint(parts: Sequence[Tally]) -> bool:
-        """Whether no image is in two of the parts."""
-        return Listed.disjoint([part.listed for part in parts])
-
     def merge(self, other: Tally) -> None:
         """Add another tally of the same protocols, gathered from other images."""
         self.listed.merge(other.listed)

@@ -312,7 +312,7 @@ def pair_statistics(
                 statistics.add(batch, found)
         return found
 
-    for part in gathered(gather, predictions, policy, lambda parts: Tally.disjoint([part.tally for part in parts])):
+    for part in gathered(gather, predictions, policy, lambda part: part.tally.listed.image_ids):
         statistics.merge(part)
     statistics._found.inverted.report(predictions.name)
     return statistics

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Sequence, Set
 import numpy as np
 
 from hoicli.errors import DataError
-from hoicli.evaluation.run import gathered, no_image_twice
+from hoicli.evaluation.run import gathered
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
@@ -38,10 +38,7 @@ def read_predictions(
         with no_garbage_collection():
             return read_triplets(lines, policy=own, known=known, unlabelled=unlabelled)
 
-    def disjoint(parts: list[Triplets]) -> bool:
-        return no_image_twice(part.image_ids for part in parts)
-
-    return merged(gathered(gather, predictions, policy, disjoint))
+    return merged(gathered(gather, predictions, policy, lambda part: part.image_ids))
 
 
 def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy) -> list[Pair]:

@@ -19,7 +19,7 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Wanted, tally_rows
-from hoicli.evaluation.run import gathered, no_image_twice
+from hoicli.evaluation.run import gathered
 from hoicli.evaluation.tally import Tally
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection, shared_out
@@ -85,7 +85,7 @@ class Audit:
                 found = read_scenes(lines, vocabulary, scored=True, policy=policy, known=truth.position)
                 return concatenate(found, vocabulary)
 
-        parts = gathered(read, stream, policy, lambda parts: no_image_twice(part.image_ids for part in parts))
+        parts = gathered(read, stream, policy, lambda part: part.image_ids)
         batch = Batch(concatenate(parts, vocabulary), truth)
         coverage.add(batch)
         tally = self.tally(batch)

@@ -5,7 +5,7 @@ A batch of lines is checked as columns; where one of its lines is bad, they are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -17,7 +17,7 @@ import orjson
 from hoicli.errors import DataError
 from hoicli.evaluation.box_conventions import BoxEvidence
 from hoicli.evaluation.match_stream import match_problems
-from hoicli.evaluation.run import gathered, no_image_twice
+from hoicli.evaluation.run import gathered
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.boxes import MOST_INVERTED
@@ -54,7 +54,11 @@ def validate_images(
         return checker.found
 
     policy = ErrorPolicy()
-    parts = gathered(check, lines, policy, _independent) if isinstance(lines, Stream) else [check(lines, policy)]
+    parts = (
+        [check(lines, policy)]
+        if not isinstance(lines, Stream)
+        else gathered(check, lines, policy, lambda part: part.images, independent=_independent)
+    )
     found, *others = parts
     for other in others:
         found.merge(other)
@@ -111,14 +115,13 @@ class Checking:
             getattr(self, name).merge(getattr(other, name))
 
 
-def _independent(parts: list[Checking]) -> bool:
-    """Whether what is found in the parts of a stream is what is found in the whole: no image is in two of them, all are
-    predictions or none is, and none has more classes than are counted."""
+def _independent(parts: Sequence[Checking]) -> bool:
+    """Whether what is found in the parts of a stream is what is found in the whole: all are predictions or none is, and
+    none has more classes than are counted."""
     return (
         len({part.scored for part in parts} - {None}) <= 1
         and not any(part.unsure for part in parts[1:])
         and all(len(part.classes.weights) < DISTINCT for part in parts)
-        and no_image_twice(part.images for part in parts)
     )
 
 

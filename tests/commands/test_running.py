@@ -82,6 +82,20 @@ def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
     )
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("diagnose", "--per-class"), ("pairstats", "--nms-sweep", "0.5", "--verb-score", "triplet"), ("recall",)],
+    ids=lambda words: words[0],
+)
+def test_what_processes_gather_is_merged(
+    hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    alone = hoicli(*words, *PAIR)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    assert hoicli(*words, *PAIR) == alone
+
+
 @pytest.mark.long
 def test_processes_that_take_turns_match_as_one_does(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -385,16 +385,6 @@ def test_the_other_way_round_is_the_negative(hoicli: Hoicli) -> None:
             assert row.get(name) == back[key].get(name)
 
 
-def test_order_of_lines_changes_no_comparison(hoicli: Hoicli, tmp_path: Path) -> None:
-    turned = []
-    for path in (GT, PREDS, OTHER):
-        records = path.read_bytes().splitlines(keepends=True)
-        turned.append(tmp_path / path.name)
-        turned[-1].write_bytes(b"".join(reversed(records)))
-    whole = hoicli("compare", "--gt", GT, "--bootstrap", 64, PREDS, OTHER).out
-    assert hoicli("compare", "--gt", turned[0], "--bootstrap", 64, *turned[1:]).out == whole
-
-
 def test_no_resamples_are_no_intervals(hoicli: Hoicli) -> None:
     quick = compared(hoicli, "--per-class", PREDS, OTHER, rounds=0)
     sure = compared(hoicli, "--per-class", PREDS, OTHER, rounds=50)

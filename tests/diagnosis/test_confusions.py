@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -298,15 +297,6 @@ def test_an_object_is_confused_by_its_label_alone() -> None:
 
 
 # The command
-
-
-def test_shards_and_order_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None:
-    whole = hoicli("confusion", "--top", "all", *PAIR).out
-    shuffled = (FIXTURES / "predictions.jsonl").read_text().splitlines()
-    Random(3).shuffle(shuffled)
-    other = tmp_path / "predictions.jsonl"
-    other.write_text("\n".join(shuffled) + "\n")
-    assert whole == hoicli("confusion", "--top", "all", "--gt", FIXTURES / "gt.jsonl", other).out != ""
 
 
 def test_roles_are_named_and_have_no_objects(hoicli: Hoicli) -> None:

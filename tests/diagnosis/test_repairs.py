@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.cli import run
-from hoicli.diagnosis.applied import IN_TURN
+from hoicli.diagnosis.applied import IN_TURN, ORACLES
 from hoicli.diagnosis.repairs import Reading
 from tests.support import reference, strategies
 from tests.support.diagnosis import HICO, PAIR, READINGS, Record, diagnosis, typed
@@ -284,6 +284,7 @@ def test_wrong_calls(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -
 
 def test_explain_says_what_is_done(hoicli: Hoicli) -> None:
     text = hoicli("diagnose", "--explain").out
-    for words in ("its\nown pair", "--independent", "--progressive", "--as-released", "11 recalls", "do not add up"):
+    said = ("its\nown pair", "--independent", "--progressive", "--as-released", "11 recalls", "do not add up")
+    for words in (*said, "n is how many classes", *ORACLES):
         assert words in text
     assert "area under the curve" in hoicli("eval", "--explain", "--protocol", "diag").out

@@ -20,7 +20,7 @@ from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
 from tests.support import reference, strategies
-from tests.support.kernel import HICO, Record, evaluate, ground_truth, lines, tally
+from tests.support.kernel import HICO, Record, evaluate, ground_truth, lines
 
 
 @given(strategies.datasets())
@@ -45,7 +45,6 @@ def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]],
     shuffle.shuffle(predictions)
     rows = protocols(["all"], "hico")
     cut = shuffle.randint(0, len(predictions))
-    parts = [tally(truth, part, rows) for part in (predictions[:cut], predictions[cut:])]
     # the ground truth is counted once
     whole = Tally(rows, len(HICO.interactions))
     annotated = ground_truth(truth)
@@ -53,7 +52,6 @@ def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]],
         for batch, outcomes in matched_batches(lines(part), annotated, rows, Filters(), ErrorPolicy()):
             whole.add_batch(batch, outcomes)
     whole.add_truth(annotated)
-    assert Tally.disjoint(parts)
     for row, after in whole.results(HICO):
         np.testing.assert_array_equal(after.ap, before[row.name].ap)
         np.testing.assert_array_equal(after.max_recall, before[row.name].max_recall)

@@ -179,15 +179,6 @@ def test_matches_say_their_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
     assert (mine.code, "hico is of hico, not site" in mine.err) == (1, True)
 
 
-def test_shards_of_matches_count_the_ground_truth_that_they_lack(hoicli: Hoicli, tmp_path: Path) -> None:
-    half = written(tmp_path / "half.jsonl", records(PREDICTIONS)[:8])
-    matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", "--only-predicted", *PAIR[:-1], half).out)
-    assert values(hoicli("eval", "--dataset", SITE, "--gt", GT, matches).out) == values(
-        hoicli("eval", *PAIR[:-1], half).out
-    )
-
-
 # Other commands
 
 

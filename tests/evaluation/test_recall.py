@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -168,23 +167,6 @@ def sample(tmp_path: Path) -> tuple[list[Record], list[Record]]:
     return annotated, predictions(annotated, 7)
 
 
-def test_order_and_shards_change_no_byte(
-    hoicli: Hoicli, tmp_path: Path, sample: tuple[list[Record], list[Record]]
-) -> None:
-    gt, preds = sample
-    options = ("--k", "5,20", "--per-class", "--bootstrap", "40")
-    expected = rows(hoicli, written(tmp_path, gt=gt, preds=preds), *options)
-    random = Random(3)
-    for name in ("once", "again"):
-        (tmp_path / name).mkdir()
-        files = written(tmp_path / name, gt=random.sample(gt, len(gt)), preds=random.sample(preds, len(preds)))
-        assert rows(hoicli, files, *options) == expected
-    files = written(tmp_path, gt=gt, preds=preds[:13], rest=preds[13:])
-    command = ("recall", "--dataset", files["dataset"], "--gt", files["gt"], *options)
-    shards = hoicli(*command, files["rest"], files["preds"]).out.splitlines()
-    assert [json.loads(line) for line in shards] == expected
-
-
 def test_other_names_and_numbers_change_no_value(
     hoicli: Hoicli, tmp_path: Path, sample: tuple[list[Record], list[Record]]
 ) -> None:
@@ -226,16 +208,6 @@ def test_the_ground_truth_as_its_own_predictions_is_all_found(
     own = [{**record, "hois": [{**hoi, "score": 1.0} for hoi in record["hois"]]} for record in gt]
     found = values(rows(hoicli, written(tmp_path, gt=gt, preds=own)))
     assert {value for (constraint, _), value in found.items() if constraint == "none"} == {100.0}
-
-
-def test_processes_change_no_byte(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts gathered in several processes are merged."""
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 1 << 12)
-    gt = truth(9, 30)
-    files = written(tmp_path, gt=gt, preds=predictions(gt, 9))
-    together = rows(hoicli, files)
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 1 << 40)
-    assert rows(hoicli, files) == together
 
 
 # Calls

@@ -13,7 +13,7 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches, read_truth
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from tests.support.arrays import GT, PREDICTIONS, records
+from tests.support.arrays import GT, PREDICTIONS
 from tests.support.kernel import HICO, Record, ground_truth, lines
 from tests.support.project import Hoicli, written
 
@@ -120,21 +120,3 @@ def test_a_match_stream_says_all_that_it_has_or_what_is_named(matches: Path, hoi
     assert views("--gt", GT) == every
     assert views("--protocol", "diag") == {("diag", "0.5"), ("diag", "0.75")}
     assert views("--iou", "0.75") == {("hico", "0.75"), ("diag", "0.75")}
-
-
-def test_ground_truth_adds_what_shards_of_matches_lack(matches: Path, hoicli: Hoicli, tmp_path: Path) -> None:
-    """Of shards alone: a stream that should be whole was cut off."""
-    first = records(GT)[0]["image_id"]
-    shard = written(tmp_path / "shard.jsonl", [row for row in records(PREDICTIONS) if row["image_id"] != first])
-    partial = tmp_path / "partial.jsonl"
-    command = ("--protocol", "hico,diag", "--iou", "0.5,0.75", "--gt", GT, shard)
-    assert hoicli("match", "--only-predicted", *command, "-o", partial).code == 0
-    assert hoicli("eval", partial, "--gt", GT).out == hoicli("eval", *command).out
-    refused = hoicli("eval", partial)
-    assert (refused.code, refused.out) == (1, "")
-    assert "give the ground truth with --gt" in refused.err
-    kept = [row for row in map(json.loads, matches.read_text().splitlines()) if row["image_id"] != first]
-    for options in ((), ("--gt", GT)):
-        result = hoicli("eval", written(shard, kept), *options)
-        assert (result.code, result.out) == (1, "")
-        assert "7 of 8 images are there, 1 missing" in result.err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -320,18 +319,6 @@ def test_objects_without_any_label_are_not_found_by_label(hoicli: Hoicli, tmp_pa
         assert "left out: vcoco-qpic: no object of the predictions has a label" in result.err
         named = hoicli("eval", "--protocol", "vcoco-qpic,vcoco-s1", *call[2:] or call)
         assert (named.code, named.out, "cannot serve vcoco-qpic" in named.err) == (1, "", True)
-
-
-def test_order_shards_and_compression_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None:
-    options = ("eval", "--dataset", "vcoco", "--per-class", "--gt")
-    expected = hoicli(*options, TRUTH, PREDICTIONS).out
-    truth, found = records(TRUTH), records(PREDICTIONS)
-    random.Random(5).shuffle(truth)
-    random.Random(6).shuffle(found)
-    shards = [written(tmp_path / f"{number}.jsonl", found[number::3]) for number in range(3)]
-    shards[1].with_suffix(".gz").write_bytes(gzip.compress(shards[1].read_bytes()))
-    shuffled = written(tmp_path / "gt.jsonl", truth)
-    assert hoicli(*options, shuffled, shards[2], shards[1].with_suffix(".gz"), shards[0]).out == expected
 
 
 # The released evaluator's own numbers

@@ -152,16 +152,6 @@ def test_what_is_refused(hoicli: Hoicli, call: tuple[str, ...], message: str | N
     assert message is None or not result.out
 
 
-def test_a_match_stream_has_what_it_has(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = saved(tmp_path / "m.jsonl", hoicli("match", "--gt", GT, PREDICTIONS, "--protocol", "hico").out)
-    for option in (("--iou", "0.8"), ("--slice", "objects")):
-        result = hoicli("eval", path, *option, "--protocol", "hico")
-        assert (result.code, result.out) == (2, "")
-        assert "give it to hoicli match" in result.err
-    result = hoicli("eval", path, "--iou", "0.5:0.7:0.1")
-    assert (result.code, result.out) == (2, "")
-
-
 def test_emit_at_another_threshold(hoicli: Hoicli) -> None:
     records = parsed(hoicli("diagnose", "--gt", GT, PREDICTIONS, "--emit", "predictions", "--iou", "0.9").out)
     assert {record["settings"]["iou"] for record in records} == {"0.9"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from hoicli.evaluation.selection import TABLES
@@ -47,13 +45,6 @@ def test_the_means_are_of_their_classes(hoicli: Hoicli, split: str) -> None:
             value = sum(classes[pair] for pair in members) / len(members) if members else None
             assert means[subset]["value"] == (None if value is None else pytest.approx(value, abs=1e-9))
         assert means["unseen"]["n"] + means["seen"]["n"] == means["full"]["n"]
-
-
-def test_matches_give_them_too(hoicli: Hoicli, tmp_path: Path) -> None:
-    matches = tmp_path / "matches.jsonl"
-    assert hoicli("match", "--protocol", "hico", *PAIR, "-o", matches).code == 0
-    direct = hoicli("eval", "--protocol", "hico", "--split", "UV", *PAIR)
-    assert hoicli("eval", "--split", "UV", matches).out == direct.out
 
 
 def test_a_dataset_without_them_says_so(hoicli: Hoicli) -> None:

@@ -666,15 +666,6 @@ def test_the_order_of_lines_changes_nothing(
     assert list(pair_rows(after, tags={})) == before
 
 
-def test_processes_share_a_file(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
-    call = ("pairstats", "--nms-sweep", "0.5", "--verb-score", "triplet", *files)
-    alone = hoicli(*call)
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
-    assert hoicli(*call) == alone
-
-
 # --- bad records, and the command ------------------------------------------------------------------------------
 
 
