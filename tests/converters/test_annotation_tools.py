@@ -8,17 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, dumped
+from tests.support.project import parsed as records
 
 OWN = FIXTURES / "own"
 STUDIO, CVAT = OWN / "label_studio.json", OWN / "annotations.xml"
 TRUTH = {record["image_id"]: record for record in map(json.loads, (OWN / "gt.jsonl").read_text().splitlines())}
 
 Json = dict[str, Any]
-
-
-def records(text: str) -> list[Json]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 @pytest.mark.parametrize("path", [STUDIO, CVAT], ids=["Label Studio", "CVAT"])
@@ -53,9 +50,7 @@ BOXES = rectangle("worker", 10, 20, 30, 40), rectangle("hard hat", 0, 0, 33.3333
 
 
 def convert(hoicli: Hoicli, tmp_path: Path, tasks: object, *options: str) -> Any:
-    path = tmp_path / "export.json"
-    path.write_text(json.dumps(tasks))
-    return hoicli("convert", path, *options)
+    return hoicli("convert", dumped(tmp_path / "export.json", tasks), *options)
 
 
 def test_a_rectangle_is_per_cent_of_its_image_and_a_relation_has_a_direction(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -11,18 +11,13 @@ import orjson
 import pytest
 
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, dumped
 
 HICO = load("hico")
 Item = dict[str, Any]
 
 # What HOI-A and HOI-W annotate: (verb 1-10, object 1-11), smoke a cigarette, call, ride, read, ...
 PAIRS = [(1, 3), (7, 3), (2, 2), (7, 2), (5, 4), (3, 2), (6, 7), (10, 10), (9, 11), (8, 9), (4, 5), (6, 6)]
-
-
-def dumped(path: Path, content: object) -> Path:
-    path.write_bytes(orjson.dumps(content))
-    return path
 
 
 def hoi_a(name: str = "test_{:06}.png", pairs: list[tuple[int, int]] = PAIRS) -> list[Item]:

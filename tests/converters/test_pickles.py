@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, dumped, triplets_of
 
 FOREIGN = FIXTURES / "foreign"
 PREDICTIONS: list[Record] = [orjson.loads(line) for line in (FIXTURES / "predictions.jsonl").read_bytes().splitlines()]
@@ -58,9 +57,7 @@ def pickled(folder: Path, content: Any) -> Path:
 
 
 def as_json(folder: Path, content: Any) -> Path:
-    path = folder / "dump.json"
-    path.write_text(json.dumps(content))
-    return path
+    return dumped(folder / "dump.json", content)
 
 
 Save = Callable[[Path, Any], Path]
@@ -69,20 +66,7 @@ both = pytest.mark.parametrize("save", [pickled, as_json])
 
 def triplets(records: list[Record]) -> dict[str, list[tuple[Any, ...]]]:
     """What each image says, whatever the order of its boxes."""
-    return {
-        record["image_id"]: [
-            (
-                tuple(record["boxes"][hoi["subject"]]),
-                tuple(record["boxes"][hoi["object"]]),
-                record["labels"][hoi["subject"]],
-                record["labels"][hoi["object"]],
-                hoi["verb"],
-                hoi["score"],
-            )
-            for hoi in record["hois"]
-        ]
-        for record in records
-    }
+    return {record["image_id"]: triplets_of(record) for record in records}
 
 
 def preds() -> dict[str, dict[int, list[Any]]]:
@@ -248,8 +232,9 @@ def test_pairs_of_the_fixture() -> None:
             human, thing = (tuple(boxes[pair[role]]) for role in ("subject", "object"))
             found[human, thing, labels[pair["object"]]] = pair["interactiveness"]
         best: dict[tuple[Any, ...], float] = {}
-        for human, thing, _, label, _, score in original:
-            best[human, thing, label] = max(score, best.get((human, thing, label), 0.0))
+        for human, _, label, thing, score in original:
+            key = tuple(human), tuple(thing), label
+            best[key] = max(score, best.get(key, 0.0))
         assert list(found.items()) == list(best.items())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from dataclasses import replace
@@ -25,7 +24,7 @@ from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.foreign.detections_mat import last_pixels, matlab_file
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, dumped, triplets_of
 
 FOREIGN = FIXTURES / "foreign"
 VOCABULARY = load("hico")
@@ -57,21 +56,10 @@ def convert(path: Path, name: str, context: Context | None = None) -> Records:
     return list(FORMATS[name].converter.read(Source(str(path)), context))
 
 
-def triplets(record: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """What counts of a record, whatever the order of its boxes: labels, boxes, verbs and scores."""
-    box = list(zip(record["labels"], record["boxes"], strict=True))
-    return sorted((*box[hoi["subject"]], *box[hoi["object"]], hoi["verb"], hoi["score"]) for hoi in record["hois"])
-
-
 def by_image(records: Records, images: list[str] | None = None) -> dict[str, list[tuple[Any, ...]]]:
     """Image id -> triplets, of all `images` where given."""
-    found = {record["image_id"]: triplets(record) for record in records}
+    found = {record["image_id"]: sorted(triplets_of(record)) for record in records}
     return found if images is None else {image_id: found.get(image_id, []) for image_id in images}
-
-
-def dump(path: Path, items: Any) -> Path:
-    path.write_text(json.dumps(items))
-    return path
 
 
 # The fixtures: other people's files of the same predictions
@@ -96,7 +84,7 @@ def test_fixture_has_the_same_triplets(file: str, name: str) -> None:
     if name == "mat":  # which knows images without predictions too
         expected = by_image(OF_LAST_PIXELS, IMAGES)
     if file.startswith("preds_wo"):  # Diag-HOI leaves no_interaction out
-        expected = {key: [row for row in rows if row[4] != "no_interaction"] for key, rows in expected.items()}
+        expected = {key: [row for row in rows if row[1] != "no_interaction"] for key, rows in expected.items()}
     assert by_image(records) == expected
     assert list(by_image(records)) == list(expected)
 
@@ -131,7 +119,7 @@ def hoi_of(**changes: Any) -> list[dict[str, Any]]:
 
 def test_cdn_example(tmp_path: Path) -> None:
     hois = [*hoi_of(action_score=0.75), *hoi_of(), *hoi_of()]
-    path = dump(tmp_path / "cdn.json", [cdn_item(hoi_prediction=hois)])
+    path = dumped(tmp_path / "cdn.json", [cdn_item(hoi_prediction=hois)])
     [record] = convert(path, "cdn")
     ride = {"subject": 0, "object": 1, "verb": VOCABULARY.verbs[76], "score": 0.5}
     assert record == {
@@ -159,7 +147,7 @@ def test_cdn_example(tmp_path: Path) -> None:
     ],
 )
 def test_cdn_errors(item: Any, message: str, tmp_path: Path) -> None:
-    path = dump(tmp_path / "cdn.json", [cdn_item(), item, cdn_item()])
+    path = dumped(tmp_path / "cdn.json", [cdn_item(), item, cdn_item()])
     with pytest.raises(DataError) as error:
         convert(path, "cdn")
     assert str(error.value) == f"{path}: [1]{message}"
@@ -179,7 +167,7 @@ def test_what_is_no_whole_number(number: Any) -> None:
 
 @pytest.mark.parametrize("name", ["", "   "])
 def test_an_image_without_a_name(name: str, tmp_path: Path, hoicli: Hoicli) -> None:
-    path = dump(tmp_path / "dump.json", [cdn_item(filename=name)])
+    path = dumped(tmp_path / "dump.json", [cdn_item(filename=name)])
     result = hoicli("convert", path)
     assert (result.code, result.out) == (1, "")
     assert ": image_id: empty; give the image's file name" in result.err
@@ -249,7 +237,7 @@ def test_gen_vlkt_takes_labels_from_interactions(tmp_path: Path) -> None:
     ride_airplane = VOCABULARY.interaction_ids["ride", "airplane"]
     hug_person = VOCABULARY.interaction_ids["hug", "person"]
     ids = [ride_bicycle, ride_airplane, hug_person, ride_bicycle]
-    path = dump(tmp_path / "results.json", [vlkt_item([*(hoi_of(category_id=i)[0] for i in ids)], boxes=3)])
+    path = dumped(tmp_path / "results.json", [vlkt_item([*(hoi_of(category_id=i)[0] for i in ids)], boxes=3)])
     context, said = context_of()
     [record] = convert(path, "gen-vlkt", context)
     assert record["boxes"] == [BOX, OTHER, OTHER, OTHER]
@@ -265,7 +253,7 @@ def test_gen_vlkt_takes_labels_from_interactions(tmp_path: Path) -> None:
 
 
 def test_gen_vlkt_doubts_small_ids(tmp_path: Path) -> None:
-    path = dump(tmp_path / "results.json", [vlkt_item(hoi_of(category_id=116))])
+    path = dumped(tmp_path / "results.json", [vlkt_item(hoi_of(category_id=116))])
     context, said = context_of()
     convert(path, "gen-vlkt", context)
     assert said == [
@@ -276,7 +264,7 @@ def test_gen_vlkt_doubts_small_ids(tmp_path: Path) -> None:
 
 def test_categories_tell_cdn_from_gen_vlkt(tmp_path: Path) -> None:
     for item, name in ((cdn_item(), "cdn"), (vlkt_item([]), "gen-vlkt"), (vlkt_item([], boxes=0), "cdn")):
-        text = dump(tmp_path / "results.json", str({"preds": [item], "gts": []}))
+        text = dumped(tmp_path / "results.json", str({"preds": [item], "gts": []}))
         assert detect(Source(str(text))) == name
 
 
@@ -294,7 +282,7 @@ def ppdm_item(boxes: str = "predictions", hois: str = "hoi_prediction", **change
 @pytest.mark.parametrize("boxes", ["predictions", "prediction", "annotations", "annotation"])
 @pytest.mark.parametrize("hois", ["hoi_prediction", "hoi_predictions", "hoi_annotation"])
 def test_ppdm_reads_every_spelling(boxes: str, hois: str, tmp_path: Path) -> None:
-    path = dump(tmp_path / "predictions.json", [ppdm_item(boxes, hois)])
+    path = dumped(tmp_path / "predictions.json", [ppdm_item(boxes, hois)])
     assert detect(Source(str(path))) == "ppdm"
     [record] = convert(path, "ppdm")
     assert record == {
@@ -310,12 +298,12 @@ def test_ppdm_leaves_ground_truth_alone(tmp_path: Path) -> None:
     """The same layout without scores is an annotation file."""
     item = ppdm_item("annotations", "hoi_annotation")
     del item["hoi_annotation"][0]["score"]
-    assert detect(Source(str(dump(tmp_path / "test_hico.json", [item])))) == "hoia"
+    assert detect(Source(str(dumped(tmp_path / "test_hico.json", [item])))) == "hoia"
 
 
 def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
     items = [ppdm_item(object_id=-1), ppdm_item(subject_id=2), ppdm_item()]
-    path = dump(tmp_path / "predictions.json", items)
+    path = dumped(tmp_path / "predictions.json", items)
     context, _ = context_of()
     assert [len(record["hois"]) for record in convert(path, "ppdm", context)] == [0, 0, 1]
     assert context.dropped == {
@@ -336,7 +324,7 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
     ],
 )
 def test_ppdm_errors(item: dict[str, Any], message: str, tmp_path: Path) -> None:
-    path = dump(tmp_path / "predictions.json", [item])
+    path = dumped(tmp_path / "predictions.json", [item])
     with pytest.raises(DataError) as error:
         convert(path, "ppdm")
     assert str(error.value) == f"{path}: {message}"

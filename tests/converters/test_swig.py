@@ -24,7 +24,7 @@ from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
 from tests.support import reference, strategies
 from tests.support.kernel import lines
-from tests.support.project import FIXTURES, Hoicli, parsed, without_gt
+from tests.support.project import FIXTURES, Hoicli, parsed, triplets_of, without_gt
 
 SWIG = load("swig")
 FOLDER = FIXTURES / "swig"
@@ -36,7 +36,7 @@ Record = dict[str, Any]
 
 
 def records(path: Path) -> list[Record]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return parsed(path.read_text())
 
 
 # The vocabulary
@@ -120,19 +120,7 @@ def test_a_wrong_annotation_is_named(hoicli: Hoicli, tmp_path: Path, change: Any
 
 
 def triplets(found: list[Record]) -> dict[str, list[tuple[Any, ...]]]:
-    return {
-        record["image_id"]: sorted(
-            (
-                hoi["verb"],
-                record["labels"][hoi["object"]],
-                hoi["score"],
-                *record["boxes"][hoi["subject"]],
-                *record["boxes"][hoi["object"]],
-            )
-            for hoi in record["hois"]
-        )
-        for record in found
-    }
+    return {record["image_id"]: sorted(triplets_of(record)) for record in found}
 
 
 @pytest.mark.parametrize("images", [TRUTH, ANNOTATIONS])

@@ -20,7 +20,7 @@ from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load as load_vocabulary
 from tests.foreign import hico_mat as maker
-from tests.support.project import FIXTURES, Hoicli, Result
+from tests.support.project import FIXTURES, Hoicli, Result, dumped
 from tests.support.project import records_of as records
 
 FOREIGN = FIXTURES / "foreign"
@@ -69,16 +69,10 @@ def test_pocket_takes_the_object_order_of_the_file(hoicli: Hoicli, tmp_path: Pat
     for annotation in content["annotation"]:
         annotation["object"] = [coco.index(alphabetical[index]) for index in annotation["object"]]
     content["objects"] = [name.replace("_", " ") for name in coco]
-    path = written(tmp_path / "instances_test2015.json", content)
+    path = dumped(tmp_path / "instances_test2015.json", content)
     result = hoicli("convert", path)
     assert records(result) == without(("image_hois",))
     assert NO_LABELS in result.err
-
-
-def written(path: Path, content: Any) -> Path:
-    """A JSON file."""
-    path.write_text(json.dumps(content))
-    return path
 
 
 # hoia
@@ -91,7 +85,7 @@ def hoia_file(tmp_path: Path, change: Change) -> Path:
     """test_hico.json with a change."""
     content = json.loads((FOREIGN / "test_hico.json").read_text())
     change(content)
-    return written(tmp_path / "hoia.json", content)
+    return dumped(tmp_path / "hoia.json", content)
 
 
 def test_hoia_keeps_sizes_where_the_file_has_them(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -211,7 +205,7 @@ def frills_file(tmp_path: Path, change: Change) -> Path:
     """anno_list.json with a change; item 0 is the train image, item n is line n of the truth."""
     content = json.loads((FOREIGN / "anno_list.json").read_text())
     change(content)
-    return written(tmp_path / "anno_list.json", content)
+    return dumped(tmp_path / "anno_list.json", content)
 
 
 TRAIN = {**TRUTH[0], "image_id": "HICO_train2015_00000001", "file_name": "HICO_train2015_00000001.jpg"}

@@ -15,7 +15,7 @@ import pytest
 from hoicli.vocabulary.contents import coco_objects
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
-from tests.support.project import FIXTURES, Hoicli, Result
+from tests.support.project import FIXTURES, Hoicli, Result, dumped
 from tests.support.project import records_of as records
 
 VCOCO = load("vcoco")
@@ -39,13 +39,7 @@ def refusal(result: Result) -> str:
 def changed(source: Path, target: Path, change: Change) -> Path:
     content = json.loads(source.read_text())
     change(content)
-    target.write_text(json.dumps(content))
-    return target
-
-
-def dumped(path: Path, content: Any) -> Path:
-    path.write_text(json.dumps(content))
-    return path
+    return dumped(target, content)
 
 
 # The official annotations

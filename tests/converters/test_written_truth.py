@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 import hoicli as library
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed, triplets_of
 from tests.support.strategies import datasets
 
 GT, PREDICTIONS, FOREIGN, OWN = (FIXTURES / name for name in ("gt.jsonl", "predictions.jsonl", "foreign", "own"))
@@ -20,10 +20,6 @@ HOIA = Path(__file__).parents[1] / "hostile/corpus/hoia.json"
 LAYOUTS = ("hoia", "pocket")
 
 Json = dict[str, Any]
-
-
-def records(path: Path) -> list[Json]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def without(found: list[Json], *keys: str) -> list[Json]:
@@ -38,7 +34,7 @@ def test_hico_det_as_its_projects_have_it(hoicli: Hoicli, tmp_path: Path) -> Non
         result = hoicli("convert", GT, "--to", layout, "-o", path)
         assert "left out: image_hois (the format has no place for it): 8 (the first: image HICO_" in result.err
         assert hoicli("convert", path).out == "".join(
-            json.dumps(record, separators=(",", ":")) + "\n" for record in without(records(GT), "image_hois")
+            json.dumps(record, separators=(",", ":")) + "\n" for record in without(parsed(GT.read_text()), "image_hois")
         )
         content[layout] = json.loads(path.read_text())
     expected = json.loads((FOREIGN / "test_hico.json").read_text().replace('\\n"', '"'))
@@ -66,15 +62,9 @@ def test_what_is_written_is_read_again(made: tuple[list[Json], list[Json]]) -> N
                 assert back == truth
             else:
                 classes = {(row["verb"], row["object"]) for row in library.vocab().rows}
-                assert list(map(pairs, back)) == [
-                    [pair for pair in pairs(record) if (pair[2], pair[3]) in classes] for record in truth
+                assert list(map(triplets_of, back)) == [
+                    [pair for pair in triplets_of(record) if pair[1:3] in classes] for record in truth
                 ]
-
-
-def pairs(record: Json) -> list[tuple[Any, ...]]:
-    """What pocket's layout holds of an image."""
-    boxes, labels = record["boxes"], record["labels"]
-    return [(boxes[hoi["subject"]], boxes[hoi["object"]], hoi["verb"], labels[hoi["object"]]) for hoi in record["hois"]]
 
 
 def test_hoi_a_has_edges_and_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -107,11 +97,11 @@ def test_a_dataset_of_ones_own(box: str, numbered: bool, hoicli: Hoicli, tmp_pat
         unsaid = layout == "hoia" and not numbered
         assert (f"numbered from 1 in the order of {dataset} (--object-order coco-1 reads them)" in result.err) == unsaid
         options = ("--object-order", "coco-1") if unsaid else ()
-        back = [json.loads(line) for line in hoicli("convert", "--dataset", dataset, path, *options).out.splitlines()]
+        back = parsed(hoicli("convert", "--dataset", dataset, path, *options).out)
         if layout == "hoia":
-            assert back == records(gt)
+            assert back == parsed(gt.read_text())
         else:
-            assert list(map(pairs, back)) == list(map(pairs, records(gt)))
+            assert list(map(triplets_of, back)) == list(map(triplets_of, parsed(gt.read_text())))
             assert "left out: labels of subjects (they will be read as " in result.err
 
 

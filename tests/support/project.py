@@ -58,6 +58,21 @@ def refusal(result: Result) -> str:
     return result.err.strip()
 
 
+def dumped(path: Path, content: object) -> Path:
+    """A file of JSON."""
+    path.write_text(json.dumps(content))
+    return path
+
+
+def triplets_of(record: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """(the subject's box, verb, the object's label, its box, score or None) of each triplet of a record."""
+    boxes, labels = record["boxes"], record["labels"]
+    return [
+        (boxes[hoi["subject"]], hoi["verb"], labels[hoi["object"]], boxes[hoi["object"]], hoi.get("score"))
+        for hoi in record["hois"]
+    ]
+
+
 def without_gt(signature: object) -> str:
     """A signature without the digest of its ground truth, which differs from test to test."""
     text = str(signature)

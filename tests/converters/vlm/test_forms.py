@@ -15,7 +15,7 @@ from hoicli.converters.vlm.reading import read
 from hoicli.errors import HoicliError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, ROOT
+from tests.support.project import FIXTURES, ROOT, triplets_of
 
 CORPUS = [json.loads(line) for line in (FIXTURES / "vlm/forms.jsonl").read_text().splitlines()]
 
@@ -42,11 +42,7 @@ def converted(entry: dict[str, Any], folder: Path) -> tuple[list[dict[str, Any]]
 @pytest.mark.parametrize("entry", CORPUS, ids=[entry["id"] for entry in CORPUS])
 def test_an_answer_is_read_or_refused_as_its_entry_says(entry: dict[str, Any], tmp_path: Path) -> None:
     records, said = converted(entry, tmp_path)
-    found = [
-        (record["boxes"][hoi["subject"]], hoi["verb"], record["labels"][hoi["object"]], record["boxes"][hoi["object"]])
-        for record in records
-        for hoi in record["hois"]
-    ]
+    found = [triplet for record in records for triplet in triplets_of(record)]
     told = entry.get("triplets", [])
     assert [triplet[1:3] for triplet in found] == [tuple(triplet[1:3]) for triplet in told], said
     for triplet, expected in zip(found, told, strict=True):

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.project import FIXTURES, Hoicli, parsed, triplets_of
 
 GT = FIXTURES / "gt.jsonl"
 
@@ -20,16 +20,7 @@ def truth() -> dict[str, dict[str, Any]]:
 
 
 def triplets(record: dict[str, Any]) -> set[tuple[Any, ...]]:
-    """(person's box, verb, object, its box) of each triplet."""
-    return {
-        (
-            tuple(record["boxes"][hoi["subject"]]),
-            hoi["verb"],
-            record["labels"][hoi["object"]],
-            tuple(record["boxes"][hoi["object"]]),
-        )
-        for hoi in record["hois"]
-    }
+    return {(tuple(person), verb, label, tuple(other)) for person, verb, label, other, _ in triplets_of(record)}
 
 
 def close(found: set[tuple[Any, ...]], expected: set[tuple[Any, ...]], within: float) -> bool:

@@ -16,7 +16,7 @@ from hoicli.converters.vlm.names import Spelling, split_phrase, verbs_of
 from hoicli.converters.vlm.text import LONGEST, final_part, values_in
 from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli, Result
+from tests.support.project import FIXTURES, Hoicli, Result, triplets_of
 
 PERSON, THING = [100, 200, 300, 400], [250, 300, 500, 450]
 RIDE = {"person_bbox": PERSON, "object_bbox": THING, "object": "bicycle", "verb": "ride"}
@@ -40,10 +40,7 @@ def convert(hoicli: Hoicli, tmp_path: Path) -> Any:
 
 
 def triplets(record: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return [
-        (record["boxes"][hoi["subject"]], hoi["verb"], record["labels"][hoi["object"]], record["boxes"][hoi["object"]])
-        for hoi in record["hois"]
-    ]
+    return [triplet[:4] for triplet in triplets_of(record)]
 
 
 RIDES = [(PERSON, "ride", "bicycle", THING)]
