@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hoicli.converters.logits import PostProcessing, sigmoid, triplets
 from hoicli.vocabulary.datasets import load
@@ -138,20 +136,6 @@ def test_the_threshold_itself_is_left_out() -> None:
 def test_the_sigmoid_has_no_overflow() -> None:
     extreme = np.array([-np.inf, -1e4, 0.0, 1e4])
     np.testing.assert_array_equal(sigmoid(extreme), [0.0, 0.0, 0.5, 1.0])
-
-
-@given(st.lists(st.tuples(st.floats(-4, 4), st.floats(-4, 4)), min_size=2, max_size=2), st.integers(1, 3))
-@settings(max_examples=20)
-def test_a_pair_goes_only_if_both_its_boxes_lost(logits: list[tuple[float, float]], moved: int) -> None:
-    """Query 1 shares its person with query 0 (bit 1), or its object (bit 2), or both."""
-    boxes = np.array([[0.0, 0, 10, 10, 0, 0, 10, 10], [0.0, 0, 10, 10, 0, 0, 10, 10]])
-    if not moved & 1:
-        boxes[1, :4] += 50
-    if not moved & 2:
-        boxes[1, 4:] += 50
-    query, column, _ = triplets(np.array(logits), boxes, np.ones(2), PostProcessing(threshold=0.0, box_nms=0.5))
-    assert len(query) == (2 if moved == 3 else 4)
-    assert set(column.tolist()) == {0, 1}
 
 
 # The forms

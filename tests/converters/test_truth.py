@@ -282,12 +282,6 @@ def test_hico_mat_without_anno(hoicli: Hoicli) -> None:
     ]
 
 
-def test_hico_mat_train(hoicli: Hoicli) -> None:
-    result = hoicli("convert", BOXES, LABELS, "--part", "train")
-    assert records(result) == [TRAIN]
-    assert "hoicli: taking bbox_train, the train split; --part test takes the other" in result.err.splitlines()
-
-
 def test_hico_mat_joins_by_file_name(hoicli: Hoicli, tmp_path: Path) -> None:
     """The columns of anno.mat in another order, and one more."""
     other = {"file_name": "HICO_test2015_00000099.jpg", "image_hois": [["ride", "horse"]]}
@@ -332,27 +326,23 @@ def test_hico_mat_keeps_a_box_without_a_connection(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "split", "problem"),
+    ("variables", "problem"),
     [
-        ({"bbox_train": maker.images(TRUTH)}, "test", "has no bbox_test, only bbox_train; --part train takes it"),
+        ({"bbox_train": maker.images(TRUTH)}, "has no bbox_test, only bbox_train; --part train takes it"),
         (
             {"bbox_test": np.zeros((3, 3))},
-            "test",
             "bbox_test: has no field 'filename' (it is no struct); is this HICO-DET's file?",
         ),
         (
             {"bbox_test": maker.structs(("filename", "size"), [("a", "b")])},
-            "test",
             "bbox_test: has no field 'hoi' (only 'filename', 'size'); is this HICO-DET's file?",
         ),
     ],
 )
-def test_hico_mat_wrong_variables(
-    hoicli: Hoicli, tmp_path: Path, variables: dict[str, Any], split: str, problem: str
-) -> None:
+def test_hico_mat_wrong_variables(hoicli: Hoicli, tmp_path: Path, variables: dict[str, Any], problem: str) -> None:
     path = tmp_path / "some.mat"
     savemat(path, variables)
-    assert refusal(hoicli("convert", path, "--part", split)) == f"{path}: {problem}"
+    assert refusal(hoicli("convert", path)) == f"{path}: {problem}"
 
 
 Images = Callable[[Any], object]
@@ -399,13 +389,6 @@ def _anno(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     return path
 
 
-def _rename(row: int, name: Any) -> Callable[[dict[str, Any]], object]:
-    def change(content: dict[str, Any]) -> None:
-        content["list_test"][row, 0] = name
-
-    return change
-
-
 def _swap_actions(content: dict[str, Any]) -> None:
     content["list_action"][[0, 1]] = content["list_action"][[1, 0]]
 
@@ -428,7 +411,7 @@ def test_hico_mat_wrong_labels(
 
 
 def test_hico_mat_names_both_files_where_names_differ(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = _anno(tmp_path, _rename(2, "HICO_test2015_00000033.jpg"))
+    path = _anno(tmp_path, lambda content: content["list_test"].__setitem__((2, 0), "HICO_test2015_00000033.jpg"))
     assert refusal(hoicli("convert", BOXES, path)) == (
         f"{BOXES}: bbox_test(3).filename: 'HICO_test2015_00000003.jpg' is not in list_test of {path}; "
         "give two files of one release"

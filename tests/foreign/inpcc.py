@@ -11,9 +11,10 @@ from hoicli.vocabulary.datasets import load
 FILE = "preds.pkl"
 
 
-def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: Path) -> None:
-    """All 600 ids, most of them without a prediction; nothing indexes the boxes, so equal ones are repeated."""
-    interaction_ids = load("hico").interaction_ids
+def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: Path, dataset: str = "hico") -> None:
+    """All ids, most of them without a prediction; nothing indexes the boxes, so equal ones are repeated. Images are
+    named by `img_id`, else by the number at the end of their name."""
+    interaction_ids = load(dataset).interaction_ids
     content: dict[str, dict[int, list[Any]]] = {
         name: {hoi: [] for hoi in range(len(interaction_ids))} for name in ("scores", "boxes", "keys")
     }
@@ -22,5 +23,5 @@ def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: P
             number = interaction_ids[hoi["verb"], record["labels"][hoi["object"]]]
             content["scores"][number].append(hoi["score"])
             content["boxes"][number].append([*record["boxes"][hoi["subject"]], *record["boxes"][hoi["object"]]])
-            content["keys"][number].append(int(record["image_id"].rsplit("_", 1)[1]))
+            content["keys"][number].append(record.get("img_id", int(record["image_id"].rsplit("_", 1)[1])))
     path.write_bytes(pickle.dumps(content, protocol=4))
