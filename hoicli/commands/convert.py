@@ -148,7 +148,7 @@ def convert(
         pause = nullcontext() if IN_PYTHON.get() else no_garbage_collection()
         files = as_files(source, "source", context.vocabulary)
         with files as paths, pause, Progress("convert", unit=" images") as progress:
-            yield conversion.records(paths, progress)
+            yield (record for _, record in conversion.by_file(paths, progress))
 
     if to is not None:
         with reading() as records:

@@ -23,7 +23,7 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, file_name_of, guarded, image_record, kept
-from hoicli.converters.numbers import whole_number
+from hoicli.converters.numbers import corners, whole_number
 from hoicli.errors import DataError, Place
 from hoicli.io.outputs import open_output
 from hoicli.records.image import unknown_label
@@ -45,7 +45,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         image_id, image = item
         rows = graphs.boxes_of.get(image_id, [])
         place = _places((f": {field}.id", row) for field, row in rows)
-        boxes = [_corners(row["bbox"], f": {field}.bbox") for field, row in rows]
+        boxes = [corners(row["bbox"], f": {field}.bbox", None, "xywh") for field, row in rows]
         labels = [_named(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
         hois = []
         for field, row in graphs.relations_of.get(image_id, []):
@@ -126,14 +126,6 @@ def _named(names: Mapping[int | str, str], number: Any, field: str) -> str:
     if name is None:
         raise DataError(f"{str(number)[:40]} is the id of no category; correct what wrote it", field=field)
     return name
-
-
-def _corners(box: Any, field: str) -> list[Any]:
-    """[x1, y1, x2, y2] of [x, y, width, height]."""
-    if len(box) != 4:
-        raise DataError(f"{str(box)[:60]} is no box; give [x, y, width, height]", field=field)
-    x, y, width, height = box
-    return [x, y, x + width, y + height]
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:

@@ -30,7 +30,7 @@ CHOSEN = ("verb_base", "object_order", "box_form", "coords", "boxes", "to_vocabu
 
 
 class Conversion:
-    """One run of `convert`: `records` reads, then `summary` says what was read."""
+    """One run of `convert`: `by_file` reads, then `report` says what was read."""
 
     def __init__(
         self, context: Context, source_format: str | None = None, dataset: str | None = None, *, fixed: bool = False
@@ -54,10 +54,6 @@ class Conversion:
         self._place = ""
         self._any_names = False
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
-
-    def records(self, paths: list[str], progress: Progress) -> Iterator[Record]:
-        """The valid records of all paths, as `by_file` has them."""
-        return (record for _, record in self.by_file(paths, progress))
 
     def by_file(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record]]:
         """(file, record) of the valid records of all paths: numbers finite, indices in range, no image twice. Errors
@@ -180,13 +176,7 @@ class Conversion:
         if not self._unproven(row):
             yield from records
             return
-        first: list[Record] = []
-        broken: DataError | None = None
-        try:
-            for record in islice(records, SAMPLE):
-                first.append(record)  # noqa: PERF402 (keep the records before a broken one)
-        except DataError as error:
-            broken = error
+        first = list(islice(records, SAMPLE))
         by_pair = "verbs" in row.numbers
         if found := _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair):
             counted = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""
@@ -196,8 +186,6 @@ class Conversion:
                 fix = f"say what a number means in {vocabulary.path} (numbering)"
             raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
         yield from first
-        if broken is not None:
-            raise broken
         yield from records
 
     def _check_options(self, row: Format) -> None:

@@ -48,11 +48,6 @@ class _Rows(NamedTuple):
     start: list[int]
 
 
-def file_name(index: int) -> str:
-    """The file of an object, by its 0-based place in COCO's order."""
-    return f"detections_{index + 1:02d}.mat"
-
-
 def sniff(source: Source) -> bool:
     """A folder with detections_*.mat, or one of these files (which `read` refuses by itself)."""
     if source.kind == "folder":
@@ -87,7 +82,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
     """The files in the order of the objects; raises `DataError` unless all are there."""
-    paths = [Path(source.path) / file_name(index) for index in range(len(vocabulary.objects))]
+    paths = [Path(source.path) / f"detections_{at:02d}.mat" for at in range(1, len(vocabulary.objects) + 1)]
     missing = [path for path in paths if not path.is_file()]
     if missing:
         others = f" with {len(missing) - 1} others" if len(missing) > 1 else ""

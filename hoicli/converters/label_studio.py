@@ -51,8 +51,6 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     full = context.id_rule == "path" or _names_collide(source, context)
 
     def build(task: dict[str, Any]) -> Record | None:
-        if "data" not in task:
-            raise DataError("has no 'data': JSON-MIN has no relations; export as JSON")
         annotations = task["annotations"]
         if task.get("predictions"):
             context.drop(PREDICTED, context.place, len(task["predictions"]))

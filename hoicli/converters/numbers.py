@@ -118,7 +118,8 @@ def corners(box: Any, field: str, off: Sequence[int] | None = None, form: str | 
     """[x1, y1, x2, y2], from a form of BOX_FORMS, minus `off`. Raises `DataError` that names the field if there are not
     four numbers."""
     if len(box) != 4:
-        raise DataError(f"{box} is no box; give [x1, y1, x2, y2]", field=field)
+        wanted = "[x, y, width, height]" if form == "xywh" else "[x1, y1, x2, y2]"
+        raise DataError(f"{str(box)[:60]} is no box; give {wanted}", field=field)
     if form is not None:
         (x1, x2), (y1, y2) = (BOX_FORMS[form](box[axis], box[axis + 2]) for axis in (0, 1))
         box = [x1, y1, x2, y2]

@@ -4,9 +4,10 @@ A pickle is a program that names functions and calls them. `load_pickle` runs CP
 program can use only the names in `_NAMES`, and gets a `_Name` for each: an immutable object that only builds plain
 values. No module is imported, no attribute is followed, no class is exposed.
 
-Read: dict, list, tuple, set, frozenset, bytes; OrderedDict, defaultdict and every class called CacheTemplate (the
-V-COCO caches of fredzzhang/upt and relatives, utils.py) as dict; NumPy arrays of bool, integers, floats up to 64 bits
-and fixed-size text, of NumPy 1 and 2; NumPy scalars as Python numbers. Protocols 0 to 5, Python 2 (text as latin-1).
+Read: dict, list, tuple, bytes, sets (from protocol 4 on); OrderedDict, defaultdict and every class called CacheTemplate
+(the V-COCO caches of fredzzhang/upt and relatives, utils.py) as dict; NumPy arrays of bool, integers, floats up to 64
+bits and fixed-size text, of NumPy 1 and 2; NumPy scalars as Python numbers. Protocols 0 to 5, Python 2 (text as
+latin-1).
 
 What it may cost: building it 1 GiB of memory or 64 bytes a byte (on Linux), and the tree it stands for a million values
 or 4 a byte. The time is not bounded: a pickle made for it, with keys that take for ever to hash, may keep the
@@ -180,17 +181,6 @@ def _dictionary(items: Any = None, /) -> dict[Any, Any]:
     return dict(items) if type(items) is list else {}
 
 
-def _collection(kind: type) -> _Name:
-    """set or frozenset of a list, as protocols 0 to 3 write them."""
-
-    def build(items: Any = ()) -> Any:
-        if type(items) not in (list, tuple):
-            _refuse(f"an odd {kind.__name__}")
-        return kind(items)
-
-    return _Name(build)
-
-
 def _encoded(text: str, encoding: str) -> bytes:
     """Bytes in protocols 0 to 2: text, to be encoded as latin-1."""
     return text.encode("latin-1") if encoding in ("latin1", "latin-1") else _refuse(f"the codec {_shown(encoding)}")
@@ -278,7 +268,6 @@ _NAMES: dict[tuple[str, str], _Name] = {
 }
 for _module in ("builtins", "__builtin__"):
     _NAMES |= {(_module, kind.__name__): _factory(kind) for kind in (list, dict, tuple, int, float, bool, str, bytes)}
-    _NAMES |= {(_module, kind.__name__): _collection(kind) for kind in (set, frozenset)}
 for _core in ("numpy.core", "numpy._core"):
     _NAMES[f"{_core}.multiarray", "_reconstruct"] = _Name(_empty_array)
     _NAMES[f"{_core}.multiarray", "scalar"] = _Name(_scalar)

@@ -38,10 +38,6 @@ QWEN_PIXELS = (56 * 56, 14 * 14 * 4 * 1280)
 MOST_OF_RELATIVE = 2.0
 """A box of fractions beyond this reaches over more than the picture's size out of it."""
 
-_X_FIRST = re.compile(r"\bx_?(?:1|min)\s{0,3},\s{0,3}y_?(?:1|min)\b", re.IGNORECASE)
-_Y_FIRST = re.compile(r"\by_?(?:1|min)\s{0,3},\s{0,3}x_?(?:1|min)\b", re.IGNORECASE)
-_SIDES = re.compile(r"\bx\s{0,3},\s{0,3}y\s{0,3},\s{0,3}w(?:idth)?\s{0,3},\s{0,3}h", re.IGNORECASE)
-
 Size = tuple[float, float]
 """(width, height)."""
 
@@ -87,11 +83,6 @@ class Frame:
         y1, y2 = (box[at] * down / height for at in (1, 3))
         values = [y1, x1, y2, x2] if self.kind == "1000-yx" else [x1, y1, x2, y2]
         return [round(value, 4) for value in values] if self.kind == "relative" else [round(value) for value in values]
-
-    def contradicts_order(self, text: str) -> bool:
-        """Whether a text says in words that its boxes have their numbers in another order."""
-        other = _X_FIRST if self.kind == "1000-yx" else _Y_FIRST
-        return _SIDES.search(text) is not None or other.search(text) is not None
 
     def contradicts_scale(self, boxes: Sequence[Sequence[float]]) -> bool:
         """Whether boxes are all fractions below 1 where the convention has none, or go far beyond 1 where it has."""

@@ -36,10 +36,7 @@ from hoicli.records.names import image_id_of, path_of
 from hoicli.records.parsing import Record, is_number, parse
 from hoicli.vocabulary.labels import SUBJECT
 
-
-def sniff(source: Source) -> bool:
-    """Rows with answers, as a list or as lines, or HOI-R1's lists."""
-    return is_answers(source)
+sniff = is_answers
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -142,9 +139,9 @@ class _AnswerReader:
             self._refused += 1
             return
         claims, frame = reading.claims, self._convention(row, key, answer, reading.tokens)
-        if refused := frame and _contradicted(frame, answer, claims):
+        if frame and frame.contradicts_scale(_boxes(claims)):
             self._refused += 1
-            self._drop(refused)
+            self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
             return
         image.read |= key != "person_bbox" or bool(claims.triplets)
         if self._context.scores == "tokens":
@@ -334,15 +331,6 @@ def _boxes(claims: Claims) -> list[list[float]]:
     """The boxes of an answer."""
     places = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
     return [box for box in (*places, *(box for box, _ in claims.located)) if isinstance(box, list) and len(box) == 4]
-
-
-def _contradicted(frame: Frame, answer: Any, claims: Claims) -> str:
-    """Why an answer's boxes cannot be in the convention, "" if they may be."""
-    if isinstance(answer, str) and frame.contradicts_order(answer[: 1 << 20]):
-        return f"an answer that states another order of box coordinates than {arg('coords')}"
-    if frame.contradicts_scale(_boxes(claims)):
-        return f"an answer whose boxes have another scale than {arg('coords')}"
-    return ""
 
 
 def _resized(copy: Any) -> str:
