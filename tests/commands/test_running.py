@@ -183,41 +183,20 @@ def test_a_file_appears_whole_or_not_at_all(hoicli: Hoicli, tmp_path: Path) -> N
 # What protocols leave open
 
 
-def kites(found: int, of: int) -> tuple[str, str]:
-    """(ground truth, predictions): a kite flown in each of some images, found in some of them."""
-    truth, predictions = [], []
-    for number in range(of):
-        record: dict[str, object] = {
-            "image_id": str(number),
-            "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]],
-            "labels": ["person", "kite"],
-        }
-        fly: dict[str, object] = {"subject": 0, "object": 1, "verb": "fly"}
-        truth.append({**record, "hois": [fly]})
-        predictions.append({**record, "hois": [{**fly, "score": 1 - number / 100}] if number < found else []})
-    first, second = ("".join(json.dumps(record) + "\n" for record in side) for side in (truth, predictions))
-    return first, second
-
-
-def ap_of_kites(text: str) -> dict[object, tuple[object, object]]:
-    """Protocol -> (AP, signature) of `fly kite`."""
-    return {
-        row["protocol"]: (row["value"], without_gt(row["signature"]))
-        for row in rows_of(text)
-        if row["metric"] == "AP" and (row["verb"], row["object"]) == ("fly", "kite")
-    }
-
-
 def test_upt_counts_in_all_images_unless_a_file_says_otherwise(hoicli: Hoicli, tmp_path: Path) -> None:
     """fredzzhang/hicodet HICODet skips the images in `empty`: what is predicted there never counts."""
     gt, predictions, own = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl", tmp_path / "own.json"
-    truth, found = kites(1, 1)
+    fly: dict[str, object] = {"subject": 0, "object": 1, "verb": "fly"}
+    kite = {"image_id": "0", "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "kite"], "hois": [fly]}
     empty = {"image_id": "empty", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}
-    gt.write_text(truth + json.dumps(empty) + "\n")
-    predictions.write_text(found + found.replace('"image_id": "0"', '"image_id": "empty"').replace("1.0}", "2.0}"))
+    found = [{**kite, "image_id": name, "hois": [{**fly, "score": score}]} for name, score in (("0", 1), ("empty", 2))]
+    for path, records in ((gt, [kite, empty]), (predictions, found)):
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
     own.write_text('{"name": "paired", "like": "upt", "images": "interactions"}')
-    aps = ap_of_kites(hoicli("eval", "--per-class", "--protocol", f"upt,diag,{own}", "--gt", gt, predictions).out)
-    assert {name: ap for name, (ap, _) in aps.items()} == pytest.approx({"upt": 50, "diag": 100, "paired": 100})
+    rows = rows_of(hoicli("eval", "--per-class", "--protocol", f"upt,diag,{own}", "--gt", gt, predictions).out)
+    aps = {row["protocol"]: row["value"] for row in rows if (row["metric"], row.get("object")) == ("AP", "kite")
+           and row["verb"] == "fly"}  # fmt: skip
+    assert aps == pytest.approx({"upt": 50, "diag": 100, "paired": 100})
 
 
 # Tags
@@ -239,9 +218,6 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
     result = hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS, FIXTURES / "other.jsonl")
     assert (result.code, result.out) == (2, "")
     assert hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS).code == 0
-
-
-# Tables
 
 
 # Things gone wrong: one line each
