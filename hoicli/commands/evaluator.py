@@ -58,12 +58,7 @@ class Evaluator:
 
     @from_python
     def __init__(
-        self,
-        gt: Given | Evaluator,
-        protocol: Names = None,
-        *,
-        dataset: Path | None = None,
-        **shared: Unpack[Viewed],
+        self, gt: Given | Evaluator, protocol: Names = None, *, dataset: Path | None = None, **shared: Unpack[Viewed]
     ) -> None:
         """gt: the ground truth, as in `hoicli.evaluate`, read here and once; or another Evaluator, to share what it has
         read, and its protocols and filters where none are given. protocol and the other options: as in

@@ -225,9 +225,7 @@ From = Annotated[
 ImageList = Annotated[
     Path | None,
     Option(
-        "FILE",
-        "The image names, in order, for a file that only numbers its images (hoicli help convert).",
-        mark=READ,
+        "FILE", "The image names, in order, for a file that only numbers its images (hoicli help convert).", mark=READ
     ),
 ]
 WordNet = Annotated[
@@ -251,8 +249,7 @@ Sim = Annotated[
     ),
 ]
 OnError = Annotated[
-    str,
-    Option("", "What to do about a bad line: stop, or skip it and say how many.", one_of=("stop", "skip")),
+    str, Option("", "What to do about a bad line: stop, or skip it and say how many.", one_of=("stop", "skip"))
 ]
 Tag = Annotated[Tags, Option("KEY=VALUE", "Add a tag to every row; repeatable.", repeated=True)]
 

@@ -21,10 +21,7 @@ from hoicli.io.messages import display_name
 MARK = codecs.BOM_UTF8
 """UTF-8's byte order mark. It is ignored at the beginning of every line, because `cat` and `shuf` can move it there."""
 
-_OTHERS = {
-    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
-    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-}
+_OTHERS = {"UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
 """The marks of text in another encoding, as Windows PowerShell's `>` writes them. UTF-32's first begins as UTF-16's."""
 CHUNK = 1 << 16
 NO_SUCH_FILE = "no such file; check the path"

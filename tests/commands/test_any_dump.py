@@ -122,10 +122,7 @@ def test_lines_and_a_dump_are_one_stream(hoicli: Hoicli, tmp_path: Path) -> None
 
 
 def test_a_large_dump_is_shared_out(
-    hoicli: Hoicli,
-    converted: Convert,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    hoicli: Hoicli, converted: Convert, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content, truth = json.loads((FOREIGN / "cdn.json").read_text()), GT.read_bytes().splitlines()
     images = [orjson.loads(line) for line in truth]
@@ -191,17 +188,7 @@ def test_ground_truth_in_the_place_of_predictions_and_back(hoicli: Hoicli) -> No
 
 
 def test_a_dump_of_another_dataset(hoicli: Hoicli) -> None:
-    for command in (
-        "eval",
-        "match",
-        "diagnose",
-        "pairstats",
-        "recall",
-        "validate",
-        "curves",
-        "confusion",
-        "audit",
-    ):
+    for command in ("eval", "match", "diagnose", "pairstats", "recall", "validate", "curves", "confusion", "audit"):
         result = hoicli(command, "--gt", GT, FIXTURES / "vcoco/foreign/vcoco_results.pkl")
         assert (result.code, result.out == "") == (1, command != "match")
         assert "vcoco_results.pkl: is of vcoco (vcoco), not of hico: --dataset vcoco" in result.err

@@ -86,10 +86,7 @@ def test_outputs_that_cannot_be_written_are_told_first(
     """Before anything is read: the input is not there, and that is not what is complained of."""
     (tmp_path / "file").write_text("")
     (tmp_path / "dir").mkdir()
-    option, words = (
-        param.opts[0],
-        [str(tmp_path / "nothing")] * (name not in ("vocab", "doctor")),
-    )
+    option, words = (param.opts[0], [str(tmp_path / "nothing")] * (name not in ("vocab", "doctor")))
     wrong = [f"file/x{ending(param)}", f"none/further/x{ending(param)}", *(["dir"] if not ending(param) else [])]
     if mark in (PAGE, FOLDER):
         wrong = ["file/x", "file", *(["none/further/x"] if mark is not FOLDER else [])]

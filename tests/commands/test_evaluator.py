@@ -286,10 +286,7 @@ def test_outputs_of_queries_are_triplets(*, matching: bool) -> None:
     ("changed", "message"),
     [
         ({"pred_verb_logits": None}, "pred_verb_logits: missing; a model's outputs have pred_obj_logits, pred_verb_lo"),
-        (
-            {"pred_obj_logits": np.zeros((2, 3, 80))},
-            "pred_obj_logits: has shape (2, 3, 80), wants (images, quer",
-        ),
+        ({"pred_obj_logits": np.zeros((2, 3, 80))}, "pred_obj_logits: has shape (2, 3, 80), wants (images, quer"),
         ({"pred_sub_boxes": np.zeros((2, 4, 4))}, "pred_sub_boxes: has shape (2, 4, 4), wants (2, 3, 4)"),
         ({"pred_verb_logits": np.full((2, 3, 117), np.nan)}, "pred_verb_logits[0, 0, 0]: nan: numbers must be finite"),
         ({"sizes": [(1, 2)]}, "sizes: has shape (1, 2), wants (2, 2): height and width of each image in pixels"),
@@ -450,10 +447,7 @@ def test_images_that_cannot_be(image_id: Any, message: str) -> None:
         ({"dataset": np.zeros((7, 2), dtype=int)}, "state: its arrays do not fit together"),
         ({"box_counts": np.array([1 << 62] * 7)}, "state: its arrays do not fit together"),
         ({"verb": np.full(41, 200)}, f'state: image "{IMAGE}": verb[0]: number 200, but hico has 117 verbs'),
-        (
-            {"dataset": np.zeros(7, dtype=int)},
-            "state: is of another dataset than hico; give its dataset",
-        ),
+        ({"dataset": np.zeros(7, dtype=int)}, "state: is of another dataset than hico; give its dataset"),
     ],
 )
 def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:

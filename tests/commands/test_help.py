@@ -17,9 +17,7 @@ from hoicli.commands.shell import EXIT_CODES, wrapped
 from tests.support.project import FIXTURES, Hoicli, Result
 from tests.support.shell import furnish, sh
 
-NOT_RUN = {
-    "--base-url": "asks a language model over the network",
-}
+NOT_RUN = {"--base-url": "asks a language model over the network"}
 """Examples that hold this text are not run, and why."""
 
 BASH = shutil.which("bash") or "sh"
@@ -86,11 +84,7 @@ def test_help_in_every_way_it_is_asked_for(hoicli: Hoicli) -> None:
 
 @pytest.mark.parametrize(
     ("word", "answer"),
-    [
-        ("evaluate", "did you mean 'eval'?"),
-        ("xyzzy", "hoicli --help lists them"),
-        ("", "hoicli --help lists them"),
-    ],
+    [("evaluate", "did you mean 'eval'?"), ("xyzzy", "hoicli --help lists them"), ("", "hoicli --help lists them")],
 )
 def test_an_unknown_command_is_answered_with_the_nearest(hoicli: Hoicli, word: str, answer: str) -> None:
     for line in ([word], ["help", word]):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -186,8 +187,13 @@ def test_a_file_appears_whole_or_not_at_all(hoicli: Hoicli, tmp_path: Path) -> N
 def test_upt_counts_in_all_images_unless_a_file_says_otherwise(hoicli: Hoicli, tmp_path: Path) -> None:
     """fredzzhang/hicodet HICODet skips the images in `empty`: what is predicted there never counts."""
     gt, predictions, own = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl", tmp_path / "own.json"
-    fly: dict[str, object] = {"subject": 0, "object": 1, "verb": "fly"}
-    kite = {"image_id": "0", "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "kite"], "hois": [fly]}
+    fly: dict[str, Any] = {"subject": 0, "object": 1, "verb": "fly"}
+    kite: dict[str, Any] = {
+        "image_id": "0",
+        "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]],
+        "labels": ["person", "kite"],
+        "hois": [fly],
+    }
     empty = {"image_id": "empty", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}
     found = [{**kite, "image_id": name, "hois": [{**fly, "score": score}]} for name, score in (("0", 1), ("empty", 2))]
     for path, records in ((gt, [kite, empty]), (predictions, found)):
@@ -302,10 +308,7 @@ def test_a_wrong_call_is_one_clear_line(hoicli: Hoicli, arguments: tuple[str, ..
 
 def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
     result = hoicli("eval", PREDICTIONS)
-    assert (result.code, result.err) == (
-        1,
-        f"{PREDICTIONS}:1: not a match record; give the ground truth with --gt\n",
-    )
+    assert (result.code, result.err) == (1, f"{PREDICTIONS}:1: not a match record; give the ground truth with --gt\n")
 
 
 @pytest.mark.parametrize(

@@ -136,10 +136,7 @@ def test_over_seeds() -> None:
     rows += [row("b", 2.5), row("c", 4.0, tags={"seed": "0"})]
     table = hico(rows, over="seed")
     assert [line[1] for line in table.lines] == ["3.00 ± 2.65", "2.50", "4.00"]
-    assert [note for _, note in table.notes] == [
-        "mean ± sample standard deviation over seed, n = 3",
-        "of one seed",
-    ]
+    assert [note for _, note in table.notes] == ["mean ± sample standard deviation over seed, n = 3", "of one seed"]
     assert table.best == {(2, 1)}
     mixed = [row("a", 9.0, tags={"seed": seed}, settings={"nms": seed}) for seed in "12"]
     table = hico([*mixed, row("b", 2.0), row("c", 1.0)], over="seed")
