@@ -188,14 +188,15 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
     vocabulary, results = evaluated.classes, evaluated.results
     subset = class_subsets(vocabulary, evaluated.protocol)
     numbers = np.flatnonzero(results.in_mean & (results.positives > 0)).tolist()
-    resamples, swaps = paired.differences(Rounds.classes)
+    resamples, _ = paired.differences(Rounds.classes)
     images = baseline.lists.truth_images
     found = {}
     for number in numbers:
         sides = float(results.ap[number]), float(after[number])
-        found[number] = difference(*sides, resamples[number], swaps[number], int(images[number]), most=1.0)
-    label = f"{evaluated.protocol.key}: {model.name}, more swaps of classes"
-    chance = class_chances(baseline.lists, model.lists, found, shared.resampling, label)
+        found[number] = difference(*sides, resamples[number], np.zeros(0), int(images[number]), most=1.0)
+    tested = {number: each.value or 0.0 for number, each in found.items() if each.p_bootstrap is not None}
+    label = f"{evaluated.protocol.key}: {model.name}, swaps of classes"
+    chance = class_chances(baseline.lists, model.lists, tested, shared.resampling, label)
     q = dict(zip(chance, false_discovery([*chance.values()]), strict=True))
     for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)) if resamples.size else ():
         for name, members in evaluated.members.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from hoicli.comparison.rows import difference_row
 from hoicli.io.streams import Stream
@@ -48,7 +49,7 @@ def _rows(
             value, n = getattr(run.scores, metric), run.scores.count(metric)
             found = None
             if known and value is not None:
-                found = interval(value, means(alone[at]), images[at], lowest=0.0, highest=1.0)
+                found = interval(value, means(metric, alone[at]), images[at], lowest=0.0, highest=1.0)
             row = {"metric": metric, "subset": subset, "value": percent(value), "n": n, **interval_keys(found)}
             yield {**row, "unit": "%", **row_ends("shoe", {"model": name, **tags}, {**run.signature, **drawn})}
             if at == 0:
@@ -58,7 +59,9 @@ def _rows(
             if known:
                 swaps = swapped(every[0][metric], every[at][metric], resampling, f"{metric}: {name}, swaps")
                 paired = PairedRounds((alone[0], alone[at]), (swaps[0], swaps[1]))
-                change = difference(before, value, *paired.differences(means), min(images[0], images[at]), most=1.0)
+                change = difference(
+                    before, value, *paired.differences(partial(means, metric)), min(images[0], images[at]), most=1.0
+                )
             both = {**models[0][1].signature, **_joined(models[0][1].signature, run.signature), **drawn}
             ends = row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, both)
             differences.append(difference_row(f"{metric}_diff", {"subset": subset}, change, n, ends))

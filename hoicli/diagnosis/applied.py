@@ -21,7 +21,7 @@ from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.listed import Listed
-from hoicli.records.kit import Bools, Ints
+from hoicli.records.kit import Bools, Floats, Ints
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
 ORACLES: Mapping[str, str] = {
@@ -135,12 +135,13 @@ COLUMNS: Mapping[str, type[np.generic]] = {
 
 @dataclass(frozen=True)
 class Applied:
-    """The lists after some oracles: interaction, hit, image [T] of the counted predictions, in ranking order;
+    """The lists after some oracles: interaction, hit, image, score [T] of the counted predictions, in ranking order;
     truth_class, truth_image [P] of the counted ground truth. Oracles of `ASKING` share the columns of the lists."""
 
     interaction: NDArray[Any]
     hit: Bools
     image: Ints
+    score: Floats
     truth_class: Ints
     truth_image: Ints
 
@@ -210,12 +211,14 @@ class Corrections:
         rows = self._ranked[keep[self._ranked]]
         order = fixed[np.argsort(self._repaired_key[fixed])]
         at = self._before(rows, self._repaired_key[order])
+        listed = np.insert(rows, at, errors.repair[order])
         classes = np.asarray(errors.repaired_class)[order]
         kind = np.promote_types(errors.listed.interaction.dtype, classes.dtype)
         return Applied(
             np.insert(errors.listed.interaction[rows].astype(kind, copy=False), at, classes),
             np.insert(errors.error[rows] == HIT, at, True),
-            np.insert(errors.image[rows], at, errors.image[errors.repair[order]]),
+            errors.image[listed],
+            errors.listed.score[listed],
             errors.truth_class,
             errors.truth_image,
         )

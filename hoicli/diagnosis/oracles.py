@@ -226,6 +226,7 @@ class Diagnosis:
                     images=len(image_ids),
                     grid=self.protocol.grid,
                     cap=self.protocol.predictions_per_class,
+                    score=left.score,
                 )
             lists = replace(lists, truth_image=image[left.truth_image], truth_class=left.truth_class)
             yield self._result(oracle, left, vocabulary), lists

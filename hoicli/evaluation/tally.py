@@ -231,6 +231,7 @@ class Tally:
                 images=len(image_ids),
                 grid=protocol.grid,
                 cap=protocol.predictions_per_class,
+                score=self.listed.score[ranking.order[counted]],
             )
             result = self._result(protocol, ranking, vocabulary)
             if averages:

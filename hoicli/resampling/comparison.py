@@ -25,7 +25,9 @@ from hoicli.resampling.intervals import (
 from hoicli.resampling.ranked import IMAGES_AT_ONCE, RankedLists
 from hoicli.resampling.rounds import Rounds, shared_among, swapped
 
-SELDOM = 5
+FIRST_SWAPS = 100
+"""Of every class."""
+SELDOM = 10
 """A class gets more swaps as long as fewer of them than this were as large as its difference."""
 
 
@@ -81,31 +83,33 @@ class PairedRounds:
 
 
 def class_chances(
-    first: RankedLists, second: RankedLists, found: Mapping[int, Difference], asked: Resampling, label: str
+    first: RankedLists, second: RankedLists, differences: Mapping[int, float], asked: Resampling, label: str
 ) -> dict[int, float]:
-    """The p of each class from swaps; from more of them where fewer than SELDOM were as large, and q is not below 0.05.
-    With no more, no class of 600 would be found alone: the least p of 1,000 swaps makes a q of 0.6.
+    """The p of each class from swaps, by its difference: FIRST_SWAPS, and more where fewer than SELDOM were as large;
+    all that are `asked`, and after them more as long as q is not below 0.05. With no more, no class of 600 would be
+    found alone: the least p of 1,000 swaps makes a q of 0.6.
 
     Swaps are doubled until no such class is left, or one alone would be found. A class that many swaps reach keeps its
-    p, so p is as seldom below any level as before (Besag and Clifford 1991).
+    p, so p is as seldom below any level as after all swaps (Besag and Clifford 1991). Models are mixed by place in the
+    class's own list, which finds more than place among the predictions of all classes does.
     """
-    chances = {number: each.p for number, each in found.items() if each.p is not None}
-    drawn, done = dict.fromkeys(chances, asked.rounds), asked.rounds
-    larger = {number: round(p * (1 + done)) for number, p in chances.items()}  # and the one that was observed
-    while done < len(chances) * TAIL:
-        q = zip(chances, false_discovery([*chances.values()]), strict=True)
-        numbers = np.array(sorted(n for n, each in q if each * TAIL >= 1 and larger[n] <= SELDOM), dtype=np.int64)
-        if not len(numbers):
-            break
-        images = np.union1d(first.images_with(numbers), second.images_with(numbers))
-        models = [lists.of_classes(numbers, images) for lists in (first, second)]
-        one, other = swapped(models[0], models[1], Resampling(done, asked.seed, before=done), label)
-        for number, swaps in zip(numbers.tolist(), np.abs(other.ap - one.ap), strict=True):
-            larger[number] += int((swaps >= abs(found[number].value or 0.0) - TOLERANCE).sum())
-            drawn[number] += done
-            chances[number] = larger[number] / (1 + drawn[number])
-        done *= 2
-    return chances
+    numbers, size = np.array([*differences], dtype=np.int64), np.abs([*differences.values()])
+    larger, drawn = np.ones(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)
+    chances = np.ones(len(numbers))
+    left, done, more = np.arange(len(numbers)), 0, min(asked.rounds, FIRST_SWAPS)
+    while len(left) and done < max(asked.rounds, len(numbers) * TAIL):
+        classes = numbers[left]
+        images = np.union1d(first.images_with(classes), second.images_with(classes))
+        models = [lists.of_classes(classes, images) for lists in (first, second)]
+        one, other = swapped(models[0], models[1], Resampling(more, asked.seed, before=done), label)
+        larger[left] += (np.abs(other.ap - one.ap) >= size[left, np.newaxis] - TOLERANCE).sum(axis=1)
+        drawn[left] += more
+        chances = larger / (1 + drawn)
+        unsure = np.array(false_discovery(chances.tolist())) * TAIL >= 1
+        left = np.flatnonzero((larger <= SELDOM) & (unsure | (drawn < asked.rounds)))
+        done += more
+        more = done
+    return dict(zip(differences, chances.tolist(), strict=True))
 
 
 def count_differences(before: Ints, after: Ints, resampling: Resampling) -> list[Difference]:

@@ -45,7 +45,8 @@ class RankedLists:
 
     gain [T]: what a true positive is worth where that is not 1 for all (SHOE), in whole numbers of 1 / unit. The copies
     of one are then one step: precision and recall are taken after them. area: without a grid, what is under the curve:
-    "envelope", "step" (no envelope) or "trapezoid" (straight lines from recall 0, precision 1).
+    "envelope", "step" (no envelope) or "trapezoid" (straight lines from recall 0, precision 1). score [T], falling in
+    each class: ranks the predictions of all classes as one list.
     """
 
     hit: Bools
@@ -59,6 +60,7 @@ class RankedLists:
     gain: Ints | None = None
     unit: int = 1
     area: str = "envelope"
+    score: Floats | None = None
 
     @property
     def classes(self) -> int:
@@ -108,30 +110,35 @@ class RankedLists:
         return Prepared([self])
 
     def interleaved(self, other: RankedLists) -> RankedLists:
-        """This model's lists and another's as one, by place in the class's list; the other's images come after this
-        one's, N + i for i. Entries of one place: by image, this model's first.
+        """This model's lists and another's as one, by place among all predictions of a model (without `score` by place
+        in the class's list); the other's images come after this one's, N + i for i. Entries of one place: by image,
+        this model's first.
 
         With weight 1 for one model's images and 0 for the other's it is that model's lists again.
         """
-        parts = (self, other)
-        counts = [np.diff(part.bounds) for part in parts]
-        bounds = self.bounds + other.bounds
-        hit, image = np.empty(bounds[-1], dtype=bool), np.empty(bounds[-1], dtype=np.int64)
-        gain = None if self.gain is None else np.empty(bounds[-1], dtype=np.int64)
-        for model, (part, rival, theirs) in enumerate(zip(parts, parts[::-1], counts[::-1], strict=True)):
-            owner = part._owner_of_entry
-            place = np.arange(len(part.hit)) - part.bounds[owner]
-            before = np.minimum(place, theirs[owner])  # entries of the other model at places before this one
-            level = np.flatnonzero(place < theirs[owner])  # those with an entry of the other model at their own place
-            facing = rival.image[rival.bounds[owner[level]] + place[level]]
-            before[level] += facing < part.image[level] if model == 0 else facing <= part.image[level]
-            at = bounds[owner] + place + before
-            hit[at], image[at] = part.hit, part.image + model * self.images
-            if gain is not None and part.gain is not None:
-                gain[at] = part.gain
-        images = self.images + other.images
-        mixed = replace(self, hit=hit, image=image, bounds=bounds, images=images, gain=gain)
+        most = max(len(self.hit), len(other.hit))
+        keys = [(part._owner_of_entry * most + part._place) * self.images + part.image for part in (self, other)]
+        order = np.argsort(np.concatenate(keys), kind="stable")  # each part is in order already
+        mixed = replace(
+            self,
+            hit=np.concatenate([self.hit, other.hit])[order],
+            image=np.concatenate([self.image, other.image + self.images])[order],
+            bounds=self.bounds + other.bounds,
+            images=self.images + other.images,
+            gain=None if self.gain is None or other.gain is None else np.concatenate([self.gain, other.gain])[order],
+            score=None,
+        )
         return mixed.asking_both(self, other)
+
+    @property
+    def _place(self) -> Ints:
+        """[T] that of each prediction among those of all classes; without `score` among those of its class."""
+        row = np.arange(len(self.hit))
+        if self.score is None:
+            return row - self.bounds[self._owner_of_entry]
+        place = np.empty_like(row)
+        place[np.argsort(-self.score, kind="stable")] = row
+        return place
 
     def asking_both(self, first: RankedLists, second: RankedLists) -> RankedLists:
         """These interleaved lists, with the ground truth of two models' lists."""
@@ -144,21 +151,24 @@ class RankedLists:
     def images_with(self, numbers: Ints) -> Ints:
         """The images that have predictions or ground truth of some classes, in order."""
         rows, asked = self._rows_of(numbers), np.isin(self.truth_class, numbers)
-        return np.unique(np.concatenate([self.image[rows], self.truth_image[asked]]))
+        return np.flatnonzero(np.bincount(np.concatenate([self.image[rows], self.truth_image[asked]])))
 
     def of_classes(self, numbers: Ints, images: Ints) -> RankedLists:
         """The lists of the classes `numbers`, on `images` alone, which have all that `images_with` has; both in
-        order."""
+        order. Their scores, which rank them among all classes, stay behind."""
         rows, asked = self._rows_of(numbers), np.isin(self.truth_class, numbers)
+        place = np.zeros(self.images, dtype=np.int64)
+        place[images] = np.arange(len(images))
         return replace(
             self,
             hit=self.hit[rows],
-            image=np.searchsorted(images, self.image[rows]),
+            image=place[self.image[rows]],
             bounds=starts_of(np.diff(self.bounds)[numbers]),
-            truth_image=np.searchsorted(images, self.truth_image[asked]),
+            truth_image=place[self.truth_image[asked]],
             truth_class=np.searchsorted(numbers, self.truth_class[asked]),
             images=len(images),
             gain=None if self.gain is None else self.gain[rows],
+            score=None,
         )
 
     def _rows_of(self, numbers: Ints) -> Ints:
@@ -210,6 +220,7 @@ class RankedLists:
             truth_class=np.zeros(len(asked), dtype=np.int64),
             images=len(images),
             gain=None if self.gain is None else self.gain[rows][:counted],
+            score=None,
         )
         return part, images
 

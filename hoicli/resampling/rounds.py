@@ -64,7 +64,7 @@ HIDDEN = (0.0, 1.9, 1.2, 1.0)
 test set to another than in resamples of one. A single image comes back as it is or not at all; the class then counts as
 an average one, which says how far classes are apart. Measured."""
 HIDDEN_OF_MEANS = (0.0, 2.07, 1.27, 1.07, 1.0)
-"""The same of a class whose value is a mean over its images, exactly."""
+"""The same of a class whose value is a mean over its images, exactly; of SHOE's soft AP nearly."""
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,19 @@ class Rounds:
     positives: Ints
     observed: Observed | None = None
 
-    def means(self, members: Ints, unannotated: Bools) -> Floats:
+    def means(self, members: Ints, unannotated: Bools, hidden: Sequence[float] = HIDDEN) -> Floats:
         """[R] the mean AP over the classes `members`, NaN where a round has none.
 
         A class that has no ground truth to begin with, `unannotated` [C], counts 0 as it does in the protocol's own
-        mean. Resamples are of the classes that the test set has: each goes as far from its AP there as HIDDEN says, and
-        one whose ground truth a round did not draw has the mean of all.
+        mean. Resamples are of the classes that the test set has: each goes as far from its AP there as `hidden` says,
+        and one whose ground truth a round did not draw has the mean of all.
         """
         kept = (self.positives[members] > 0) | unannotated[members][:, np.newaxis]
         values = np.where(kept, self.ap[members], 0.0)
         count = kept.sum(axis=0)
         if self.observed is not None:
             drawn, images = self.positives[members] > 0, self.observed.images[members]
-            values = Observed(self.observed.ap[members], images).spread(values, drawn, HIDDEN)
+            values = Observed(self.observed.ap[members], images).spread(values, drawn, hidden)
             count = np.where(drawn.any(axis=0), int(((images > 0) | unannotated[members]).sum()), 0)
         # a lone column would be added up in pairs, and its last digit be another than among other columns
         total = np.repeat(values, 2, axis=1).sum(axis=0)[:1] if values.shape[1] == 1 else values.sum(axis=0)

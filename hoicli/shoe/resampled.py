@@ -16,7 +16,7 @@ from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import Rounds, Weighted, resampled
+from hoicli.resampling.rounds import HIDDEN, HIDDEN_OF_MEANS, Rounds, Weighted, resampled
 from hoicli.resampling.sums import ImageSums, by_image, rate
 from hoicli.shoe.matching import UNIT
 from hoicli.shoe.run import Run
@@ -46,6 +46,7 @@ def weighted(run: Run) -> dict[str, Weighted]:
             gain=entries.gain,
             unit=UNIT,
             area="envelope" if grid else shoe.options.ap,
+            score=shoe.predictions.score[entries.prediction],
         )
 
     def share(image: Ints, some: Ints) -> ImageSums:
@@ -73,10 +74,10 @@ def weighted(run: Run) -> dict[str, Weighted]:
     return found
 
 
-def means(rounds: Rounds) -> Floats:
+def means(metric: str, rounds: Rounds) -> Floats:
     """[R] a metric in each round: the mean over the classes that have ground truth in it."""
-    every = np.arange(len(rounds.ap))
-    return rounds.means(every, np.zeros(len(every), dtype=bool))
+    every, hidden = np.arange(len(rounds.ap)), HIDDEN_OF_MEANS if metric == "soft_map" else HIDDEN
+    return rounds.means(every, np.zeros(len(every), dtype=bool), hidden)
 
 
 def images_of(run: Run) -> dict[str, int]:
@@ -92,7 +93,7 @@ def intervals_of(run: Run, resampling: Resampling) -> dict[str, tuple[float, flo
     metrics, images = weighted(run), images_of(run)
     every = resampled(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
     return {
-        name: interval(getattr(run.scores, name), means(rounds), images[name], lowest=0.0, highest=1.0)
+        name: interval(getattr(run.scores, name), means(name, rounds), images[name], lowest=0.0, highest=1.0)
         for name, rounds in zip(metrics, every, strict=True)
     }
 

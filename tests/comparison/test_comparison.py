@@ -201,7 +201,8 @@ def model(
     score = rng.normal(size=len(hit)) + quality * hit + rng.normal(size=images)[image]
     order = np.lexsort((-score, class_))
     bounds = np.searchsorted(class_[order], np.arange(CLASSES + 1))
-    return RankedLists(hit[order], image[order], bounds, truth_image, truth_class, images, PROTOCOLS["hico"].grid)
+    columns = hit[order], image[order], bounds, truth_image, truth_class
+    return RankedLists(*columns, images, PROTOCOLS["hico"].grid, score=score[order])
 
 
 def mean_of(rounds: Rounds) -> Floats:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.kit import Ints
-from hoicli.resampling.comparison import Difference, class_chances, difference
+from hoicli.resampling.comparison import SELDOM, class_chances
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.intervals import false_discovery
+from hoicli.resampling.intervals import false_discovery, p_swapped
 from hoicli.resampling.ranked import AveragedLists, RankedLists
 from hoicli.resampling.rounds import swapped
 
@@ -27,7 +29,8 @@ def detector(rng: np.random.Generator, truth: tuple[Ints, Ints], improved: int) 
     score = rng.normal(size=len(image)) + np.where(class_ < improved, 4.0, 0.0) * hit + rng.normal(size=IMAGES)[image]
     order = np.lexsort((-score, class_))
     bounds = np.searchsorted(class_[order], np.arange(CLASSES + 1))
-    return RankedLists(hit[order], image[order], bounds, *truth, IMAGES, PROTOCOLS["hico"].grid)
+    columns = hit[order], image[order], bounds, *truth
+    return RankedLists(*columns, IMAGES, PROTOCOLS["hico"].grid, score=score[order])
 
 
 def world(seed: int, improved: int) -> tuple[RankedLists, RankedLists]:
@@ -36,16 +39,13 @@ def world(seed: int, improved: int) -> tuple[RankedLists, RankedLists]:
     return detector(rng, truth, 0), detector(rng, truth, improved)
 
 
-def differences(models: tuple[RankedLists, RankedLists], asked: Resampling) -> dict[int, Difference]:
-    one, other = swapped(*models, asked, "")
-    before, after = (model.observed.ap.tolist() for model in models)
-    rounds = enumerate(zip(before, after, other.ap - one.ap, strict=True))
-    return {number: difference(low, high, np.zeros(0), swaps, 2) for number, (low, high, swaps) in rounds}
+def differences(models: tuple[RankedLists, RankedLists]) -> dict[int, float]:
+    before, after = (model.observed.ap for model in models)
+    return dict(enumerate((after - before).tolist()))
 
 
 def chances(models: tuple[RankedLists, RankedLists], asked: Resampling) -> list[float]:
-    found = class_chances(*models, differences(models, asked), asked, "")
-    return [found[number] for number in range(CLASSES)]
+    return [*class_chances(*models, differences(models), asked, "").values()]
 
 
 def test_one_class_of_600_is_found_from_100_rounds() -> None:
@@ -58,13 +58,25 @@ def test_one_class_of_600_is_found_from_100_rounds() -> None:
 
 
 def test_classes_that_many_swaps_reach_keep_their_p() -> None:
+    """That of the first swaps, by place in the classes' own lists."""
     models = world(0, 1)
-    found = differences(models, FEW_ROUNDS)
-    plain = [each.p for each in found.values()]
+    first, second = (replace(model, score=None) for model in models)
+    one, other = swapped(first, second, FEW_ROUNDS, "")
+    found, swaps = differences(models), other.ap - one.ap
+    plain = [p_swapped(found[number], swaps[number]) for number in found]
     refined = chances(models, FEW_ROUNDS)
-    seldom = [number for number, p in enumerate(plain) if p is not None and p < 6 / 101]
+    seldom = [number for number, p in enumerate(plain) if p is not None and p < (SELDOM + 1) / 101]
     assert [number for number in range(CLASSES) if refined[number] != plain[number]] == seldom
     assert class_chances(*models, {}, FEW_ROUNDS, "") == {}
+
+
+def test_every_swap_asked_for_is_made_where_few_are_as_large() -> None:
+    models = world(0, 1)
+    two = {number: differences(models)[number] for number in (0, 1)}  # 40 swaps would be enough for both
+    p = class_chances(*models, two, Resampling(800, 0), "")
+    assert p[0] == 1 / 801
+    assert p[1] > 0.05
+    assert class_chances(*models, two, Resampling(40, 0), "")[0] == 1 / 41
 
 
 @pytest.mark.long

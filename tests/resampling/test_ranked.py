@@ -72,15 +72,23 @@ def test_a_few_classes_at_a_time_are_all_of_them(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_two_lists_become_one_by_place_then_image_then_model(seed: int) -> None:
+@pytest.mark.parametrize("scored", [True, False])
+def test_two_lists_become_one_by_place_then_image_then_model(seed: int, scored: bool) -> None:
+    """The place is that among the predictions of all classes; without scores, among those of the class."""
     one, two = lists(seed, ELEVEN, None), lists(seed + 100, ELEVEN, None)
-    mixed = one.interleaved(two)
-    entries = []
+    entries, parts = [], []
     for model, part in enumerate((one, two)):
         owner = np.repeat(np.arange(CLASSES), np.diff(part.bounds))
         place = np.arange(len(part.hit)) - part.bounds[owner]
+        score = None
+        if scored:
+            score = np.random.default_rng(seed + model).random(len(owner))
+            score = score[np.lexsort((-score, owner))]
+            place = np.argsort(np.argsort(-score))
+        parts.append(replace(part, score=score))
         columns = (owner, place, part.image, np.full(len(owner), model), part.hit)
         entries += list(zip(*(column.tolist() for column in columns), strict=True))
+    mixed = parts[0].interleaved(parts[1])
     ordered = sorted(entries)
     assert mixed.hit.tolist() == [hit for *_, hit in ordered]
     assert mixed.image.tolist() == [image + model * IMAGES for _, _, image, model, _ in ordered]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def test_each_image_once_is_the_number_itself(data: tuple[list[Record], list[Rec
     run = run_of(*data, ap=area)
     ones = np.ones((len(data[0]), 1), dtype=np.int32)
     for name, metric in weighted(run).items():
-        (value,) = means(Rounds(*metric.ap(ones)))
+        (value,) = means(name, Rounds(*metric.ap(ones)))
         assert value == pytest.approx(getattr(run.scores, name), abs=1e-12), name
 
 
@@ -61,7 +62,7 @@ def test_weights_are_copies(data: tuple[list[Record], list[Record]], weights: li
     expected = scores_of(shoe, shoe.match())
     for name in RATES:
         if name in metrics:
-            (value,) = means(Rounds(*metrics[name].ap(column)))
+            (value,) = means(name, Rounds(*metrics[name].ap(column)))
             wanted = getattr(expected, name)
             assert (None if np.isnan(value) else value) == (None if wanted is None else pytest.approx(wanted)), name
     if "soft_map" in metrics:
@@ -141,10 +142,10 @@ def test_swapping_two_models_is_symmetric() -> None:
         forth = swapped(first, second, asked, "")
         back = swapped(second, first, asked, "")
         pair = PairedRounds((alone[0], alone[1]), (forth[0], forth[1]))
-        swaps = pair.differences(means)[1]
-        assert swaps.tolist() == pytest.approx((means(back[0]) - means(back[1])).tolist(), abs=1e-12)
+        swaps = pair.differences(partial(means, name))[1]
+        assert swaps.tolist() == pytest.approx((means(name, back[0]) - means(name, back[1])).tolist(), abs=1e-12)
         same = swapped(first, first, asked, "")
-        assert means(same[0]).tolist() == pytest.approx(means(same[1]).tolist(), abs=1e-12)
+        assert means(name, same[0]).tolist() == pytest.approx(means(name, same[1]).tolist(), abs=1e-12)
 
 
 def test_order_of_lines_changes_no_interval() -> None:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.kit import Floats, Ints
@@ -23,13 +24,15 @@ from hoicli.resampling.comparison import Difference, PairedRounds, difference
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import Rounds, Weighted, resampled, swapped
-from hoicli.resampling.sums import ImageSums, by_image
+from hoicli.resampling.rounds import HIDDEN, HIDDEN_OF_MEANS, Rounds, Weighted, resampled, swapped
+from hoicli.resampling.sums import ImageSums, by_image, rate
 from hoicli.shoe.matching import UNIT
 from hoicli.shoe.scores import f1_of
 
 PLAIN, ALIKE, BETTER = range(3)
 """The three detectors of a world; the last is better."""
+HIDDEN_OF = {"SHOE, soft mAP": HIDDEN_OF_MEANS, "mR@K": HIDDEN_OF_MEANS}
+"""What `Rounds.means` takes where that is not HIDDEN."""
 
 
 class Truth(NamedTuple):
@@ -53,7 +56,7 @@ def truth_of(rng: np.random.Generator, images: int, classes: int) -> Truth:
 
 
 def detector(rng: np.random.Generator, truth: Truth, quality: float) -> dict[str, Weighted]:
-    """A detector's numbers: mAP, soft mAP and mF1. `quality`: how far its true positives' scores stand out."""
+    """A detector's numbers: mAP, soft mAP, mF1 and mR@K. `quality`: how far its true positives' scores stand out."""
     images, classes = len(truth.hard), len(truth.common)
     found = rng.random(len(truth.image)) < 1 / (1 + np.exp(-(quality - 0.3 + 0.8 * truth.hard[truth.image])))
     false = rng.integers(0, images, 4 * images), rng.choice(classes, 4 * images, p=(truth.common + 1 / classes) / 2)
@@ -67,10 +70,14 @@ def detector(rng: np.random.Generator, truth: Truth, quality: float) -> dict[str
     shape = classes, images
     parts = [by_image(class_, image, worth, shape) for worth in (gain, UNIT * (score > 0.5) * ~hit)]
     parts += [by_image(truth.class_, truth.image, worth, shape) for worth in (UNIT * ~found, np.ones_like(truth.image))]
+    right, every = by_image(truth.class_, truth.image, found.astype(np.int64), shape), parts[3].toarray()
+    share = csr_array(right.toarray() / np.maximum(every, 1))
+    there = csr_array((every > 0).astype(np.int64))
     return {
-        "mAP": RankedLists(*columns, *asked, PROTOCOLS["hico"].grid),
-        "SHOE, soft mAP": RankedLists(*columns, *asked, (), gain=gain[order], unit=UNIT),
+        "mAP": RankedLists(*columns, *asked, PROTOCOLS["hico"].grid, score=score[order]),
+        "SHOE, soft mAP": RankedLists(*columns, *asked, (), gain=gain[order], unit=UNIT, score=score[order]),
         "SHOE, mF1": ImageSums(parts[:3], parts[3], f1_of),
+        "mR@K": ImageSums([share, there], there, rate),
     }
 
 
@@ -92,12 +99,12 @@ def cases(seed: int, images: int, classes: int, rounds: int) -> dict[str, Case]:
         drawn = resampled(models, asked, "")
         whole = [model.ap(np.ones((images, 1), dtype=np.int32)) for model in models]
         values, there = np.stack([of[:, 0] for of, _ in whole]), whole[PLAIN][1][:, 0]
-        swaps = swapped(models[PLAIN], models[ALIKE], asked, "") if name == "mAP" else [Rounds.none(models[0])] * 2
+        swaps = swapped(models[PLAIN], models[ALIKE], asked, "")
         for subset, first in (("", 0), (", rarer half of classes", classes // 2)):
             members = first + np.flatnonzero(there[first:])
             over = len(np.unique(truth.image[np.isin(truth.class_, members)]))
-            never = np.zeros(classes, dtype=bool)
-            means = [each.means(members, never) for each in drawn]
+            never, hidden = np.zeros(classes, dtype=bool), HIDDEN_OF.get(name, HIDDEN)
+            means = [each.means(members, never, hidden) for each in drawn]
             plain, alike, better = (float(of[members].mean()) if len(members) else None for of in values)
             if over < 2 or plain is None:
                 continue

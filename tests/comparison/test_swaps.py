@@ -1,0 +1,86 @@
+"""Swapped systems against dumps that are really mixed, image by image, and evaluated."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.evaluation.selection import protocols
+from hoicli.resampling.draws import Block, Resampling
+from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.rounds import swapped
+from tests.support import strategies
+from tests.support.kernel import HICO, evaluate, tally
+
+Record = dict[str, Any]
+ROUNDS = 8
+
+
+def class_of(record: Record, hoi: Record) -> tuple[str, str]:
+    return hoi["verb"], record["labels"][hoi["object"]]
+
+
+def counted(records: Sequence[Record], seed: int) -> list[Record]:
+    """The predictions that have a class, each with a score of its own."""
+    found = [
+        {**record, "hois": [dict(hoi) for hoi in record["hois"] if class_of(record, hoi) in HICO.interactions]}
+        for record in records
+    ]
+    hois = [hoi for record in found for hoi in record["hois"]]
+    for hoi, score in zip(hois, np.random.default_rng(seed).permutation(len(hois)).tolist(), strict=True):
+        hoi["score"] = score / len(hois)
+    return found
+
+
+def scored_by_place(records: Sequence[Record], *, of_class: bool) -> list[Record]:
+    """The same predictions; in place of each score, its place among all of them, or among those of its class."""
+    lists: dict[object, list[float]] = defaultdict(list)
+    for record in records:
+        for hoi in record["hois"]:
+            lists[class_of(record, hoi) if of_class else "all"].append(hoi["score"])
+
+    def score(record: Record, hoi: Record) -> float:
+        score: float = hoi["score"]
+        better = sum(other > score for other in lists[class_of(record, hoi) if of_class else "all"])
+        return 1 - better / 1000
+
+    return [{**record, "hois": [{**hoi, "score": score(record, hoi)} for hoi in record["hois"]]} for record in records]
+
+
+def lists_of(truth: Sequence[Record], predictions: Sequence[Record]) -> RankedLists:
+    gathered = tally(truth, predictions, protocols(["hico"], "hico"))
+    return next(lists for _, _, lists in gathered.ranked(HICO, gathered.image_ids))
+
+
+@pytest.mark.parametrize("of_class", [False, True])
+@settings(max_examples=6)
+@given(st.lists(strategies.crowds(), min_size=8, max_size=8), st.integers(0, 1000))
+def test_swapped_systems_are_mixed_dumps(
+    of_class: bool, crowds: list[tuple[list[Record], list[Record]]], seed: int
+) -> None:
+    """Four images, each predicted by two models: their means by place among all predictions, classes by place among
+    those of the class."""
+    ids = ["a", "b", "c", "d"]
+    truth, found = (
+        [{**part[0], "image_id": name} for part, name in zip(side, ids * 2, strict=True)]
+        for side in zip(*crowds, strict=True)
+    )
+    truth, models = truth[:4], [counted(found[:4], seed), counted(found[4:], seed + 1)]
+    first, second = (lists_of(truth, model) for model in models)
+    if of_class:
+        first, second = replace(first, score=None), replace(second, score=None)
+    systems = swapped(first, second, Resampling(ROUNDS, seed), "")
+    coins = Block(seed, 0, ROUNDS).swaps(4)
+    placed = [scored_by_place(model, of_class=of_class) for model in models]
+    for side, times in np.ndindex(2, ROUNDS):
+        mixed = [placed[side ^ coin][image] for image, coin in enumerate(coins[:, times].tolist())]
+        expected = evaluate(truth, mixed)["hico"]
+        np.testing.assert_allclose(systems[side].ap[:, times], expected.ap, atol=1e-14)
+        assert systems[side].positives[:, times].tolist() == expected.positives.tolist()
