@@ -25,10 +25,10 @@ from hoicli.resampling.intervals import (
 from hoicli.resampling.ranked import IMAGES_AT_ONCE, RankedLists
 from hoicli.resampling.rounds import Rounds, shared_among, swapped
 
-FIRST_SWAPS = 100
-"""Of every class."""
-SELDOM = 10
-"""A class gets more swaps as long as fewer of them than this were as large as its difference."""
+FIRST_SWAPS, OFTEN = 100, 20
+"""Swaps of every class to begin with; how many as large as its difference are enough: a fifth."""
+SELDOM = 5
+"""After all swaps that are asked for, a class gets more as long as fewer than this were as large."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class PairedRounds:
 def class_chances(
     first: RankedLists, second: RankedLists, differences: Mapping[int, float], asked: Resampling, label: str
 ) -> dict[int, float]:
-    """The p of each class from swaps, by its difference: FIRST_SWAPS, and more where fewer than SELDOM were as large;
-    all that are `asked`, and after them more as long as q is not below 0.05. With no more, no class of 600 would be
-    found alone: the least p of 1,000 swaps makes a q of 0.6.
+    """The p of each class from swaps: FIRST_SWAPS where OFTEN were as large as its difference; else all that are
+    `asked`, and more where fewer than SELDOM were as large, and q is not below 0.05. With no more, no class of 600
+    would be found alone: the least p of 1,000 swaps makes a q of 0.6.
 
     Swaps are doubled until no such class is left, or one alone would be found. A class that many swaps reach keeps its
     p, so p is as seldom below any level as after all swaps (Besag and Clifford 1991). Models are mixed by place in the
@@ -106,9 +106,9 @@ def class_chances(
         drawn[left] += more
         chances = larger / (1 + drawn)
         unsure = np.array(false_discovery(chances.tolist())) * TAIL >= 1
-        left = np.flatnonzero((larger <= SELDOM) & (unsure | (drawn < asked.rounds)))
+        left = np.flatnonzero(np.where(drawn < asked.rounds, larger <= OFTEN, unsure & (larger <= SELDOM)))
         done += more
-        more = done
+        more = max(asked.rounds - done, done)
     return dict(zip(differences, chances.tolist(), strict=True))
 
 
