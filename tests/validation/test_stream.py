@@ -83,6 +83,25 @@ def test_a_good_stream_has_no_findings() -> None:
             1,
             "p:1: hois[2]: ride kite",
         ),
+        (
+            with_(hois=[{**GOOD["hois"][0], "score": score} for score in (-0.5, 0, 1, 1.5)]),
+            "score-outside-range",
+            2,
+            "p:1: hois[0].score: -0.5",
+        ),
+        (
+            with_(
+                boxes=[*GOOD["boxes"], GOOD["boxes"][0]],
+                labels=["person", "kite", "person"],
+                hois=[*GOOD["hois"], {**GOOD["hois"][1], "subject": 2}],
+            ),
+            "duplicate-triplet",
+            1,
+            "p:1: hois[2]: hold kite on the same two boxes",
+        ),
+        (with_(labels=["kite", "kite"]), "subject-no-person", 2, "p:1: hois[0].subject: a kite"),
+        (with_(width="64"), "bad-optional-field", 1, 'p:1: width: "64" is no size'),
+        ({"error": "match stopped: full"}, "not-whole", 1, "p:1: match stopped: full; mend that"),
     ],
 )
 def test_each_check(record: Any, check: str, count: int, example: str) -> None:
@@ -144,6 +163,14 @@ def test_swapped_files_and_streams_of_other_records(hoicli: Hoicli, tmp_path: Pa
     assert hoicli("validate", "--gt", truth, matches).out == ""  # each image has its lines
     matches.write_text(hoicli("eval", "--gt", truth, predictions, "--protocol", "hico").out)
     assert hoicli("validate", "--gt", truth, matches).out == ""
+
+
+def test_boxes_of_whole_images_and_sound_ones_are_no_cases() -> None:
+    odd = with_(boxes=[[30, 20, 10, 9], [20, 20, 639, 39]])
+    assert found(odd).keys() == {"inverted-box", "looks-like-xywh", "box-outside-image"}
+    assert found({**odd, "caveats": ["whole_image"]}) == {}
+    twice = with_(hois=[*GOOD["hois"], {**GOOD["hois"][0], "verb": "pull"}])  # other verbs on the same boxes
+    assert found(twice) == {}
 
 
 def test_an_open_vocabulary_takes_any_name() -> None:
