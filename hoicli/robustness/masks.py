@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,9 @@ from hoicli.io.streams import Line
 from hoicli.records.boxes import iou
 from hoicli.records.image import problems_but_nulls
 from hoicli.records.names import file_name_of
-from hoicli.records.parsing import Record, parse
+from hoicli.records.parsing import Record, is_number, parse
 from hoicli.robustness.curriculum import RATIOS
 from hoicli.robustness.pixelation import Pixelation
-from hoicli.robustness.segments import Edges, segment_edges
 
 DILATE = 5.0
 """Pixels; ours."""
@@ -52,6 +51,8 @@ SAME_INSTANCE = 0.7
 FARTHEST = 1e9
 """Pixels from the origin that a coordinate may be: sums of larger ones would lose the pixel."""
 
+Edges = tuple[float, float, float, float]
+"""Left, top, right, bottom; a pixel p covers [p, p + 1], so the right edge of a box is its last pixel + 1."""
 Rectangle = tuple[int, int, int, int]
 """First and last black pixel: x1, y1, x2, y2, as boxes count."""
 
@@ -131,6 +132,22 @@ def box_edges(box: Sequence[float]) -> Edges:
     """A record's box, whose x2, y2 is its last pixel, as edges."""
     x1, y1, x2, y2 = box
     return float(min(x1, x2)), float(min(y1, y2)), float(max(x1, x2)) + 1, float(max(y1, y2)) + 1
+
+
+def segment_edges(polygons: Any) -> Edges | None:
+    """The rectangle around COCO's polygons [[x1, y1, x2, y2, ...], ...]: all that is needed of an instance's mask. None
+    around none. Raises `ValueError` for anything else."""
+    if type(polygons) is not list:
+        raise ValueError("no polygons; give COCO's, or null to use the box")
+    for polygon in polygons:
+        if type(polygon) is not list or len(polygon) < 6 or len(polygon) % 2 or not all(map(_is_place, polygon)):
+            raise ValueError("a polygon is [x1, y1, x2, y2, x3, y3, ...], finite numbers")
+    xs, ys = ([value for polygon in polygons for value in polygon[at::2]] for at in (0, 1))
+    return (float(min(xs)), float(min(ys)), float(max(xs)), float(max(ys))) if polygons else None
+
+
+def _is_place(value: object) -> bool:
+    return is_number(value) and abs(cast("float", value)) <= FARTHEST
 
 
 def chances(seed: int, image_id: str, number: int) -> tuple[float, float, float, float]:
