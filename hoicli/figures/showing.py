@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
@@ -17,7 +18,7 @@ from hoicli.io.outputs import atomic_folder, check_file, check_made_folder
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems_but_nulls, score_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.names import image_id_of, image_number
+from hoicli.records.names import LONGEST_NUMBER, image_id_of, image_number
 from hoicli.records.parsing import Record, dump, is_number, parse
 
 LIST = "shown.jsonl"
@@ -89,7 +90,7 @@ def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> It
         there = list(dict.fromkeys(choice.image_ids))
     if not there:
         raise DataError("nothing to draw")
-    files = Files(folder)
+    files = cache(partial(_files_in, folder))  # read where a record does not name its file
     for image_id in there[: None if choice.image_ids else choice.count]:
         records = [source.kept.get(image_id) for source in sources]
         named = [record["file_name"] for record in records if record and type(record.get("file_name")) is str]
@@ -98,7 +99,8 @@ def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> It
             for record in records
             if record and all(is_number(record.get(key)) and record[key] > 0 for key in ("width", "height"))
         ]
-        file_name = next(iter(named), None) or files.of(image_id)
+        plain = int(image_id) if image_id.isdecimal() and len(image_id) <= LONGEST_NUMBER else image_id
+        file_name = next(iter(named), None) or files().get(image_id) or files().get(plain)
         yield Overlay(image_id, next(iter(sizes), None), list(_layers(sources, records, choice)), file_name)
 
 
@@ -126,33 +128,19 @@ def _label(hoi: Record, record: Record | None, *, scored: bool) -> str:
     return f"{words.replace('_', ' ')} {hoi['score']:.2f}" if scored else words.replace("_", " ")
 
 
-class Files:
-    """The image files of a folder by image id: by name without ending, or by the number at the end of the name."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self._found: dict[str | int, str] | None = None
-
-    def of(self, image_id: str) -> str | None:
-        """The file of an image, None where there is none."""
-        if self._found is None:
-            self._found = self._index()
-        if image_id in self._found:
-            return self._found[image_id]
-        return self._found.get(int(image_id)) if image_id.isdecimal() and len(image_id) < 19 else None
-
-    def _index(self) -> dict[str | int, str]:
-        found: dict[str | int, str] = {}
-        try:
-            names = sorted(path.name for path in self._folder.iterdir()) if self._folder is not None else []
-        except OSError as error:
-            raise UsageError(f"{arg('images', self._folder)}: cannot be read ({error.strerror})") from None
-        for name in names:
-            if name.lower().endswith(ENDINGS):
-                found.setdefault(image_id_of(name), name)
-                if (number := image_number(image_id_of(name))) is not None:
-                    found.setdefault(number, name)
-        return found
+def _files_in(folder: Path | None) -> dict[str | int, str]:
+    """The image files of a folder by image id: by name without ending, and by the number at the end of the name."""
+    found: dict[str | int, str] = {}
+    try:
+        names = sorted(path.name for path in folder.iterdir()) if folder is not None else []
+    except OSError as error:
+        raise UsageError(f"{arg('images', folder)}: cannot be read ({error.strerror})") from None
+    for name in names:
+        if name.lower().endswith(ENDINGS):
+            found.setdefault(image_id_of(name), name)
+            if (number := image_number(image_id_of(name))) is not None:
+                found.setdefault(number, name)
+    return found
 
 
 def is_sheet(path: str) -> bool:

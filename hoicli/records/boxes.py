@@ -106,8 +106,10 @@ def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, bet
     size = np.diff(np.r_[run_starts(group), len(group)])
     large = np.repeat(size > SMALL_GROUP, size)
     for alone in np.split(rows[large], np.cumsum(size[size > SMALL_GROUP])[:-1]) if large.any() else ():
-        without = bool(scenes.object[alone[0]] < 0)  # so have all of the group
-        survive = _greedy(subjects[:, alone], None if without else objects[:, alone], threshold, alpha, beta)
+        own, other, power = subjects[:, alone], objects[:, alone], beta
+        if scenes.object[alone[0]] < 0:  # nor has any other of the group an object
+            other, power = own, 0.0
+        survive = _greedy(own, other, threshold, alpha, power)
         kept[alone[survive]] = True
     rows, group = rows[~large], group[~large]
     while len(rows):
@@ -123,8 +125,8 @@ def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, bet
     return kept
 
 
-def _greedy(subjects: Floats, objects: Floats | None, threshold: float, alpha: float, beta: float) -> Ints:
-    """The places of the pairs that survive among those of one group, [4, N] each, best first; objects None: no objects.
+def _greedy(subjects: Floats, objects: Floats, threshold: float, alpha: float, beta: float) -> Ints:
+    """The places of the pairs that survive among those of one group, [4, N] each, best first.
 
     An IoU is at most 1, so a pair is only suppressed if either IoU alone is large enough: few need a power.
     """
@@ -135,20 +137,15 @@ def _greedy(subjects: Floats, objects: Floats | None, threshold: float, alpha: f
         kept.append(place[0])
         near = _as_wide(subjects, least[0])
         near = near[iou(subjects[:, :1], subjects[:, near], inclusive=True) > least[0]]
-        if objects is not None:
-            near = near[iou(objects[:, :1], objects[:, near], inclusive=True) > least[1]]
+        near = near[iou(objects[:, :1], objects[:, near], inclusive=True) > least[1]]
         left = np.ones(len(place), dtype=bool)
         left[0] = False
         if len(near):
             overlap = iou(subjects[:, :1], subjects[:, near], inclusive=True) ** alpha
-            if objects is not None:
-                overlap = overlap * iou(objects[:, :1], objects[:, near], inclusive=True) ** beta
+            overlap *= iou(objects[:, :1], objects[:, near], inclusive=True) ** beta
             left[near] = overlap <= threshold
-        if left[1:].all():
-            place, subjects, objects = place[1:], subjects[:, 1:], None if objects is None else objects[:, 1:]
-        else:
-            place, subjects = place[left], subjects[:, left]
-            objects = None if objects is None else objects[:, left]
+        rest = slice(1, None) if left[1:].all() else left  # a slice copies nothing
+        place, subjects, objects = place[rest], subjects[:, rest], objects[:, rest]
     return np.array(kept, dtype=np.int64)
 
 

@@ -79,7 +79,7 @@ class Roles:
         flagged = np.array([unstated is not None for unstated in self._unstated], dtype=bool)
         scores = np.array([0.0 if unstated is None else unstated["score"] for unstated in self._unstated])
         boxes = np.array([unstated["object"] for unstated in self._unstated if unstated is not None], dtype=np.float64)
-        scenes, added = _with_boxes(scenes, flagged, boxes)
+        scenes, added, _ = with_boxes(scenes, np.flatnonzero(flagged), boxes, np.full(len(boxes), -1))
         classes = len(self._vocabulary.interactions)
         image_of_box = scenes.image_of_box
         people = np.flatnonzero(are_subjects(scenes.labels, self._vocabulary) & flagged[image_of_box])
@@ -165,21 +165,19 @@ def with_triplets(
     )
 
 
-def _with_boxes(scenes: Scenes, images: Bools, boxes: Floats) -> tuple[Scenes, Ints]:
-    """(`scenes` with one more box without label at the end of each marked image; the rows of the new boxes)."""
-    more_before = starts_of(images)
-    box_start = scenes.box_start + more_before
-    places = scenes.box_start[1:][images]
-    image_of_box = scenes.image_of_box
-    moved = np.arange(len(scenes.boxes)) + more_before[image_of_box]
-    moved = np.append(moved, -1)  # no object stays no object
-    extended = replace(
+def with_boxes(scenes: Scenes, image: Ints, boxes: Floats, labels: Ints) -> tuple[Scenes, Ints, Ints]:
+    """(`scenes` with more boxes, each after the others of its image; their rows; the rows of those that were there).
+    image [M]: of each new box, ascending."""
+    more = starts_of(np.bincount(image, minlength=len(scenes.image_ids)))
+    places = scenes.box_start[1:][image]
+    moved = np.append(np.arange(len(scenes.boxes)) + more[scenes.image_of_box], -1)  # no object stays no object
+    grown = replace(
         scenes,
         boxes=np.insert(scenes.boxes, places, boxes, axis=0),
-        labels=np.insert(scenes.labels, places, -1),
+        labels=np.insert(scenes.labels, places, labels),
         annotated=np.insert(scenes.annotated, places, True),
-        box_start=box_start,
+        box_start=scenes.box_start + more,
         subject=moved[scenes.subject],
         object=moved[scenes.object],
     )
-    return extended, box_start[1:][images] - 1
+    return grown, places + np.arange(len(places)), moved

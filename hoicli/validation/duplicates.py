@@ -17,7 +17,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import main_protocol
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
-from hoicli.records.roles import with_triplets
+from hoicli.records.roles import class_columns, with_boxes, with_triplets
 from hoicli.records.scenes import Scenes, box_kinds
 from hoicli.validation.candidates import Missing
 from hoicli.vocabulary.labels import Vocabulary
@@ -128,36 +128,24 @@ def with_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, proto
     label = np.concatenate([labels[rows] for (_, _, labels), rows in zip(sides, fresh, strict=True)])
     image = np.concatenate([found.image[rows] for rows in fresh])
     order = np.argsort(image, kind="stable")
-    more = starts_of(np.bincount(image, minlength=len(scenes.image_ids)))
-    places = scenes.box_start[1:][image[order]]
-    moved = np.append(np.arange(len(scenes.boxes)) + more[scenes.image_of_box], -1)
+    grown, added, moved = with_boxes(scenes, image[order], new[order], label[order])
     where = np.empty(len(order), dtype=np.int64)
-    where[order] = places + np.arange(len(order))
-    grown = replace(
-        scenes,
-        boxes=np.insert(scenes.boxes, places, new[order], axis=0),
-        labels=np.insert(scenes.labels, places, label[order]),
-        annotated=np.insert(scenes.annotated, places, True),
-        box_start=scenes.box_start + more,
-        subject=moved[scenes.subject],
-        object=moved[scenes.object],
-    )
+    where[order] = added
     ends = []
     for (near, _, _), rows in zip(sides, fresh, strict=True):
         end = moved[near]
         end[rows], where = where[: rows.sum()], where[rows.sum() :]
         ends.append(end)
-    verbs = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
     grown = with_triplets(
         grown,
         found.image,
         subject=ends[0],
         object_=ends[1],
-        verb=verbs[found.class_],
+        verb=class_columns(vocabulary)[0][found.class_],
         interaction=found.class_,
         score=np.full(len(found.image), np.nan),
     )
-    own = np.ones(len(grown.boxes), dtype=bool)
-    own[moved[:-1]] = False
+    own = np.zeros(len(grown.boxes), dtype=bool)
+    own[added] = True
     alike = near_duplicates(grown, vocabulary, protocol, same)
     return merged(grown, alike.only(own[alike.first] & own[alike.second]))

@@ -69,7 +69,7 @@ def damage(rng: random.Random, record: Record, *, mostly_sound: bool) -> None:
             value.pop(rng.choice(list(value)) if isinstance(value, dict) else -1)
         elif not mostly_sound:
             record[rng.choice(FIELDS)] = copy.deepcopy(rng.choice(ANYTHING))
-        elif isinstance(node, list) and node is record.get("boxes"):
+        elif isinstance(node, list) and len(value) == 4:  # a box
             node[key] = copy.deepcopy(rng.choice(node))
     elif kind < 0.8 or mostly_sound:
         plain = type(value) in (int, float) and key not in ("subject", "object", "image_id")
