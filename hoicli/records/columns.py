@@ -44,9 +44,10 @@ def read_columns(
     careful pass, which yields the problems of exactly those records. register: remembers the `image_ids` of the parts.
     Several `processes` share the work: each reads all lines of the stream and takes its turn with a batch.
 
-    Raises `DataError` for the first bad record, or counts it in `policy` and goes on; an image that the register
-    refuses is bad too.
+    Raises `DataError` for the first bad record, or counts it in `policy` and goes on, and at the end if all were bad;
+    an image that the register refuses is bad too.
     """
+    before, any_left = policy.skipped, False
 
     def again() -> Iterator[list[Line]]:
         return _batches(lines.again() if isinstance(lines, Stream) else lines, batch)
@@ -57,7 +58,10 @@ def read_columns(
             chunk = list(sound(given, check, policy, register))
             made = build(chunk) if chunk else None
         if made is not None:
+            any_left = True
             yield made
+    if policy.skipped > before and not any_left:
+        raise DataError(f"nothing is left: {policy.summary}")
 
 
 def _batches(lines: Iterable[Line], batch: int) -> Iterator[list[Line]]:
