@@ -158,28 +158,6 @@ def test_the_limit_of_a_line_is_not_of_a_dump(hoicli: Hoicli, monkeypatch: pytes
 # What is wrong
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (
-            pickle.dumps([{"filename": "x" * 100}])[:50],
-            ": is cut off, or no readable pickle (pickle data was truncated); copy or write it again",
-        ),
-        (b"", ": no predictions in it"),
-        (b'[{"filename": "a.jpg", "predictions": [', ": [0]: not readable (the list breaks off)"),
-        (b'{"annotations": [], "classes"', ":1: not JSON (unexpected end of data"),
-    ],
-)
-def test_a_bad_dump_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, data: bytes, message: str) -> None:
-    path = tmp_path / "dump"
-    path.write_bytes(data)
-    for arguments in (("--gt", GT, path), ("--gt", path, PREDICTIONS)):
-        result = hoicli("eval", *arguments)
-        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-        expected = message.replace("predictions", "ground truth") if arguments[1] == path and not data else message
-        assert result.err.startswith(f"{path}{expected}")
-
-
 def test_ground_truth_in_the_place_of_predictions_and_back(hoicli: Hoicli) -> None:
     result = hoicli("eval", "--gt", GT, foreign("test_hico.json"))
     assert "image HICO_test2015_00000001: hois[0].score: missing; every predicted interaction has" in result.err

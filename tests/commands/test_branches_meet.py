@@ -39,12 +39,6 @@ def test_an_open_stream_is_written_to_and_not_replaced(tmp_path: Path, name: str
     assert len(lines) > 3
 
 
-def test_stdin_is_one_stream_whatever_its_name(hoicli: Hoicli) -> None:
-    result = hoicli("eval", "--gt", "/dev/stdin", "-")
-    assert result.code == 2
-    assert "can be read only once" in result.err
-
-
 def test_ground_truth_given_with_matches_is_asked_what_it_serves(hoicli: Hoicli, tmp_path: Path) -> None:
     """What the shards do not have is the ground truth's, and so are its caveats."""
     predicted = {json.loads(line)["image_id"] for line in (VCOCO / "predictions.jsonl").read_bytes().splitlines()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -239,6 +240,12 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
         ),
         (b'[{"filename": "a.jpg"}]', " not a format hoicli knows (a list of filename); `hoicli convert --list` names"),
         (b'{\n  "image_id": 1\n}', "1: a JSON object over several lines; a record is one line (jq -c .)"),
+        (
+            pickle.dumps([{"filename": "x" * 100}])[:50],
+            " is cut off, or no readable pickle (pickle data was",
+        ),
+        (b'[{"filename": "a.jpg", "predictions": [', " [0]: not readable (the list breaks off)"),
+        (b'{"annotations": [], "classes"', "1: not JSON (unexpected end of data"),
         (b"\x80\x04]q\x00.", " not a format hoicli knows (nothing in this pickle tells its format)"),
         (b"\x1f\x8b\x08\x00broken", "damaged gzip data"),
         (b'{"image_id": "HICO_test2015_00000001", "boxes": [[0, 0, 1, 1]], "la', "1: the line is cut off (no closing"),
@@ -247,11 +254,12 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
 def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "p.jsonl"
     path.write_bytes(content)
-    result = hoicli("eval", "--gt", GT, path)
-    assert (result.code, result.out) == (1, "")
-    assert result.err.count("\n") == 1
-    assert result.err.startswith(f"{path}:")
-    assert message in result.err
+    sound = content.startswith(b'{"image_id": "x"')  # as ground truth
+    for words in (("--gt", GT, path), *([] if sound else [("--gt", path, PREDICTIONS)])):
+        result = hoicli("eval", *words)
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+        assert result.err.startswith(f"{path}:")
+        assert message in result.err or (words[1] == path and not content)
 
 
 @pytest.mark.parametrize(
@@ -285,6 +293,7 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
             ("eval", "--gt", "-", "-"),
             "hoicli: stdin (-) can be read only once: give the ground truth or the predictions",
         ),
+        (("eval", "--gt", "/dev/stdin", "-"), "hoicli: stdin (-) can be read only once: give the ground truth"),
         (("match", "-"), "hoicli: match: give the ground truth with --gt FILE\n"),
         (("eval", "--nonsense"), "hoicli eval: No such option: --nonsense"),
         (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import io
 import json
 import random
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.io.inputs import MARK, as_utf8
+from hoicli.io.inputs import MARK
 from tests.hostile.readers import FOREIGN
 from tests.support.project import FIXTURES, ROOT, Hoicli
 
@@ -78,10 +77,3 @@ def test_another_encoding_is_named(hoicli: Hoicli, tmp_path: Path, data: bytes, 
             result = hoicli(*words)
             said = f"{path}: is {encoding}; make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW\n"
             assert (result.code, result.out, result.err) == (1, "", said)
-
-
-@pytest.mark.parametrize(
-    "data", [b"\x80\x04]q\x00.", b"MATLAB 5.0", b"PK\x03\x04", b"\x89HDF", b"", b"\x00\x00\x00\x00", b"{\x00"]
-)
-def test_binary_files_are_let_through(data: bytes) -> None:
-    assert as_utf8(io.BufferedReader(io.BytesIO(data)), "x").read() == data

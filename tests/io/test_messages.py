@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import hoicli as package
-from hoicli.cli import COMMANDS
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
 from hoicli.io.messages import logged, note
 from hoicli.validation.checks import ERRORS
@@ -89,10 +88,3 @@ def test_json_has_what_the_text_has(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_wrong_calls_are_json_too(hoicli: Hoicli, words: list[str]) -> None:
     result = hoicli(*words, "--log", "json")
     assert (result.code, json.loads(result.err)["code"]) == (2, "bad-call")
-
-
-def test_each_command_can_be_quiet(hoicli: Hoicli) -> None:
-    for name in COMMANDS:
-        page = hoicli(name, "--help").out
-        assert "  --quiet " in page, name
-        assert "  --log text|json " in page, name
