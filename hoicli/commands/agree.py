@@ -34,9 +34,7 @@ PERMUTATIONS = Count(0, 10_000_000)
     plot="Draw the raters: --plot-kind.",
 )
 def agree(
-    ratings: Annotated[
-        Given | None, Piped("RATINGS...", "Streams of ratings, read as one; - or nothing is stdin.")
-    ] = None,
+    ratings: Annotated[Given | None, Piped("RATINGS...")] = None,
     *,
     levels: Annotated[int, Option("K", mark=LEVELS)] = 5,
     models: Annotated[Names, Option("NAME,...", repeated=True)] = None,
@@ -63,6 +61,7 @@ def agree(
     (ci_low, ci_high) and permutation p, for each model and for all of them combined.
 
     Arguments:
+        ratings: Streams of ratings, read as one; - or nothing is stdin.
         levels: Ratings go from 0 to K - 1.
         models: The raters that are models (* stands for any text); without it, the lines' `kind` says so.
         subsets: Add the agreement of every subset of models, and the mean of each size.

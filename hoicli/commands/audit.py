@@ -29,10 +29,7 @@ from hoicli.vocabulary.datasets import load
 )
 def audit(
     gt: options.Truth = None,
-    predictions: Annotated[
-        Streams | None,
-        Argument("PREDS...", "Streams of predictions, one for each model; without any: only duplicates.", mark=READ),
-    ] = None,
+    predictions: Annotated[Streams | None, Argument("PREDS...", mark=READ)] = None,
     *,
     dataset: options.Dataset = None,
     protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
@@ -52,6 +49,7 @@ def audit(
     contradicted triplets removed, missing ones added.
 
     Arguments:
+        predictions: Streams of predictions, one for each model; without any: only duplicates.
         protocol: The protocol that decides what is correct and gives mAP: the dataset's main one (default), or another.
         same: Boxes of one label with at least this IoU count as one, annotated or of two models.
         votes: How many models must say so (default: at least half of them).

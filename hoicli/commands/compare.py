@@ -30,9 +30,7 @@ from hoicli.vocabulary.datasets import load
 )
 def compare(
     gt: options.Truth = None,
-    predictions: Annotated[
-        Streams | None, Piped("PREDS...", "Streams of predictions, one for each model: the baseline first.")
-    ] = None,
+    predictions: Annotated[Streams | None, Piped("PREDS...")] = None,
     *,
     protocol: Annotated[Names, Option("NAME", offer=choices.PROTOCOLS, several=True)] = None,
     dataset: options.Dataset = None,
@@ -59,6 +57,7 @@ def compare(
     detectors, by swapping their output at random (p) and by resampling (p_bootstrap).
 
     Arguments:
+        predictions: Streams of predictions, one for each model: the baseline first.
         protocol: As in eval. Without one: hico, vcoco-s1 or swig, by --dataset.
         name: The models' names, in the order of PREDS; repeatable, or several with commas.
         bootstrap: How many resamples of the images, and how many swaps; 0: neither intervals nor p.

@@ -39,9 +39,7 @@ LOGITS = "Options of --from logits (raw outputs)"
     see=["validate", "match", "eval", "prompts"],
 )
 def convert(
-    source: Annotated[
-        Given | None, options.Argument("PATH...", "Files or folders to convert; - is stdin.", mark=READ)
-    ] = None,
+    source: Annotated[Given | None, options.Argument("PATH...", mark=READ)] = None,
     *,
     from_: Annotated[str | None, Option("NAME", one_of=choices.readable_formats)] = None,
     to: Annotated[str | None, Option("NAME", one_of=choices.writable_formats)] = None,
@@ -76,6 +74,7 @@ def convert(
     says otherwise.
 
     Arguments:
+        source: Files or folders to convert; - is stdin.
         from_: The input's format; detected by default (--list shows all).
         to: Write a foreign format instead of JSONL (--list shows all).
         image_list: Ground truth, or a list of names: gives the images' order and sizes for a file that has only

@@ -45,13 +45,7 @@ if TYPE_CHECKING:
     listed=lambda given: bool(given["list_"]),
 )
 def corrupt_records(
-    sources: Annotated[
-        Given | None,
-        Piped(
-            "RECORDS...|IMAGES...",
-            "Streams of image records (file_name, optional boxes), or image files; - or nothing is stdin.",
-        ),
-    ] = None,
+    sources: Annotated[Given | None, Piped("RECORDS...|IMAGES...")] = None,
     *,
     images: Annotated[options.Path, Option("DIR", mark=READ_FOLDER)] = ".",
     save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDER)] = None,
@@ -80,6 +74,7 @@ def corrupt_records(
     corruption, the severity, the seed and the recipe's constants alone. A second run makes only what is missing.
 
     Arguments:
+        sources: Streams of image records (file_name, optional boxes), or image files; - or nothing is stdin.
         images: The folder of the images that the records name.
         save_images: Write the images to this folder, as CORRUPTION/SEVERITY/NAME; created if missing.
         records_only: Write no images, only the records, without psnr and ssim. Images are not even read where records

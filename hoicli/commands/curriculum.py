@@ -23,9 +23,7 @@ from hoicli.errors import UsageError, arg
     see=["mask", "eval"],
 )
 def curriculum(
-    epochs: Annotated[
-        Given | None, Piped("EPOCHS...", "Lines of epoch, severity and score; - or nothing is stdin.")
-    ] = None,
+    epochs: Annotated[Given | None, Piped("EPOCHS...")] = None,
     *,
     threshold: Annotated[float, Option("T")] = 0.1,
     every: bool = False,
@@ -37,6 +35,7 @@ def curriculum(
     first. docs/commands/curriculum.md says how the paper was interpreted.
 
     Arguments:
+        epochs: Lines of epoch, severity and score; - or nothing is stdin.
         threshold: Unlock a level when the score's change falls below T of its largest change so far.
         every: Write a line for every epoch so far, not only for the next.
     """

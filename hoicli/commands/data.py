@@ -36,14 +36,10 @@ ACTIONS = (
 def data(
     action: Annotated[str, Argument("ACTION", "list, add, fetch or path.", one_of=ACTIONS)] = "list",
     name: Annotated[str | None, Argument("NAME", "DATASET:PART, such as hico:test.", offer=choices.NAMED_TRUTH)] = None,
-    files: Annotated[
-        options.Path | list[str] | None, Argument("FILE...", "The files that add takes.", mark=Read())
-    ] = None,
+    files: Annotated[options.Path | list[str] | None, Argument("FILE...", mark=Read())] = None,
     *,
     from_: Annotated[str | None, Option("NAME", one_of=choices.readable_formats)] = None,
-    dataset: Annotated[
-        options.Path | None, options.dataset("add: whose labels they are, for a name of your own (default: hico).")
-    ] = None,
+    dataset: Annotated[options.Path | None, options.dataset()] = None,
 ) -> Result:
     """Ground truth by name: wherever a command takes --gt FILE, --gt hico:test takes the copy kept here.
 
@@ -52,7 +48,9 @@ def data(
     of your cache folder; HOICLI_DATA names another folder.
 
     Arguments:
+        files: The files that add takes.
         from_: add: the format of the files, if it is not detected.
+        dataset: add: whose labels they are, for a name of your own (default: hico).
     """
     from hoicli.converters import store
     from hoicli.converters.named import located

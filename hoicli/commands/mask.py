@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     see=["curriculum", "corrupt"],
 )
 def mask(
-    records: Annotated[
-        Given | None, Piped("RECORDS...", "Streams of image records, read as one; - or nothing is stdin.")
-    ] = None,
+    records: Annotated[Given | None, Piped("RECORDS...")] = None,
     *,
     ratio: Annotated[str | float, Option("LEVEL", offer="robustness.curriculum:RATIOS")] = "middle",
     seed: Annotated[int, Option("N")] = 0,
@@ -53,6 +51,7 @@ def mask(
     instead, and `pixelated` is the side of their blocks, 8, or 0.
 
     Arguments:
+        records: Streams of image records, read as one; - or nothing is stdin.
         ratio: Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an
             instance's sides that is black.
         seed: Decides, with the image and the box, where masks lie; use the epoch's number, for example.

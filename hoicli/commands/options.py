@@ -106,7 +106,7 @@ A_DATASET = "hico (default), vcoco, swig, hoia, another one (see hoicli vocab --
 """How the texts of options say which datasets there are."""
 
 
-def dataset(text: str, *, offer: choices.Offer = DATASETS, panel: str = "") -> Option:
+def dataset(text: str = "", *, offer: choices.Offer = DATASETS, panel: str = "") -> Option:
     """--dataset."""
     return Option(DATASET, text, offer=offer, mark=READ_DATASET, panel=panel)
 

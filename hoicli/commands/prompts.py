@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     see=["convert", "vlm-eval", "shoe-eval"],
 )
 def prompts(
-    images: Annotated[
-        Given | None, Piped("IMAGES...", "Image records, with boxes or without, or questions; - is stdin.")
-    ] = None,
+    images: Annotated[Given | None, Piped("IMAGES...")] = None,
     *,
     task: Annotated[str, Option("NAME", one_of="converters.vlm.prompts:TASKS")] = "detect",
     coords: Annotated[str, Option("NAME", offer=choices.COORDS)] = "1000",
@@ -53,6 +51,7 @@ def prompts(
     need the images' sizes, from ground truth given as --image-list.
 
     Arguments:
+        images: Image records, with boxes or without, or questions; - is stdin.
         task: detect: every interaction with its boxes. pairs: what each pair of the record's boxes does. choice: the
             multiple-choice questions of CrossHOI-Bench's files.
         coords: How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), resized:WxH, relative or

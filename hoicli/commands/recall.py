@@ -30,9 +30,7 @@ def recall(
     gt: options.Truth = None,
     predictions: options.Predictions = None,
     *,
-    dataset: Annotated[
-        options.Path | None, options.dataset("hico (default), swig or FILE.json.", offer=("hico", "swig"))
-    ] = None,
+    dataset: Annotated[options.Path | None, options.dataset(offer=("hico", "swig"))] = None,
     k: Annotated[Numbers, Option("K,K,...")] = "20,50,100",
     split: Annotated[str | None, Option("NAME", offer=choices.splits)] = None,
     train: Annotated[Given | None, Option("FILE", mark=READ)] = None,
@@ -50,6 +48,7 @@ def recall(
     graph constraint only the best prediction of each pair of boxes counts. Values are in percent.
 
     Arguments:
+        dataset: hico (default), swig or FILE.json.
         k: How many predictions of an image count, the best first.
         split: Adds zR@K: the recall of triplets whose interaction a zero-shot split withholds from training.
         train: Adds zR@K: the recall of triplets (subject, verb, object) that this ground truth of the training set

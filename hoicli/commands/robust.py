@@ -27,9 +27,7 @@ from hoicli.io.messages import note
     plot="Draw the models: --plot-kind.",
 )
 def robust(
-    rows: Annotated[
-        Given | None, Piped("ROWS...", "Streams of result rows, read as one; - or nothing is stdin.")
-    ] = None,
+    rows: Annotated[Given | None, Piped("ROWS...")] = None,
     *,
     metric: Annotated[str | None, Option("NAME")] = None,
     subset: Annotated[str | None, Option("NAME")] = None,
@@ -52,6 +50,7 @@ def robust(
     comparable within a recipe, not with the paper's tables.
 
     Arguments:
+        rows: Streams of result rows, read as one; - or nothing is stdin.
         metric: The rows' metric: mAP, or the only one in the rows.
         subset: The rows' subset: full, or the only one in the rows.
         protocol: The rows' protocol, if there are several.

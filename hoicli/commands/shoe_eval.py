@@ -32,13 +32,7 @@ def shoe_eval(
     predictions: options.Predictions = None,
     sim: options.Sim = None,
     *,
-    dataset: Annotated[
-        options.Path | None,
-        options.dataset(
-            "The dataset whose table gives the ground truth its senses: hico (default), vcoco, swig; FILE.json: "
-            "looked up."
-        ),
-    ] = None,
+    dataset: Annotated[options.Path | None, options.dataset()] = None,
     wordnet: options.WordNet = None,
     ignore_no_interaction: bool = False,
     bootstrap: Annotated[int | None, options.bootstrap("each of the five numbers")] = None,
@@ -67,6 +61,8 @@ def shoe_eval(
     have any of its WordNet senses; `verb_synset` and `synsets` in a record name one.
 
     Arguments:
+        dataset: The dataset whose table gives the ground truth its senses: hico (default), vcoco, swig; FILE.json:
+            looked up.
         ignore_no_interaction: Leave no_interaction out of ground truth and predictions: models that answer in words
             never say it.
         per_class: Add soft_ap, f1 and ap of every class.

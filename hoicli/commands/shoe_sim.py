@@ -39,22 +39,10 @@ LLM = "Options of --backend llm (language models)"
 )
 def shoe_sim(
     gt: options.Truth = None,
-    predictions: Annotated[
-        Given | None,
-        Piped(
-            "FILE...",
-            "Prediction streams; with --merge, tables. - or nothing is stdin.",
-            mark=Read(only_with=("gt", "merge")),
-        ),
-    ] = None,
+    predictions: Annotated[Given | None, Piped("FILE...", mark=Read(only_with=("gt", "merge")))] = None,
     *,
     backend: Annotated[str | None, Option("NAME", one_of="shoe.pairs:BACKENDS")] = None,
-    dataset: Annotated[
-        options.Path | None,
-        options.dataset(
-            "The dataset of the ground truth's labels (hico); without --gt: the senses of its classes among themselves."
-        ),
-    ] = None,
+    dataset: Annotated[options.Path | None, options.dataset()] = None,
     all_pairs: bool = False,
     pairs: Annotated[Given | None, Option("FILE", mark=READ)] = None,
     wordnet: options.WordNet = None,
@@ -78,8 +66,11 @@ def shoe_sim(
     of models with the digest of the `prompt` and the `date`, or the `measure` (hoicli doctor --schema similarity).
 
     Arguments:
+        predictions: Prediction streams; with --merge, tables. - or nothing is stdin.
         backend: wordnet:path, wordnet:wup, wordnet:lch, wordnet:lin, wordnet:res, wordnet:jcn, lexical, llm (whose key
             is in OPENAI_API_KEY), or table, which is --merge mean.
+        dataset: The dataset of the ground truth's labels (hico); without --gt: the senses of its classes among
+            themselves.
         all_pairs: With --dataset alone: every pair that predictions in its labels can need.
         pairs: Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.
         merge: Join tables: each model's ratings side by side, and one similarity from them. Ties of a majority go to

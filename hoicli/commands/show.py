@@ -36,9 +36,7 @@ TILE, PICTURE = 480, 1280
 )
 def show(
     gt: options.Truth = None,
-    predictions: Annotated[
-        Streams | None, Argument("PREDS...", "Streams of predictions, one for each model; - is stdin.", mark=READ)
-    ] = None,
+    predictions: Annotated[Streams | None, Argument("PREDS...", mark=READ)] = None,
     *,
     images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
     image_id: Annotated[Names, Option("NAME", several=True)] = None,
@@ -59,6 +57,7 @@ def show(
     sheet, and a note counts them. Same input, same bytes.
 
     Arguments:
+        predictions: Streams of predictions, one for each model; - is stdin.
         images: The folder of the images; without it boxes are drawn on blank sheets.
         image_id: Draw this image; repeatable, or several with commas.
         first: Without --image-id: the first N images by their ids; or all.

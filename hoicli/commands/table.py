@@ -31,9 +31,7 @@ from hoicli.io.messages import note
     piped="table",
 )
 def table(
-    rows: Annotated[
-        Given | None, Piped("ROWS...", "Streams of result rows, read as one; - or nothing is stdin.")
-    ] = None,
+    rows: Annotated[Given | None, Piped("ROWS...")] = None,
     *,
     published: Annotated[str | None, Option("NAME", one_of="tables.published:SETS")] = None,
     layout: Annotated[str | None, Option(one_of="tables.layouts:LAYOUTS")] = None,
@@ -53,6 +51,7 @@ def table(
     and whether it is comparable with yours (`comparable`). Caveats and settings are below the table.
 
     Arguments:
+        rows: Streams of result rows, read as one; - or nothing is stdin.
         published: Published rows above yours, or alone: hico, zero-shot, vcoco, swig, robust, robust-vcoco, pairs,
             pairs-vcoco, diagnose, shoe or shoe-vcoco.
         layout: A layout that papers print; without it and --lines, the rows decide.

@@ -42,10 +42,7 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
     listed=lambda given: not given["needed"],
 )
 def vlm_eval(
-    answers: Annotated[
-        options.Path | Sequence[options.Path] | None,
-        Piped("ANSWERS...", "Files of answers, read as one; - or nothing is stdin."),
-    ] = None,
+    answers: Annotated[options.Path | Sequence[options.Path] | None, Piped("ANSWERS...")] = None,
     *,
     task: Annotated[str | None, Option(one_of=lambda: TASKS)] = None,
     as_released: Annotated[str | None, Option("NAME", one_of="vlm.rows:RELEASED")] = None,
@@ -56,13 +53,7 @@ def vlm_eval(
     choose: Annotated[str | None, Option("WHICH", offer=("top:5", "total:", "score:"), panel=CHOICE)] = None,
     match: Annotated[str | None, Option("NAME", one_of="vlm.grounding:MATCHES", panel=GROUND)] = None,
     top_k: Annotated[int | None, Option("K", panel=GROUND)] = None,
-    dataset: Annotated[
-        options.Path | None,
-        options.dataset(
-            "The dataset of the true phrases' verbs (hico, swig), for their senses; without it, WordNet's first.",
-            panel=REFER,
-        ),
-    ] = None,
+    dataset: Annotated[options.Path | None, options.dataset(panel=REFER)] = None,
     sim: Annotated[str | None, Option("NAME", offer=offline_backends, mark=Read(prefix="table:"), panel=REFER)] = None,
     needed: Annotated[bool, Option(panel=REFER)] = False,
     on_error: options.OnError = "stop",
@@ -84,6 +75,7 @@ def vlm_eval(
     The task is recognised from the files, or from an option that only one task has. Values are in percent.
 
     Arguments:
+        answers: Files of answers, read as one; - or nothing is stdin.
         task: What was asked, if neither the files nor another option tells.
         as_released: The released scripts' figures to the digit: crosshoi-bench (choice) or hoi-benchmarks (ground,
             refer).
@@ -94,6 +86,7 @@ def vlm_eval(
         match: mean (default): a pair is found if the mean of its boxes' IoUs reaches the threshold (the script's
             rule). both: if both IoUs do.
         top_k: Only the first K predicted pairs of each question count.
+        dataset: The dataset of the true phrases' verbs (hico, swig), for their senses; without it, WordNet's first.
         sim: How the similarity of two senses is measured: lexical (default), wordnet:wup and the like, or table:FILE
             from shoe-sim (SHOE has language models rate them).
         needed: Write the pairs of senses that the similarity needs, for shoe-sim --pairs.

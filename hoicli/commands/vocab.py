@@ -76,15 +76,7 @@ class Labels(Result):
     listed=lambda given: given["from_"] is None,
 )
 def vocab(
-    dataset: Annotated[
-        options.Path | None,
-        Argument(
-            "DATASET",
-            "hico (default), vcoco, swig, hoia, hoiw, ambiguous-hoi, hico-det-sg, pastanet-hoi, hoi-coco or FILE.json.",
-            offer=options.DATASETS,
-            mark=READ_DATASET,
-        ),
-    ] = None,
+    dataset: Annotated[options.Path | None, Argument("DATASET", offer=options.DATASETS, mark=READ_DATASET)] = None,
     *,
     list_: Annotated[str, Option("WHAT", one_of=LISTS)] = "interactions",
     from_: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
@@ -105,6 +97,8 @@ def vocab(
     the dataset, as ground truth, has the one chosen in a curated table; `why` explains it where it is not obvious.
 
     Arguments:
+        dataset: hico (default), vcoco, swig, hoia, hoiw, ambiguous-hoi, hico-det-sg, pastanet-hoi, hoi-coco or
+            FILE.json.
         list_: interactions, verbs, objects, splits or (test) images.
         from_: Make the file of a dataset from this ground truth, in any format that convert reads: its subjects, verbs,
             objects and interactions.
