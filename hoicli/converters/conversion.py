@@ -176,7 +176,13 @@ class Conversion:
         if not self._unproven(row):
             yield from records
             return
-        first = list(islice(records, SAMPLE))
+        first: list[Record] = []
+        broken: DataError | None = None
+        try:
+            for record in islice(records, SAMPLE):
+                first.append(record)  # noqa: PERF402 (keep the records before a broken one)
+        except DataError as error:
+            broken = error
         by_pair = "verbs" in row.numbers
         if found := _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair):
             counted = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""
@@ -186,6 +192,8 @@ class Conversion:
                 fix = f"say what a number means in {vocabulary.path} (numbering)"
             raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
         yield from first
+        if broken is not None:
+            raise broken
         yield from records
 
     def _check_options(self, row: Format) -> None:
