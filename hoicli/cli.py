@@ -23,7 +23,7 @@ from hoicli.io.process import close_stdout_quietly, hold_standard_streams
 from hoicli.version import __version__
 
 GROUPS = {
-    "From a dump to a number": {
+    "From predictions to numbers": {
         "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
         "validate": "Check any stream, alone or against ground truth, for what makes numbers silently wrong.",
         "match": "Match predictions with ground truth: one line for each image, for eval and for jq.",
@@ -49,14 +49,14 @@ GROUPS = {
         "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",
         "curriculum": "SAMPL's curriculum: the next epoch's masking level, from the scores so far.",
     },
-    "Open vocabulary, and models that answer in words": {
+    "Open vocabulary and vision-language models": {
         "shoe-sim": "How alike senses are, for shoe-eval: from WordNet, from language models, or tables merged.",
         "shoe-eval": "Open-vocabulary predictions by meaning: SHOE's soft mAP and mF1.",
         "agree": "How well raters and models agree: kappa, alpha, agreement, Spearman's rho.",
         "prompts": "What to ask a vision-language model about each image, for convert --from vlm to read the answers.",
         "vlm-eval": "Answers of vision-language models: multiple choice, grounding and referring.",
     },
-    "To look things up": {
+    "Looking things up": {
         "vocab": "The verbs, objects, interactions and splits of a dataset; what a label may mean in WordNet.",
         "doctor": "What is installed, what is missing, and whether it works: for a bug report.",
     },
