@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,12 @@ from hoicli.errors import UsageError
 from hoicli.figures.diagnosis import NO_SUM, plot_diagnosis
 from hoicli.figures.styles import ORACLES, STYLES
 from hoicli.figures.sweeps import plot_pairs
-from tests.support.figures import Rows, deltas, sweep
+from tests.support.figures import Rows, deltas, sweep, words
 
 COMPOSITION = {
     "edges": [0, 10, 20, 30],
     "counts": {"true_positive": [6, 2, 0], "interaction": [4, 8, 0], "both_boxes": [0, 0, 0]},
 }
-
-
-def words(path: Path) -> list[str]:
-    """Every text of an SVG, in the order it is drawn in."""
-    root = ElementTree.parse(path).getroot()
-    return ["".join(text.itertext()).strip() for text in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
 def drawn(path: Path, rows: Rows, compositions: dict[str, Any] | None = None) -> list[str]:

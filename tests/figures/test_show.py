@@ -13,7 +13,7 @@ from PIL import Image
 
 from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair, drawn
 from hoicli.figures.showing import names_of
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed, written
 
 GT, PREDICTIONS, IMAGES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "images"
 
@@ -32,13 +32,8 @@ def record(image_id: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def written(path: Path, *records: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(each) + "\n" for each in records))
-    return path
-
-
 def listed(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "shown.jsonl").read_text().splitlines()]
+    return parsed((folder / "shown.jsonl").read_text())
 
 
 def colours(path: Path, box: tuple[int, int, int, int]) -> set[str]:
@@ -129,8 +124,10 @@ def test_images_that_are_not_there_are_counted_and_blank(hoicli: Hoicli, tmp_pat
     names = {"a": "bad.jpg", "b": "folder.png", "c": "../secret.png", "d": None, "e": str(tmp_path / "secret.png")}
     preds = written(
         tmp_path / "p.jsonl",
-        *(record(image_id, **({"file_name": name} if name else {})) for image_id, name in names.items()),
-        record("328"),
+        [
+            *(record(image_id, **({"file_name": name} if name else {})) for image_id, name in names.items()),
+            record("328"),
+        ],
     )
     out = tmp_path / "drawn"
     result = hoicli("show", "--images", images, "-o", out, preds)
@@ -155,7 +152,7 @@ def test_any_labels_and_the_nulls_of_vcoco(hoicli: Hoicli, tmp_path: Path) -> No
     assert hoicli("show", "--gt", vcoco / "ground_truth.jsonl", "-o", out, vcoco / "predictions.jsonl").code == 0
     free = record("f", labels=["young woman", "dragon\u202e"])
     free["hois"][0]["verb"] = "befriend <b>"
-    preds = written(tmp_path / "p.jsonl", free)
+    preds = written(tmp_path / "p.jsonl", [free])
     page = tmp_path / "p.png"
     assert hoicli("show", "-o", page, preds).code == 0
 

@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 from hoicli import __version__
-from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.selection import TABLES
 from hoicli.records.caveats import CAVEATS, names, of_record
 from hoicli.records.schemas import schema_text
-from tests.support.project import FIXTURES, Hoicli, without_gt
+from tests.support.project import FIXTURES, Hoicli, parsed, without_gt, written
 from tests.support.vcoco import with_labels
 
 GT, PREDICTIONS, OTHER = (FIXTURES / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
@@ -26,33 +24,21 @@ DERIVED = CAVEATS["derived_labels"].words
 Record = dict[str, Any]
 
 
-def records(path: Path) -> list[Record]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def written(path: Path, content: list[Record]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in content))
-    return path
-
-
 def marked(path: Path, source: Path, *caveats: str) -> Path:
     """The records of `source` with caveats."""
-    return written(path, [{**record, "caveats": [*caveats]} for record in records(source)])
-
-
-def rows(text: str) -> list[Record]:
-    return [json.loads(line) for line in text.splitlines()]
+    return written(path, [{**record, "caveats": [*caveats]} for record in parsed(source.read_text())])
 
 
 def signatures(text: str) -> dict[str, str]:
     """Protocol -> the signature of its rows."""
-    return {row["protocol"]: without_gt(row["signature"]) for row in rows(text)}
+    return {row["protocol"]: without_gt(row["signature"]) for row in parsed(text)}
 
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
     """Ground truth without image-level labels."""
-    content = [{key: value for key, value in record.items() if key != "image_hois"} for record in records(GT)]
+    whole = parsed(GT.read_text())
+    content = [{key: value for key, value in record.items() if key != "image_hois"} for record in whole]
     return written(tmp_path / "bare.jsonl", content)
 
 
@@ -126,19 +112,19 @@ def test_a_comparison_is_signed(hoicli: Hoicli, bare: Path) -> None:
 
 def test_matches_carry_it_and_shards_combine(hoicli: Hoicli, bare: Path, tmp_path: Path) -> None:
     """One image without labels in the whole is enough; a shard without predictions of it knows no less of itself."""
-    content = records(bare)
-    some = written(tmp_path / "some.jsonl", [*records(GT)[:3], content[3], *records(GT)[4:]])
+    content = parsed(bare.read_text())
+    some = written(tmp_path / "some.jsonl", [*parsed(GT.read_text())[:3], content[3], *parsed(GT.read_text())[4:]])
     whole = hoicli("eval", "--gt", some, PREDICTIONS).out
     matches = tmp_path / "matches.jsonl"
     matches.write_text(hoicli("match", "--gt", some, PREDICTIONS).out)
     assert hoicli("eval", matches).out == whole
-    carrying = [record for record in records(matches) if "caveats" in record]
+    carrying = [record for record in parsed(matches.read_text()) if "caveats" in record]
     assert [(record["image_id"], record["protocol"], record["caveats"]) for record in carrying] == [
         (content[3]["image_id"], "hico-ko", ["derived_labels"])
     ]
     shards = []
     for part in range(3):
-        shard = written(tmp_path / f"shard{part}.jsonl", records(PREDICTIONS)[part::3])
+        shard = written(tmp_path / f"shard{part}.jsonl", parsed(PREDICTIONS.read_text())[part::3])
         shards.append(hoicli("match", "--only-predicted", "--gt", some, shard).out)
     for order in (shards, shards[::-1]):
         matches.write_text("".join(order))
@@ -198,10 +184,10 @@ def test_pairs_serve_what_is_left(hoicli: Hoicli, pairs: Path, labelled: Path, t
     whole = hoicli("eval", "--dataset", "vcoco", "--gt", pairs, labelled).out
     matches = tmp_path / "matches.jsonl"
     matches.write_text(hoicli("match", "--dataset", "vcoco", "--gt", pairs, labelled).out)
-    assert {record["protocol"] for record in records(matches)} == {"vcoco-qpic"}
+    assert {record["protocol"] for record in parsed(matches.read_text())} == {"vcoco-qpic"}
     assert hoicli("eval", matches).out == whole
     options = ("--dataset", "vcoco", "--gt", pairs, labelled)
-    other = written(tmp_path / "other.jsonl", records(labelled)[:-1])
+    other = written(tmp_path / "other.jsonl", parsed(labelled.read_text())[:-1])
     compared = hoicli("compare", "--protocol", "vcoco-qpic", "--bootstrap", "20", *options, other)
     assert set(signatures(compared.out)) == {"vcoco-qpic"}
     assert f"hoicli: left out: types of errors, which vcoco-s1 defines: {pairs} cannot serve it" in compared.err
@@ -209,7 +195,7 @@ def test_pairs_serve_what_is_left(hoicli: Hoicli, pairs: Path, labelled: Path, t
 
 def test_a_match_record_of_what_cannot_be_served_is_refused(hoicli: Hoicli, tmp_path: Path) -> None:
     matches = hoicli("match", "--protocol", "vcoco-s1", "--gt", VCOCO_TRUTH, VCOCO_PREDICTIONS).out
-    content = [{**record, "caveats": ["pairs_only"]} for record in rows(matches)]
+    content = [{**record, "caveats": ["pairs_only"]} for record in parsed(matches)]
     path = written(tmp_path / "matches.jsonl", content)
     result = hoicli("eval", path)
     assert (result.code, result.out) == (1, "")
@@ -240,7 +226,7 @@ def test_the_released_pairs_of_pocket(hoicli: Hoicli, shared: Path, tmp_path: Pa
     """Nothing official from them, whatever the predictions."""
     truth = tmp_path / "gt.jsonl"
     assert hoicli("convert", shared / "data/v-coco/instances_vcoco_test.json", "-o", truth).code == 0
-    first = records(truth)[0]
+    first = parsed(truth.read_text())[0]
     found = {**first, "hois": [{**hoi, "score": 0.5} for hoi in first["hois"]]}
     predictions = written(tmp_path / "predictions.jsonl", [found])
     assert set(signatures(hoicli("eval", "--dataset", "vcoco", "--gt", truth, predictions).out)) == {"vcoco-qpic"}
@@ -268,7 +254,7 @@ def found(hoicli: Hoicli, tmp_path: Path, predictions: list[Record]) -> dict[str
     assert hoicli("eval", "--per-class", matches).out == result.out
     return {
         row["protocol"]: row["value"]
-        for row in rows(result.out)
+        for row in parsed(result.out)
         if row["metric"] == "AP" and (row["verb"], row["object"]) == ("fly", "kite")
     }
 
@@ -306,11 +292,11 @@ def test_a_folder_of_mat_has_the_number_of_the_edges(hoicli: Hoicli, tmp_path: P
     hoicli("convert", FIXTURES / "foreign/detections_mat", "--image-list", GT, "-o", converted)
     values = []
     for path in (converted, PREDICTIONS):
-        of_classes = rows(hoicli("eval", "--protocol", "upt", "--per-class", "--gt", GT, path).out)
+        of_classes = parsed(hoicli("eval", "--protocol", "upt", "--per-class", "--gt", GT, path).out)
         values.append([row["value"] for row in of_classes])
     assert values[0] == pytest.approx(values[1], abs=1e-9)
     hico = hoicli("eval", "--protocol", "hico", "--gt", GT, converted).out
-    plain = written(tmp_path / "plain.jsonl", [{**record, "caveats": []} for record in records(converted)])
+    plain = written(tmp_path / "plain.jsonl", [{**record, "caveats": []} for record in parsed(converted.read_text())])
     assert hoicli("eval", "--protocol", "hico", "--gt", GT, plain).out == hico
 
 
@@ -320,21 +306,6 @@ def test_other_formats_cannot_say_it(hoicli: Hoicli, tmp_path: Path) -> None:
     assert "left out: the caveat last_pixels: boxes are written as they are: 7 (the first: " in result.err
 
 
-def test_the_protocols_say_what_they_heed(hoicli: Hoicli) -> None:
-    heeded = {name: names(row.depends_on) for name, row in PROTOCOLS.items()}
-    of_scores = ["token_scores", "scores_of_1"]  # every number depends on scores
-    assert all([found.pop(), found.pop()] == of_scores[::-1] for found in heeded.values())
-    published = {
-        "hico-ko": ["derived_labels"],
-        "upt": ["last_pixels"],
-        "vcoco-agent": ["pairs_only", "unmarked_people"],
-        "vcoco-s1": ["pairs_only", "unmarked_people"],
-        "vcoco-s2": ["pairs_only", "unmarked_people"],
-        "vcoco-qpic": ["pairs_only"],
-        "hico-image": ["derived_labels", "unmarked_ambiguous", "whole_image"],
-        "hico-image-ko": ["derived_labels", "unmarked_ambiguous", "whole_image"],
-    }
-    for name in (*TABLES["hico"], *TABLES["vcoco"], "hico-image", "hico-image-ko"):
-        assert heeded[name] == published.get(name, [])
+def test_explain_says_what_is_heeded(hoicli: Hoicli) -> None:
     told = hoicli("eval", "--explain", "--protocol", "upt").out
     assert "+1 on x2 and y2 where the record says they are last pixels (.mat)" in told

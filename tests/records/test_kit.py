@@ -56,14 +56,3 @@ def test_images_rank_by_their_names_whatever_their_order() -> None:
     assert rank_by_id(["b", "10", "a", "9"]).tolist() == [3, 0, 2, 1]
     assert rank_by_id([]).tolist() == []
     assert rank_by_id(["x"]).dtype == np.int64
-
-
-def test_whole_numbers_stay_whole_without_rows() -> None:
-    nothing = np.zeros(0, dtype=np.int64)
-    assert {column.dtype for column in (run_starts(nothing), starts_of([]), find(nothing, nothing)[0])} == {
-        np.dtype(np.int64)
-    }
-    place, met = find(nothing, np.array([3, 4]))
-    assert (place.tolist(), met.tolist()) == ([0, 0], [False, False])
-    assert met.dtype == np.bool_
-    assert [column.tolist() for column in expanded(nothing, nothing)] == [[], []]

@@ -13,7 +13,7 @@ import pytest
 
 from hoicli.records.schemas import schema_text
 from hoicli.records.seen import dataset_name
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, written
 
 Record = dict[str, Any]
 OWN = FIXTURES / "own"
@@ -30,19 +30,14 @@ def scene(image_id: str, *triplets: tuple[str, str, str]) -> Record:
     return record
 
 
-def written(path: Path, *content: Record) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in content))
-    return path
-
-
 def test_everything_seen_is_listed(hoicli: Hoicli, tmp_path: Path) -> None:
     gt = scene("a", ("worker", "wear", "helmet"), ("visitor", "hold", "hammer"), ("worker", "help", "visitor"))
     gt["boxes"].append([0, 0, 1, 1])
     gt["labels"].append("crane")  # in no triplet
     gt["image_hois"] = [["no_interaction", "ladder"]]
     train = [scene(str(n), ("worker", "wear", "helmet"), ("worker", "carry", "plank")) for n in range(10)]
-    path = written(tmp_path / "gt.jsonl", gt, scene("b", ("worker", "no_interaction", "hammer")))
-    result = hoicli("vocab", "--from", path, "--train", written(tmp_path / "train.jsonl", *train), "--name", "n")
+    path = written(tmp_path / "gt.jsonl", [gt, scene("b", ("worker", "no_interaction", "hammer"))])
+    result = hoicli("vocab", "--from", path, "--train", written(tmp_path / "train.jsonl", train), "--name", "n")
     assert json.loads(result.out) == {
         "name": "n",
         "subjects": ["visitor", "worker"],
@@ -74,7 +69,7 @@ def test_the_order_of_lines_changes_nothing(hoicli: Hoicli, tmp_path: Path) -> N
 
 def test_spellings_of_one_label_are_named(hoicli: Hoicli, tmp_path: Path) -> None:
     triplets = ("worker", "wear", "hard hat"), ("worker", "wear", "Hard_hat"), ("worker", "Wear", "hard hat")
-    path = written(tmp_path / "gt.jsonl", scene("a", *triplets))
+    path = written(tmp_path / "gt.jsonl", [scene("a", *triplets)])
     said = hoicli("vocab", "--from", path, "-o", tmp_path / "own.json").err.splitlines()
     assert said[0].startswith("hoicli: verbs 'Wear' (1) and 'wear' (2) differ in case, spaces or underscores alone")
     assert said[1].startswith("hoicli: labels 'Hard_hat' (1) and 'hard hat' (2) differ in case")
@@ -85,7 +80,7 @@ def test_spellings_of_one_label_are_named(hoicli: Hoicli, tmp_path: Path) -> Non
 def test_one_label_in_several_spellings_is_one(hoicli: Hoicli, tmp_path: Path) -> None:
     """Spaces and underscores, and Unicode's forms (NFC and NFD); letters of two scripts in a word are asked about."""
     triplets = [("worker", "sit on", "caf\u00e9"), ("worker", "sit_on", "cafe\u0301"), ("worker", "sit on", "c\u0430r")]
-    path = written(tmp_path / "gt.jsonl", scene("a", *triplets))
+    path = written(tmp_path / "gt.jsonl", [scene("a", *triplets)])
     result = hoicli("vocab", "--from", path, "-o", tmp_path / "own.json")
     assert result.code == 0, result.err
     content = json.loads((tmp_path / "own.json").read_text())
@@ -116,7 +111,7 @@ def test_one_label_in_several_spellings_is_one(hoicli: Hoicli, tmp_path: Path) -
     ],
 )
 def test_what_no_dataset_can_have(hoicli: Hoicli, tmp_path: Path, record: Record, message: str) -> None:
-    path = written(tmp_path / "gt.jsonl", scene("z", ("worker", "wear", "helmet")), record)
+    path = written(tmp_path / "gt.jsonl", [scene("z", ("worker", "wear", "helmet")), record])
     result = hoicli("vocab", "--from", path, "-o", tmp_path / "own.json")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"{path}:2: {message}")
@@ -125,9 +120,9 @@ def test_what_no_dataset_can_have(hoicli: Hoicli, tmp_path: Path, record: Record
 
 def test_an_image_twice_and_no_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
     one = scene("a", ("worker", "wear", "helmet"))
-    twice = hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", one, one))
+    twice = hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", [one, one]))
     assert (twice.code, "image 'a' is at" in twice.err) == (1, True)
-    none = hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", scene("a")))
+    none = hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", [scene("a")]))
     assert (none.code, "no triplets in it" in none.err) == (1, True)
 
 

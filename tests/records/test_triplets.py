@@ -13,7 +13,7 @@ from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.triplets import NOTHING, Numbered, Triplets, read_triplets
+from hoicli.records.triplets import NOTHING, Triplets, read_triplets
 
 Record = dict[str, Any]
 
@@ -90,13 +90,6 @@ def test_no_records() -> None:
     assert (found.image_ids, names(found), found.labels, found.verbs) == ([], [], [], [])
     assert (found.boxes.shape, found.hoi_start.tolist()) == ((0, 4), [0])
     assert found.caveats.dtype == np.int64
-
-
-def test_numbers_are_given_in_order_of_appearance() -> None:
-    numbers = Numbered[str]()
-    assert numbers.of(["b", "a", "b"]).tolist() == [0, 1, 0]
-    assert numbers.of(["c", "a"]).tolist() == [2, 1]
-    assert numbers.of([]).dtype == np.int64
 
 
 def test_some_of_the_images() -> None:

@@ -10,7 +10,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,8 +31,9 @@ from hoicli.robustness.grids import Benchmark, Grid, grids
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
 from hoicli.robustness.rows import ranked, robustness_rows
 from tests.support import standin
+from tests.support.figures import words
 from tests.support.forks import put_hoicli
-from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.project import FIXTURES, ROOT, Hoicli, parsed, written
 
 Row = dict[str, Any]
 ROBUST = FIXTURES / "robust"
@@ -84,15 +84,10 @@ def gather(
     return grids(gathering, Benchmark(), unit=unit, allow_missing=allow_missing)
 
 
-def write(path: Path, rows: list[Row]) -> Path:
-    path.write_bytes(b"".join(map(dump, rows)))
-    return path
-
-
 def results(hoicli: Hoicli, *arguments: object) -> list[Row]:
     result = hoicli("robust", "--format", "jsonl", *arguments)
     assert result.code == 0, result.err
-    return [json.loads(line) for line in result.out.splitlines()]
+    return parsed(result.out)
 
 
 def whole(rows: list[Row], metric: str) -> Any:
@@ -149,7 +144,7 @@ def test_the_families_are_the_papers() -> None:
 
 
 def test_the_rows_of_a_grid(hoicli: Hoicli, tmp_path: Path) -> None:
-    rows = results(hoicli, write(tmp_path / "rows.jsonl", grid_rows(falling(), tags={})))
+    rows = results(hoicli, written(tmp_path / "rows.jsonl", grid_rows(falling(), tags={})))
     levels = {name: list(values) for name, values in falling().items()}
     assert whole(rows, "clean") == 40
     assert whole(rows, "mri") == mri(levels)
@@ -187,7 +182,7 @@ def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
         *grid_rows(falling(35), model="high"),
         *grid_rows(falling(32), model="middle", clean=60.0),
     ]
-    path = write(tmp_path / "rows.jsonl", rows)
+    path = written(tmp_path / "rows.jsonl", rows)
 
     def order(*options: str) -> dict[str, int]:
         return {
@@ -207,8 +202,8 @@ def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_models_are_told_apart_by_their_tag(hoicli: Hoicli, tmp_path: Path) -> None:
-    one = write(tmp_path / "one.jsonl", grid_rows(falling(), tags={"model": "r50", "seed": "1"}))
-    two = write(tmp_path / "two.jsonl", grid_rows(falling(30), tags={"model": "r101", "seed": "1"}))
+    one = written(tmp_path / "one.jsonl", grid_rows(falling(), tags={"model": "r50", "seed": "1"}))
+    two = written(tmp_path / "two.jsonl", grid_rows(falling(30), tags={"model": "r101", "seed": "1"}))
     tagged = results(hoicli, "--tag", "data=test", one, two)
     assert {row["tags"]["model"] for row in tagged} == {"r50", "r101"}
     assert tagged[0]["tags"] == {"model": "r50", "seed": "1", "data": "test"}
@@ -226,13 +221,13 @@ def test_only_what_was_chosen_counts(hoicli: Hoicli, tmp_path: Path) -> None:
         row(3.0, "jpeg", 1, oracle="duplicate"),
         {"metric": "count", "subset": "full", "value": 3, "unit": "predictions"},
     ]
-    expected = results(hoicli, write(tmp_path / "good.jsonl", good))
-    path = write(tmp_path / "rows.jsonl", [*noise, *good])
+    expected = results(hoicli, written(tmp_path / "good.jsonl", good))
+    path = written(tmp_path / "rows.jsonl", [*noise, *good])
     assert results(hoicli, path) == expected
     rare = results(hoicli, "--subset", "rare", path)
     assert whole(rare, "mri") == mri(falling(9))
     assert "of:mAP/rare" in rare[0]["signature"]
-    both = write(tmp_path / "both.jsonl", [*good, *grid_rows(falling(7), tags={}, protocol="upt")])
+    both = written(tmp_path / "both.jsonl", [*good, *grid_rows(falling(7), tags={}, protocol="upt")])
     result = hoicli("robust", both)
     assert result.code == 2
     assert result.err.startswith("hoicli: the rows are of several kinds; there are mAP full hico, mAP full upt: choose")
@@ -272,7 +267,7 @@ def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path
     assert all("recipe" not in json.loads(line)["tags"] for line in ours.out.splitlines())
     unstated = [{**each, "tags": {k: v for k, v in each["tags"].items() if k != "recipe"}}
                 for each in grid_rows(falling(), model="m")]  # fmt: skip
-    result = hoicli("robust", write(tmp_path / "rows.jsonl", unstated))
+    result = hoicli("robust", written(tmp_path / "rows.jsonl", unstated))
     assert result.err == (
         "hoicli: the rows do not say what made their images; if hoicli corrupt did: eval --tag recipe=hoicli-1\n"
     )
@@ -297,14 +292,14 @@ def test_an_incomplete_grid_is_refused_and_named(hoicli: Hoicli, tmp_path: Path)
         if each["tags"]["corruption"] not in ("moire", "clean") and each["tags"] != {
             "model": "m", "recipe": "a recipe", "corruption": "jpeg", "severity": "4"}
     ]  # fmt: skip
-    path = write(tmp_path / "rows.jsonl", [*rows, row(None, "clean", tags={"model": "m"})])
+    path = written(tmp_path / "rows.jsonl", [*rows, row(None, "clean", tags={"model": "m"})])
     result = hoicli("robust", path)
     text = "model m lacks 7 of 101 cells: clean, jpeg 4, moire 1 2 3 4 5"
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"{path}: {text}; evaluate them, ")
     allowed = hoicli("robust", "--allow-missing", path)
     assert (allowed.code, allowed.err) == (0, f"hoicli: {text}\n")
-    found = [json.loads(line) for line in allowed.out.splitlines()]
+    found = parsed(allowed.out)
     levels = {name: list(values) for name, values in falling().items() if name != "moire"}
     del levels["jpeg"][3]
     assert whole(found, "mri") == mri(levels)
@@ -336,20 +331,20 @@ def test_several_models_lack_different_cells() -> None:
 
 def test_another_benchmark(hoicli: Hoicli, tmp_path: Path) -> None:
     values = {"fog": [30.0, 20.0, 10.0], "jpeg": [35.0, 30.0, 25.0]}
-    path = write(tmp_path / "rows.jsonl", grid_rows(values, tags={}))
+    path = written(tmp_path / "rows.jsonl", grid_rows(values, tags={}))
     refused = hoicli("robust", "--corruption", "rohoi", path)
     assert refused.code == 1
     assert "the model lacks 57 of 61 cells" in refused.err
     assert "(there is fog)" in refused.err
     chosen = hoicli("robust", path)
     assert chosen.err == ("hoicli: averaging over 2 corruptions and severities 1, 2, 3: RoHOI has 20, at 1 to 5\n")
-    assert whole([json.loads(line) for line in chosen.out.splitlines()], "mri") == mri(values)
+    assert whole(parsed(chosen.out), "mri") == mri(values)
     seen = results(hoicli, path)
     assert seen[0]["signature"].endswith(f"|grid:fog+jpeg@1+2+3|recipe:a recipe|version:{__version__}")
     assert {each.get("family") for each in seen} == {None, "sensor", "other"}
     assert whole(results(hoicli, "--corruption", "fog", "--severity", "3,1", path), "mri") == 20
     result = hoicli("robust", "--corruption", "jpeg", "--severity", "1,2,3", path)
-    assert whole([json.loads(line) for line in result.out.splitlines()], "mri") == 30
+    assert whole(parsed(result.out), "mri") == 30
     assert result.err == ("hoicli: left out, not in the grid: fog; --corruption and --severity choose\n")
     assert "left out, not in the grid: 3" in hoicli("robust", "--severity", "1,2", path).err
 
@@ -362,12 +357,12 @@ def test_more_than_half_of_the_benchmark_is_meant_to_be_whole(hoicli: Hoicli, tm
         for each in rows:
             if "severity" in each["tags"]:
                 each["tags"]["severity"] = int(each["tags"]["severity"])
-        result = hoicli("robust", write(tmp_path / "rows.jsonl", rows))
+        result = hoicli("robust", written(tmp_path / "rows.jsonl", rows))
         assert result.code == code, result.err
     one_level = grid_rows({name: [40.0] for name in ROHOI}, tags={})
-    assert whole(results(hoicli, write(tmp_path / "one.jsonl", one_level)), "mri") == 40
+    assert whole(results(hoicli, written(tmp_path / "one.jsonl", one_level)), "mri") == 40
     some = grid_rows({name: [40.0, 30.0, 20.0] for name in ROHOI}, tags={})
-    assert "lacks 40 of 101 cells" in hoicli("robust", write(tmp_path / "some.jsonl", some)).err
+    assert "lacks 40 of 101 cells" in hoicli("robust", written(tmp_path / "some.jsonl", some)).err
 
 
 # Units
@@ -441,19 +436,19 @@ def test_what_is_no_percentage() -> None:
 )
 def test_a_bad_row_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, bad: Row, message: str) -> None:
     rows = grid_rows(falling(), tags={})
-    path = write(tmp_path / "rows.jsonl", rows)
+    path = written(tmp_path / "rows.jsonl", rows)
     path.write_text(path.read_text() + json.dumps({**row(20.0, "jpeg", 1), **bad}) + "\n")
     result = hoicli("robust", path)
     assert (result.code, result.out) == (1, "")
     assert result.err.count("\n") == 1
     assert result.err.startswith(f"{path}:102: {message}")
     skipped = hoicli("robust", "--on-error", "skip", path)
-    assert (skipped.code, skipped.out) == (0, hoicli("robust", write(tmp_path / "good.jsonl", rows)).out)
+    assert (skipped.code, skipped.out) == (0, hoicli("robust", written(tmp_path / "good.jsonl", rows)).out)
     assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:102: ")
 
 
 def test_a_doubled_cell_is_never_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", [*grid_rows(falling(), tags={}), row(20.0, "jpeg", 1)])
+    path = written(tmp_path / "rows.jsonl", [*grid_rows(falling(), tags={}), row(20.0, "jpeg", 1)])
     for options in ((), ("--on-error", "skip"), ("--allow-missing",)):
         result = hoicli("robust", *options, path)
         assert result.code == 1
@@ -489,7 +484,7 @@ def test_different_settings_do_not_average() -> None:
     ],
 )
 def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
-    path = write(tmp_path / "rows.jsonl", [row(40.0)])
+    path = written(tmp_path / "rows.jsonl", [row(40.0)])
     result = hoicli("robust", *arguments, path)
     assert (result.code, result.out) == (code, "")
     assert result.err.count("\n") == 1
@@ -499,15 +494,10 @@ def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, .
 # The figure
 
 
-def words(path: Path) -> list[str]:
-    root = ElementTree.parse(path).getroot()
-    return ["".join(text.itertext()).strip() for text in root.iter("{http://www.w3.org/2000/svg}text")]
-
-
 @pytest.mark.long
 def test_the_figure_of_many_models(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = [each for at in range(9) for each in grid_rows(falling(30 + at), model=f"$m{at}")]
-    path, plot = write(tmp_path / "rows.jsonl", rows), tmp_path / "many.svg"
+    path, plot = written(tmp_path / "rows.jsonl", rows), tmp_path / "many.svg"
     result, texts = hoicli("robust", "--plot", plot, path), words(plot)
     assert result.code == 0
     assert texts.count("$m8") == 6  # the best: a line of the legend, a bar in four families and in all
@@ -521,7 +511,7 @@ def test_the_figure_of_many_models(hoicli: Hoicli, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_heat_maps(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = [each for at in range(7) for each in grid_rows(falling(30 + at), model=f"a name that is cut, number {at}")]
-    path, plot = write(tmp_path / "rows.jsonl", rows), tmp_path / "heat.svg"
+    path, plot = written(tmp_path / "rows.jsonl", rows), tmp_path / "heat.svg"
     result, texts = hoicli("robust", "--plot", plot, "--plot-kind", "heatmap", path), words(plot)
     assert result.code == 0
     assert texts.count("severity") == 6

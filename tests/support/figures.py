@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
 from hoicli.figures.styles import ORACLES
@@ -31,3 +33,9 @@ def sweep(model: str, key: str = "nms") -> Rows:
         for threshold, recall, precision in ((None, 80.0, 10.0), (0.5, 70.0, 20.0), (0.25, 60.0, 25.0))
         for metric, value in (("pair_recall", recall), ("pair_precision", precision))
     ]
+
+
+def words(path: Path) -> list[str]:
+    """Every text of an SVG, in the order it is drawn in."""
+    root = ElementTree.parse(path).getroot()
+    return ["".join(text.itertext()).strip() for text in root.iter("{http://www.w3.org/2000/svg}text")]

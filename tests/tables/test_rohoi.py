@@ -12,8 +12,8 @@ from hoicli import __version__
 from hoicli.corruption.catalogue import ROHOI
 from hoicli.robustness.indices import cri, mean, mri
 from hoicli.tables.published import published_rows
-from tests.robustness.test_rows import falling, gather, grid_rows, whole, write
-from tests.support.project import ROOT, Hoicli
+from tests.robustness.test_rows import falling, gather, grid_rows, whole
+from tests.support.project import ROOT, Hoicli, written
 from tests.support.rohoi import DATASETS, rohoi_indices, rohoi_means
 
 PAPER = ROOT.parent / "shared/papers/rohoi.txt"
@@ -79,7 +79,7 @@ def test_every_number_is_in_the_paper() -> None:
 
 
 def test_published_rows_stand_apart(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", [*grid_rows(falling(), model="a"), *grid_rows(falling(30), model="b")])
+    path = written(tmp_path / "rows.jsonl", [*grid_rows(falling(), model="a"), *grid_rows(falling(30), model="b")])
     own = tmp_path / "own.jsonl"
     assert hoicli("robust", "-o", own, path).code == 0
     table = hoicli("table", "--published", "robust", "--layout", "robust", "--format", "latex", own).out
@@ -120,7 +120,7 @@ ALL = [("vcoco-agent", "full"), ("vcoco-s1", "24"), ("vcoco-s1", "25"), ("vcoco-
 
 
 def test_the_papers_m_on_vcoco_is_taken(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", vcoco_rows(*ALL))
+    path = written(tmp_path / "rows.jsonl", vcoco_rows(*ALL))
     result = hoicli("robust", path)
     assert result.code == 0, result.err
     assert result.err == (
