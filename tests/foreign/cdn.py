@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hoicli.vocabulary.datasets import load
+from tests.foreign._lists import boxes, hois
 
 FILE = "results.json"
 
@@ -30,47 +31,22 @@ class Scalar:
 
 def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: Path) -> None:
     """`preds`, and `gts` as the evaluator keeps them: 1-based boxes, 0-based ids."""
-    vocabulary = load("hico")
+    counted = [{**record, "boxes": [[float(x + 1) for x in box] for box in record["boxes"]]} for record in truth]
     gts = [
-        {
-            "filename": record["file_name"],
-            "annotations": [
-                {"bbox": [Scalar(float(x + 1)) for x in box], "category_id": Scalar(vocabulary.object_ids[label])}
-                for box, label in zip(record["boxes"], record["labels"], strict=True)
-            ],
-            "hoi_annotation": [
-                {
-                    "subject_id": Scalar(hoi["subject"]),
-                    "object_id": Scalar(hoi["object"]),
-                    "category_id": Scalar(vocabulary.verb_ids[hoi["verb"]]),
-                }
-                for hoi in record["hois"]
-            ],
-        }
-        for record in truth
+        {"filename": item["filename"], "annotations": item["predictions"], "hoi_annotation": item["hoi_prediction"]}
+        for item in items(counted, Scalar)
     ]
     path.write_text(json.dumps(str({"preds": items(predictions, Scalar), "gts": gts})))
 
 
-def items(predictions: list[dict[str, Any]], number: Any) -> list[dict[str, Any]]:
+def items(records: list[dict[str, Any]], number: Any) -> list[dict[str, Any]]:
     """The list of CDN's dictionaries; `number` makes the numbers of it."""
     vocabulary = load("hico")
     return [
         {
             "filename": record["file_name"],
-            "predictions": [
-                {"bbox": [number(x) for x in box], "category_id": number(vocabulary.object_ids[label])}
-                for box, label in zip(record["boxes"], record["labels"], strict=True)
-            ],
-            "hoi_prediction": [
-                {
-                    "subject_id": number(hoi["subject"]),
-                    "object_id": number(hoi["object"]),
-                    "category_id": number(vocabulary.verb_ids[hoi["verb"]]),
-                    "score": number(hoi["score"]),
-                }
-                for hoi in record["hois"]
-            ],
+            "predictions": boxes(record, vocabulary.object_ids, number),
+            "hoi_prediction": hois(record, lambda verb, _: vocabulary.verb_ids[verb], number),
         }
-        for record in predictions
+        for record in records
     ]

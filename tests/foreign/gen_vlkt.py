@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hoicli.vocabulary.datasets import load
+from tests.foreign._lists import hois
 from tests.foreign.cdn import Scalar
 
 FILE = "results_gen_vlkt.json"
@@ -19,15 +20,7 @@ def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: P
         {
             "filename": record["file_name"],
             "predictions": [{"bbox": [Scalar(float(x)) for x in box]} for box in [*record["boxes"], [0, 0, 8.5, 8.5]]],
-            "hoi_prediction": [
-                {
-                    "subject_id": Scalar(hoi["subject"]),
-                    "object_id": Scalar(hoi["object"]),
-                    "category_id": Scalar(ids[hoi["verb"], record["labels"][hoi["object"]]]),
-                    "score": Scalar(hoi["score"]),
-                }
-                for hoi in record["hois"]
-            ],
+            "hoi_prediction": hois(record, lambda *pair: ids[pair], Scalar),
         }
         for record in predictions
     ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hoicli.vocabulary.datasets import load
+from tests.foreign._lists import boxes, hois
 
 FILE = "test_hico.json"
 
@@ -16,22 +17,11 @@ def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: P
     vocabulary = load("hico")
     content = []
     for row, record in enumerate(truth):
-        ids = [vocabulary.coco_ids[label] for label in record["labels"]]
-        content.append(
-            {
-                "file_name": record["file_name"],
-                "annotations": [
-                    {"bbox": [side + 1 for side in box], "category_id": f"{number}\n" if row % 2 else number}
-                    for box, number in zip(record["boxes"], ids, strict=True)
-                ],
-                "hoi_annotation": [
-                    {
-                        "subject_id": hoi["subject"],
-                        "object_id": hoi["object"],
-                        "category_id": vocabulary.verb_ids[hoi["verb"]] + 1,
-                    }
-                    for hoi in record["hois"]
-                ],
-            }
-        )
+        counted = {**record, "boxes": [[side + 1 for side in box] for box in record["boxes"]]}
+        annotations = boxes(counted, vocabulary.coco_ids)
+        if row % 2:
+            annotations = [{**box, "category_id": f"{box['category_id']}\n"} for box in annotations]
+        hoi_annotation = hois(record, lambda verb, _: vocabulary.verb_ids[verb] + 1)
+        item = {"file_name": record["file_name"], "annotations": annotations, "hoi_annotation": hoi_annotation}
+        content.append(item)
     path.write_text(json.dumps(content))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hoicli.vocabulary.datasets import load
+from tests.foreign._lists import boxes, hois
 
 FILE = "predictions_ppdm.json"
 
@@ -16,19 +17,8 @@ def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: P
     vocabulary = load("hico")
     content = [
         {
-            "predictions": [
-                {"bbox": box, "category_id": vocabulary.coco_ids[label]}
-                for box, label in zip(record["boxes"], record["labels"], strict=True)
-            ],
-            "hoi_prediction": [
-                {
-                    "subject_id": hoi["subject"],
-                    "object_id": hoi["object"],
-                    "category_id": vocabulary.verb_ids[hoi["verb"]] + 1,
-                    "score": hoi["score"],
-                }
-                for hoi in record["hois"]
-            ],
+            "predictions": boxes(record, vocabulary.coco_ids),
+            "hoi_prediction": hois(record, lambda verb, _: vocabulary.verb_ids[verb] + 1),
             "file_name": record["file_name"],
         }
         for record in predictions

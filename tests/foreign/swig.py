@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hoicli.vocabulary.datasets import load
+from tests.foreign._lists import boxes, hois
 
 FOLDER = "swig"
 FILE = "swig_dev_1000.json"
@@ -17,22 +18,9 @@ def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: P
     vocabulary = load("swig")
     content = [
         {
-            "file_name": record["file_name"],
-            "img_id": record["img_id"],
-            "height": record["height"],
-            "width": record["width"],
-            "box_annotations": [
-                {"bbox": box, "category_id": vocabulary.object_ids[label], "aux_category_id": [1]}
-                for box, label in zip(record["boxes"], record["labels"], strict=True)
-            ],
-            "hoi_annotations": [
-                {
-                    "subject_id": hoi["subject"],
-                    "object_id": hoi["object"],
-                    "action_id": vocabulary.verb_ids[hoi["verb"]],
-                }
-                for hoi in record["hois"]
-            ],
+            **{key: record[key] for key in ("file_name", "img_id", "height", "width")},
+            "box_annotations": [{**box, "aux_category_id": [1]} for box in boxes(record, vocabulary.object_ids)],
+            "hoi_annotations": hois(record, lambda verb, _: vocabulary.verb_ids[verb], key="action_id"),
         }
         for record in truth
     ]
