@@ -92,7 +92,7 @@ def _read_ican(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: tuple[Any, Any]) -> Record:
         head = named_image(item[0], numbers, context)
-        table, hois = BoxTable(context.subject), []
+        table = BoxTable(context.subject)
         for index, row in enumerate(item[1]):
             field = f"[{index}]"
             row = [_flat(part) for part in row]
@@ -106,11 +106,11 @@ def _read_ican(source: Source, context: Context) -> Iterator[Record]:
                 context.drop(UNDETECTED, context.place + field)
                 continue
             human, other = (corners(finite_list(row[at], f"{field}[{at}]"), f"{field}[{at}]") for at in (0, 1))
-            pair = table.pair(human, other, label)
+            ends = {"subject": table.add(human, context.subject), "object": table.add(other, label)}
             for interaction in rows_of[label]:
                 score = finite(scores[interaction], f"{field}[3][{interaction}]") * both[0] * both[1]
-                hois.append({**pair, "verb": vocabulary.interactions[interaction][0], "score": score})
-        return {**head, "boxes": table.boxes, "labels": table.labels, "hois": hois}
+                table.hois.append({**ends, "verb": vocabulary.interactions[interaction][0], "score": score})
+        return {**head, **table.columns}
 
     images = ((f"[{shown(image)}]", (number_or_name(image), rows)) for image, rows in source.mapping.items())
     yield from context.each(images, build, source)
@@ -125,14 +125,13 @@ def _read_pairs(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: dict[str, Any]) -> Record:
         table = BoxTable(context.subject)
-        pairs = []
         for index, pair in enumerate(item["box_pairs"]):
             where = f".box_pairs[{index}]"
             boxes = [_box(pair[key], f"{where}.{key}") for key in ("h_box", "o_box")]
             label = objects.name(_inner(pair["o_label"]), f"{where}.o_label")
             score = finite(_inner(pair["hoi_score_inter"]), f"{where}.hoi_score_inter")
-            pairs.append({**table.pair(boxes[0], boxes[1], label), "interactiveness": score})
-        return image_record(item["filename"], table.boxes, table.labels, [], pairs=pairs)
+            table.pair(boxes[0], boxes[1], label, interactiveness=score)
+        return image_record(item["filename"], table.boxes, table.labels, [], pairs=table.hois)
 
     yield from context.each(source.items(), build, source)
 
@@ -158,7 +157,7 @@ def _box(value: Any, field: str) -> list[int | float]:
 
 def _read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, in the order in which the files name them."""
-    tables: dict[str, tuple[BoxTable, list[dict[str, Any]]]] = {}
+    tables: dict[str, BoxTable] = {}
     for key, item in source.mapping.items():
         where = f"[{shown(key)}]"
         try:
@@ -169,20 +168,17 @@ def _read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
         for where, name in companion.items():
             if type(name) is not str:
                 raise DataError(f"{shown(name)} is no file name", place=companion.name, field=where)
-            tables.setdefault(name, (BoxTable(context.subject), []))
+            tables.setdefault(name, BoxTable(context.subject))
     if not source.companions:
         context.announce(
             f"{source.name}: images without ground truth are not known; give ambi_names.pkl as a second path"
         )
 
-    def build(name: str) -> Record:
-        boxes, hois = tables[name]
-        return image_record(name, boxes.boxes, boxes.labels, hois)
-
-    yield from context.each(((f": {name}", name) for name in tables), build, source)
+    items = ((f": {name}", (name, table)) for name, table in tables.items())
+    yield from context.each(items, lambda item: image_record(item[0], **item[1].columns), source)
 
 
-def _gather(item: Any, where: str, context: Context, tables: dict[str, tuple[BoxTable, list[dict[str, Any]]]]) -> None:
+def _gather(item: Any, where: str, context: Context, tables: dict[str, BoxTable]) -> None:
     """Add the pairs of one class."""
     if not isinstance(item, dict) or not isinstance(item.get("data"), dict):
         raise DataError("has no data of images; is this gt_ambiguous_hoi.pkl?", field=where)
@@ -191,5 +187,6 @@ def _gather(item: Any, where: str, context: Context, tables: dict[str, tuple[Box
         field = f"{where}.data[{shown(name)}]"
         if type(name) is not str:
             raise DataError("is no file name", field=field)
-        boxes, hois = tables.setdefault(name, (BoxTable(context.subject), []))
-        hois += [{**boxes.pair(row[:4], row[4:], label), "verb": verb} for row in table(rows, (), field)]
+        boxes = tables.setdefault(name, BoxTable(context.subject))
+        for row in table(rows, (), field):
+            boxes.pair(row[:4], row[4:], label, verb=verb)

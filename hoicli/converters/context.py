@@ -207,13 +207,14 @@ def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> 
 
 
 class BoxTable:
-    """Collects an image's boxes in order of first appearance; equal boxes of one label become one. subject: the label
-    of the first box of a pair."""
+    """Collects an image's pairs, and their boxes in order of first appearance; equal boxes of one label become one.
+    subject: the label of the first box of a pair."""
 
     def __init__(self, subject: str = SUBJECT) -> None:
         self._subject = subject
         self.boxes: list[list[float]] = []
         self.labels: list[str] = []
+        self.hois: list[dict[str, Any]] = []
         self._index: dict[tuple[str, tuple[float, ...]], int] = {}
 
     def add(self, box: Sequence[float], label: str) -> int:
@@ -225,9 +226,14 @@ class BoxTable:
             self.labels.append(label)
         return self._index[key]
 
-    def pair(self, person: Sequence[float], other: Sequence[float], label: str) -> dict[str, Any]:
-        """A triplet without its verb: the indices of a person's box and of another box with its label."""
-        return {"subject": self.add(person, self._subject), "object": self.add(other, label)}
+    def pair(self, person: Sequence[float], other: Sequence[float], label: str, **said: Any) -> None:
+        """Add a triplet: a person's box, another box with its label, and what is said of the two."""
+        self.hois.append({"subject": self.add(person, self._subject), "object": self.add(other, label), **said})
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The boxes, labels and triplets of a record."""
+        return {"boxes": self.boxes, "labels": self.labels, "hois": self.hois}
 
 
 def image_record(

@@ -162,11 +162,10 @@ def _cell_name(number: int, images: Sequence[str]) -> str:
 
 def _record(image_id: str, tables: Sequence[_Rows], column: int, vocabulary: Vocabulary) -> Record:
     """The record of a column; the tables are in HOI order."""
-    boxes, hois = BoxTable(), []
+    boxes = BoxTable()
     for table in tables:
         own = slice(table.start[column], table.start[column + 1])
         for interaction, row in zip(table.interactions[own].tolist(), table.rows[own].tolist(), strict=True):
             verb, label = vocabulary.interactions[interaction]
-            hois.append({**boxes.pair(row[:4], row[4:8], label), "verb": verb, "score": row[8]})
-    columns = {"boxes": boxes.boxes, "labels": boxes.labels, "hois": hois}
-    return {"image_id": image_id, **columns, "caveats": [LAST_PIXELS]}
+            boxes.pair(row[:4], row[4:8], label, verb=verb, score=row[8])
+    return {"image_id": image_id, **boxes.columns, "caveats": [LAST_PIXELS]}

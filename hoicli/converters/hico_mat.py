@@ -123,20 +123,19 @@ def record_of(
 ) -> Record:
     """The record of an image; its image-level labels are `labels` and the invisible interactions, in HOI order."""
     table = BoxTable()
-    hois = []
     known = set(labels)
     for instance in instances:
         if not instance.visible:
             known.add(instance.interaction)
             continue
         verb, label = vocabulary.interactions[instance.interaction]
-        hois += [{**table.pair(person, object_, label), "verb": verb} for person, object_ in instance.pairs]
+        for person, object_ in instance.pairs:
+            table.pair(person, object_, label, verb=verb)
         for name, boxes in ((SUBJECT, instance.people), (label, instance.objects)):
             for box in boxes:  # boxes without a connection are kept, too
                 table.add(box, name)
     image_hois = _named(sorted(known), vocabulary)
-    head = {"width": width, "height": height}
-    return image_record(file_name, table.boxes, table.labels, hois, head, image_hois=image_hois)
+    return image_record(file_name, head={"width": width, "height": height}, **table.columns, image_hois=image_hois)
 
 
 def interaction_id(number: Any, field: str, vocabulary: Vocabulary) -> int:

@@ -324,22 +324,21 @@ def _read_classless(source: Source, context: Context) -> Iterator[Record]:
     def build(item: dict[str, Any]) -> Record:
         nonlocal highest
         boxes = list(enumerate(boxes_of(item, "predictions", None, context.box_form, scored=True)))
-        used, table, hois = set(), BoxTable(context.subject), []
+        used, table = set(), BoxTable(context.subject)
         for index, hoi in enumerate(item["hoi_prediction"]):
             field = f".hoi_prediction[{index}]"
             number = whole_number(hoi["category_id"], f"{field}.category_id")
             verb, label = interactions.name(number, f"{field}.category_id")
             subject, person = entry(boxes, hoi["subject_id"], f"{field}.subject_id")
             object_, other = entry(boxes, hoi["object_id"], f"{field}.object_id")
-            hois.append({**table.pair(person, other, label), "verb": verb, "score": float(hoi["score"])})
-            if "action_score" in hoi:
-                hois[-1]["verb_score"] = float(hoi["action_score"])
+            of_verb = {"verb_score": float(hoi["action_score"])} if "action_score" in hoi else {}
+            table.pair(person, other, label, verb=verb, score=float(hoi["score"]), **of_verb)
             used |= {subject, object_}
             highest = max(highest, number)
         unused = [index for index, _ in boxes if index not in used]
         if unused:
             context.drop(CLASSLESS, f"{context.place}.predictions[{unused[0]}]", len(unused))
-        return image_record(item["filename"], table.boxes, table.labels, hois)
+        return image_record(item["filename"], **table.columns)
 
     yield from context.each(source.items(), build, source)
     if 0 <= highest < len(context.vocabulary.verbs):

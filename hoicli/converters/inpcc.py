@@ -76,13 +76,12 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     def build(item: tuple[Any, Any]) -> Record:
         record = named_image(item[0], numbers, context)
         boxes = BoxTable(context.subject)
-        hois = []
         for index, row in enumerate(table(item[1], BEFORE)):
             if row[0] not in interactions:  # 17.0, from an array, equals 17
                 raise _unknown(row[0], f"[{index}]", context)
             verb, label = interactions[row[0]]
-            hois.append({**boxes.pair(row[2:6], row[6:], label), "verb": verb, "score": row[1]})
-        return {**record, "boxes": boxes.boxes, "labels": boxes.labels, "hois": hois}
+            boxes.pair(row[2:6], row[6:], label, verb=verb, score=row[1])
+        return {**record, **boxes.columns}
 
     yield from context.each(((where, (image, rows)) for where, image, rows in images), build, source)
 

@@ -201,13 +201,12 @@ class _Outputs:
         boxes = corners(relative, size, self._context.box_form or "cxcywh")
         with np.errstate(invalid="ignore"):
             query, column, score = triplets(logits, boxes, box_scores, self._settings)
-        table, hois = BoxTable(self._context.subject), []
+        table = BoxTable(self._context.subject)
         pixels = boxes.tolist()
         for number, which, value in zip(query.tolist(), column.tolist(), score.tolist(), strict=True):
             verb, label = self._interactions[which]
-            hois.append({**table.pair(pixels[number][:4], pixels[number][4:], label), "verb": verb, "score": value})
-        record |= {"width": size[1], "height": size[0]}
-        return {**record, "boxes": table.boxes, "labels": table.labels, "hois": hois}
+            table.pair(pixels[number][:4], pixels[number][4:], label, verb=verb, score=value)
+        return {**record, "width": size[1], "height": size[0], **table.columns}
 
     def _checked_size(self, size: Any, record: Record) -> tuple[float, float]:
         """(height, width) in pixels."""

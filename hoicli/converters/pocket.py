@@ -61,8 +61,8 @@ def _hico(source: Source, context: Context) -> Iterator[Record]:
     def build(item: tuple[str, list[int], dict[str, Any]]) -> Record:
         file_name, (width, height), annotation = item
         columns = (annotation.get(key, ()) for key in ("boxes_h", "boxes_o", "object", "verb"))
-        table, hois = _pairs(columns, objects, verbs, (".object", ".verb"), shift, context.subject)
-        return image_record(file_name, table.boxes, table.labels, hois, {"width": width, "height": height})
+        found = _pairs(columns, objects, verbs, (".object", ".verb"), shift, context.subject)
+        return image_record(file_name, head={"width": width, "height": height}, **found)
 
     items = ((f"annotation[{index}]", item) for index, item in enumerate(zip(*columns, strict=True)))
     yield from context.each(items, build, source)
@@ -82,9 +82,9 @@ def _vcoco(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: dict[str, Any]) -> Record:
         columns = (item[key] for key in ("boxes_h", "boxes_o", "objects", "actions"))
-        table, hois = _pairs(columns, objects, roles, (".objects", ".actions"), FAR_EDGES)
+        found = _pairs(columns, objects, roles, (".objects", ".actions"), FAR_EDGES)
         head = {"image_id": coco_number(item["file_name"])}
-        return image_record(item["file_name"], table.boxes, table.labels, hois, head, caveats=[PAIRS_ONLY])
+        return image_record(item["file_name"], head=head, **found, caveats=[PAIRS_ONLY])
 
     items = ((f"annotations[{index}]", item) for index, item in enumerate(content["annotations"]))
     yield from context.each(items, build, source)
@@ -93,19 +93,18 @@ def _vcoco(source: Source, context: Context) -> Iterator[Record]:
 def _pairs(
     columns: Iterable[Any],
     objects: Sequence[str],
-    verbs: Sequence[Mapping[str, str | None]],
+    verbs: Sequence[Mapping[str, Any]],
     fields: tuple[str, str],
     shift: Sequence[int] | None,
     subject: str = SUBJECT,
-) -> tuple[BoxTable, list[dict[str, Any]]]:
+) -> dict[str, Any]:
     """The boxes and triplets of an image's columns: persons, objects, their classes and what happens. fields: the names
     of the last two, for messages."""
-    table, hois = BoxTable(subject), []
+    table = BoxTable(subject)
     for person, other, label, verb in zip(*columns, strict=True):
         boxes = corners(person, ".boxes_h", shift), corners(other, ".boxes_o", shift)
-        pair = table.pair(*boxes, entry(objects, label, fields[0]))
-        hois.append({**pair, **entry(verbs, verb, fields[1])})
-    return table, hois
+        table.pair(*boxes, entry(objects, label, fields[0]), **entry(verbs, verb, fields[1]))
+    return table.columns
 
 
 def _known_names(names: list[Any], known: Collection[str], source: Source, field: str) -> list[str]:

@@ -20,13 +20,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.converters.containers.source import Source
 from hoicli.errors import DataError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 HEADER = 128
 """Bytes before the first variable: text, version, and IM for the byte order."""
@@ -77,8 +77,6 @@ class Numbers(NamedTuple):
 
     def array(self) -> NDArray[Any]:
         """The matrix as a NumPy array."""
-        import numpy as np
-
         return np.frombuffer(self.data, self.code).reshape(self.shape, order="F")
 
 

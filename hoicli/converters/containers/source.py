@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from xml.etree.ElementTree import Element
 
 import orjson
 
@@ -18,9 +19,6 @@ from hoicli.converters.containers.text import json_item, literal, split_items
 from hoicli.errors import DataError, arg, not_json
 from hoicli.io.inputs import MARK, open_input, packed_size
 from hoicli.io.messages import display_name
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
 HEAD = 1 << 16
