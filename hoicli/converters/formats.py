@@ -9,7 +9,7 @@ group `hoicli.formats` whose object is such a row (`Format`), and is read where 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
@@ -159,16 +159,13 @@ _TABLE = (
      "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks"),
 )
 # fmt: on
-_OWN = {row[0]: _format(*row) for row in _TABLE}
 
 
-class _Formats(Mapping[str, Format]):
+class _Formats(dict[str, Format]):
     """hoicli's own formats by name, in the order in which `detect` tries them; and by its name that of another package,
     which is imported then."""
 
-    def __getitem__(self, name: str) -> Format:
-        if name in _OWN:
-            return _OWN[name]
+    def __missing__(self, name: str) -> Format:
         found = plugin("formats", name) if name else None
         if found is None:
             raise KeyError(name)
@@ -177,21 +174,15 @@ class _Formats(Mapping[str, Format]):
             raise UsageError(f"{name} of {found.owner}: {problem}, not a hoicli.converters.formats.Format")
         return replace(found.value, name=name, owner=found.owner)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(_OWN)
 
-    def __len__(self) -> int:
-        return len(_OWN)
-
-
-FORMATS: Mapping[str, Format] = _Formats()
+FORMATS = _Formats((row[0], _format(*row)) for row in _TABLE)
 
 
 def offered(*, written: bool) -> list[tuple[str, str]]:
     """The names, each with its description, that --from takes (or --to, of formats that are written); of other packages
     the names alone, since nothing of theirs is imported."""
-    own = [(row.name, row.description) for row in _OWN.values() if (row.writes if written else row.reads)]
-    return own + [(name, "of another package") for name in names("formats") if name not in _OWN]
+    own = [(row.name, row.description) for row in FORMATS.values() if (row.writes if written else row.reads)]
+    return own + [(name, "of another package") for name in names("formats") if name not in FORMATS]
 
 
 class Converter(Protocol):
@@ -209,7 +200,7 @@ def detect(source: Source) -> str:
     if source.first_has("annotator", "annotation_id"):
         problem = "is Label Studio's JSON-MIN, which has no relations; export as JSON"
         raise DataError(problem, place=source.name, code="unknown-format")
-    for row in _OWN.values():
+    for row in FORMATS.values():
         signs = _SIGN.findall(row.signs)
         if signs and all(_shows(source, sign, row.module) for sign in signs):
             return row.name
