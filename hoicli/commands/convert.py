@@ -143,21 +143,21 @@ def convert(
         raise UsageError(f"{arg('to', to)}: name the file with {arg('output')}")
 
     @contextmanager
-    def reading() -> Iterator[Iterator[Record]]:
+    def reading() -> Iterator[Iterator[tuple[str, Record, bytes]]]:
         pause = nullcontext() if IN_PYTHON.get() else no_garbage_collection()
         files = as_files(source, "source", context.vocabulary)
         with files as paths, pause, Progress("convert", unit=" images") as progress:
-            yield (record for _, record in conversion.by_file(paths, progress))
+            yield conversion.by_file(paths, progress)
 
     if to is not None:
-        with reading() as records:
-            FORMATS[to].converter.write(records, target, context)
+        with reading() as found:
+            FORMATS[to].converter.write((record for _, record, _ in found), target, context)
         conversion.report(notes)
         return instead(Notes())
 
     def made() -> Iterator[bytes]:
-        with reading() as records:
-            yield from conversion.lines(records)
+        with reading() as found:
+            yield from (line for _, _, line in found)
         conversion.report(notes)
 
     return Records(made())

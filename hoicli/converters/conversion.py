@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, islice, repeat
 from math import isfinite
@@ -51,49 +51,35 @@ class Conversion:
         self._fixed = fixed
         self._read: list[str] = []
         self._holds = ""
-        self._place = ""
         self._any_names = False
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
-    def by_file(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record]]:
-        """(file, record) of the valid records of all paths: numbers finite, indices in range, no image twice. Errors
-        (`DataError` with the file, the image and the field) go to the context's policy."""
+    def by_file(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record, bytes]]:
+        """(file, record, its line of JSON) of the valid records of all paths: numbers finite, indices in range, no
+        image twice, nothing that JSON cannot hold, such as half of a character. Errors (`DataError` with the file, the
+        image and the field) go to the context's policy."""
         seen: set[str] = set()
         for file, record in identified(self._everything(paths), self._context, seen):
             image_id = str(record["image_id"])
             place = Place.of(file, f"image {image_id}")
             try:
-                self._check(record, place)
+                self._check(record)
                 if image_id in seen:
                     by_path = self._context.id_rule in ("name", "number") or self._context.format == "vlm"
                     other = f", or give {arg('id_', 'path')}" if by_path else ""
-                    raise DataError(f"occurs twice in the source; keep one of the two{other}", place=place)
-            except DataError as error:
-                self._context.policy.handle(error)
-                continue
-            seen.add(image_id)
-            self._place = place
-            if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target:
-                self._context.drop(f"the caveat {LAST_PIXELS}: boxes are written as they are", place)
-            self._count(record, 1)
-            progress.advance()
-            yield file, record
-
-    def lines(self, records: Iterable[Record]) -> Iterator[bytes]:
-        """The records as lines of JSON. One that JSON cannot hold, such as half of a character, goes to the policy."""
-        for record in records:
-            try:
+                    raise DataError(f"occurs twice in the source; keep one of the two{other}")
                 line = dump(record)
             except DataError as error:
-                self._count(record, -1)
-                self._context.policy.handle(DataError(error.problem, place=self._place))
-            else:
-                yield line
-
-    def _count(self, record: Record, sign: int) -> None:
-        for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
-            self._counts[what] += sign * len(record.get(key, ()))
-        self._counts["images"] += sign
+                self._context.policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
+                continue
+            seen.add(image_id)
+            if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target:
+                self._context.drop(f"the caveat {LAST_PIXELS}: boxes are written as they are", place)
+            for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
+                self._counts[what] += len(record.get(key, ()))
+            self._counts["images"] += 1
+            progress.advance()
+            yield file, record, line
 
     def report(self, assumed: Sequence[str]) -> None:
         """Say on stderr what was assumed, what was converted, and what was left out."""
@@ -206,13 +192,13 @@ class Conversion:
                     f"{arg(name, None if value is True else value)} is not for {row.name}, but for {fitting}"
                 )
 
-    def _check(self, record: Record, place: str) -> None:
+    def _check(self, record: Record) -> None:
         vocabulary = None if self._context.open_names else self._context.vocabulary
         if _plainly_sound(record) and not (self._any_names and vocabulary):
             return
         scored = any("score" in hoi for hoi in record["hois"])
         for found in problems(record, vocabulary, scored=scored):
-            raise found.error(place)
+            raise found.error("")
 
 
 def _takes(row: Format, vocabulary: Vocabulary) -> bool:

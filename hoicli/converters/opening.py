@@ -24,7 +24,6 @@ from hoicli.io.progress import Progress
 from hoicli.io.streams import LONGEST_LINE, File, Input, Spool
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import dump
 from hoicli.vocabulary.datasets import load
 
 Content = Literal["lines", "dump", "unknown"]
@@ -173,8 +172,7 @@ def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
             for name, records in groupby(conversion.by_file(paths, progress), key=lambda one: one[0]):
                 spools.append(Spool(name, numbered=False))
                 with spools[-1].filling() as file:
-                    for _, record in records:
-                        file.write(dump(record))
+                    file.writelines(line for _, _, line in records)
         if policy.skipped and not spools:
             raise DataError(f"nothing is left of it: {policy.summary}", place=", ".join(paths))
     except DataError as error:

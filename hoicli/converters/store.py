@@ -23,7 +23,6 @@ from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import dump
 from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.results import Row
 from hoicli.vocabulary.datasets import DATASETS, load
@@ -71,13 +70,12 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     ):
 
         def written() -> Iterator[Line]:
-            for source, record in conversion.by_file(list(files), progress):
+            for source, record, data in conversion.by_file(list(files), progress):
                 if any("score" in hoi for hoi in record["hois"]):
                     problem = "holds predictions; give the ground truth's file"
                     raise DataError(problem, place=files[0], code="swapped-files")
-                line = Line(source, 0, dump(record))
-                file.write(line.data)
-                yield line
+                file.write(data)
+                yield Line(source, 0, data)
 
         lines = written()
         first = next(lines, None)  # from then on the dataset is known
