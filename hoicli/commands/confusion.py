@@ -13,7 +13,6 @@ from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.figures.styles import Look
-    from hoicli.records.results import Row
 
 
 @command(
@@ -61,17 +60,15 @@ def confusion(
     vocabulary = load(own or "hico")
     views, row = inputs.views(vocabulary), row or protocol_of(vocabulary)
     confused = confused_models(models, inputs.annotated(gt, vocabulary), row, inputs.filters, inputs.policy, views)
-    cells = [model.cells() for model in confused]
-    rows: list[Row] = []
-    for model, found in zip(confused, cells, strict=True):
-        rows += model.rows(found, top=most, tags=tags)
+    found_by = [(model, model.cells()) for model in confused]
+    rows = [made for model, found in found_by for made in model.rows(found, top=most, tags=tags)]
     inputs.policy.report()
 
     def drawn(path: str, look: Look) -> None:
         from hoicli.figures.confusion import plot_confusion
         from hoicli.figures.shown import caveats_of
 
-        panels = [panel for model, found in zip(confused, cells, strict=True) for panel in model.panels(found)]
+        panels = [panel for model, found in found_by for panel in model.panels(found)]
         plot_confusion(panels, path, look, caveats=caveats_of(rows))
 
     return Result(rows, drawn=drawn)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from hoicli.commands import options
+from hoicli.commands import choices, options
 from hoicli.commands.command import command
 from hoicli.commands.options import Names, Numbers, Option, Unpack, Viewed
 from hoicli.commands.results import Result
 from hoicli.commands.values import names_of, numbers_of, text_of
 from hoicli.vocabulary.datasets import load
-
-if TYPE_CHECKING:
-    from hoicli.figures.styles import Look
-    from hoicli.records.results import Row
 
 
 @command(
@@ -84,17 +80,12 @@ def curves(
     asked.check(class_vocabulary(vocabulary, chosen[0]))
     views, named = inputs.views(vocabulary), explicit(given)
     truth = None if gt is None else inputs.annotated(gt, vocabulary)
-    rows: list[Row] = []
-    for model in models:
-        whose = {"model": model.model, **tags} if model.tagged else tags
-        rows += curve_rows(
-            model, truth, chosen, vocabulary, inputs.filters, inputs.policy, asked, named=named, views=views, tags=whose
-        )
+    of = chosen, vocabulary, inputs.filters, inputs.policy, asked
+    rows = [
+        made
+        for model in models
+        for made in curve_rows(model, truth, *of, named=named, views=views,
+                               tags={"model": model.model, **tags} if model.tagged else tags)
+    ]  # fmt: skip
     inputs.policy.report()
-
-    def drawn(path: str, look: Look) -> None:
-        from hoicli.figures.curves import plot_curves
-
-        plot_curves(rows, path, look)
-
-    return Result(rows, drawn=drawn)
+    return Result(rows, drawn=lambda path, look: choices.table("figures.curves:plot_curves")(rows, path, look))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import options
+from hoicli.commands import choices, options
 from hoicli.commands.command import command
 from hoicli.commands.options import Counted, Numbers, Option, Unpack
 from hoicli.commands.results import Result
@@ -16,7 +16,6 @@ from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.evaluation.ground_truth import GroundTruth
-    from hoicli.figures.styles import Look
     from hoicli.pairs.statistics import PairStatistics
     from hoicli.records.results import Row
 
@@ -115,13 +114,7 @@ def pairstats(
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=whose)
         _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
     inputs.policy.report()
-
-    def drawn(path: str, look: Look) -> None:
-        from hoicli.figures.sweeps import plot_pairs
-
-        plot_pairs(rows, path, look)
-
-    return Result(rows, drawn=drawn)
+    return Result(rows, drawn=lambda path, look: choices.table("figures.sweeps:plot_pairs")(rows, path, look))
 
 
 def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
