@@ -107,7 +107,8 @@ def shared_by(function: Callable[..., Any]) -> dict[str, Any]:
     """The options of the group that a function takes as `**shared: Unpack[GROUP]`, by name."""
     written = function.__annotations__.get("shared", "")
     group = vars(options)[written[len("Unpack[") : -1]] if written else None
-    return get_type_hints(group, include_extras=True) if group else {}
+    kinds = get_type_hints(group, include_extras=True) if group else {}
+    return {name: kinds[name] for name in options.DEFAULTS if name in kinds}
 
 
 @cache

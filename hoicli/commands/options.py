@@ -265,34 +265,31 @@ class Files(TypedDict, total=False):
     on_error: OnError
 
 
-class _Counting(TypedDict, total=False):
+class Counted(Files, total=False):
+    """As `Files`, of a command that refuses what is mostly of no class."""
+
     allow_uncounted: AllowUncounted
 
 
-class _Filtering(TypedDict, total=False):
+class Filtered(Counted, total=False):
+    """As `Counted`, and which predictions count."""
+
     top_k: TopK
     nms: Nms
 
 
-class _Viewing(TypedDict, total=False):
+class Viewed(Filtered, total=False):
+    """As `Filtered`, and at which thresholds and on which parts of the data."""
+
     iou: Iou
     slice: Slice
 
 
-class Counted(_Counting, Files):
-    """As `Files`, of a command that refuses what is mostly of no class."""
-
-
-class Filtered(_Filtering, Counted):
-    """As `Counted`, and which predictions count."""
-
-
-class Viewed(_Viewing, Filtered):
-    """As `Filtered`, and at which thresholds and on which parts of the data."""
-
-
-DEFAULTS: Mapping[str, Any] = {"on_error": "stop", "allow_uncounted": False}
-"""What members of the groups are where nothing is given, if not None."""
+DEFAULTS: Mapping[str, Any] = {
+    **dict.fromkeys(("iou", "slice", "top_k", "nms")), "allow_uncounted": False,
+    **dict.fromkeys(("from_", "image_list")), "on_error": "stop",
+}  # fmt: skip
+"""What the members of the groups are where nothing is given, in the order of help."""
 
 FORMAT = Option(
     "NAME",
