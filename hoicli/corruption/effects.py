@@ -35,12 +35,8 @@ EFFECTS: Mapping[str, Effect] = {
 
 def effect_of(name: str) -> Effect:
     """What a corruption does that a recipe has, hoicli's own or another package's."""
-    if name in EFFECTS:
-        return EFFECTS[name]
-    found = added(name)
-    if found is None:
-        raise KeyError(name)
-    return found.effect
+    found = None if name in EFFECTS else added(name)
+    return EFFECTS[name] if found is None else found.effect
 
 
 def draw(name: str, shape: Shape, *, image_id: object, seed: int, recipe: Recipe = HOICLI_1) -> Any:

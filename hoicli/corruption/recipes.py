@@ -96,14 +96,10 @@ def _recipe(record: Record) -> Recipe:
     given = record.get("corruptions")
     if type(given) is not dict or not given:
         raise DataError("must be an object with the levels of at least one corruption", field="corruptions")
-    rows: dict[str, Corruption] = {}
-    for called in given:
-        row = corruption(called)
-        if row is None:
-            raise DataError(
-                "there is no such corruption; hoicli corrupt --list shows them", field=f"corruptions.{_bare(called)}"
-            )
-        rows[called] = row
+    rows = {called: row for called in given if (row := corruption(called)) is not None}
+    for called in [called for called in given if called not in rows]:
+        problem = "there is no such corruption; hoicli corrupt --list shows them"
+        raise DataError(problem, field=f"corruptions.{_bare(called)}")
     others = {called: found.owner for called in rows if called not in CORRUPTIONS and (found := added(called))}
     levels = {called: _levels(rows[called], given[called]) for called in (*CORRUPTIONS, *others) if called in rows}
     digest = hashlib.sha256(json.dumps(levels, sort_keys=True).encode()).hexdigest()[:8]

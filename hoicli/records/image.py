@@ -241,24 +241,20 @@ def _score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 def pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems of `pairs`."""
-    pairs = record.get("pairs")
+    pairs, count = record.get("pairs"), _box_count(record)
     if pairs is not None and type(pairs) is not list:
         yield Problem("pairs", f"{json_type(pairs)}; it must be an array")
-    else:
-        count = _box_count(record)
-        for index, pair in enumerate(pairs or ()):
-            yield from _pair_problems(f"pairs[{index}]", pair, count)
-
-
-def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Problem]:
-    if type(pair) is not dict:
-        yield Problem(field, f"{json_type(pair)}; it must be an object with subject and object")
         return
-    for key in ("subject", "object"):
-        yield from _index_problems(field, pair, key, box_count)
-    if "interactiveness" in pair and not is_number(pair["interactiveness"]):
-        shown = short(pair["interactiveness"])
-        yield Problem(f"{field}.interactiveness", f"{shown} is no score; give a finite number, or leave it out")
+    for index, pair in enumerate(pairs or ()):
+        field = f"pairs[{index}]"
+        if type(pair) is not dict:
+            yield Problem(field, f"{json_type(pair)}; it must be an object with subject and object")
+            continue
+        for key in ("subject", "object"):
+            yield from _index_problems(field, pair, key, count)
+        if "interactiveness" in pair and not is_number(pair["interactiveness"]):
+            shown = short(pair["interactiveness"])
+            yield Problem(f"{field}.interactiveness", f"{shown} is no score; give a finite number, or leave it out")
 
 
 def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:

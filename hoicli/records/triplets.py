@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -68,23 +69,13 @@ class Triplets(Images):
         """Only the images of the mask `keep` [N]; names and their numbers stay."""
         box, hoi = keep[self.image_of_box], keep[self.image_of_hoi]
         new_row = np.append(np.cumsum(box) - 1, NO_BOX)  # of no box too
-        return replace(
-            self,
-            image_ids=[image_id for image_id, kept in zip(self.image_ids, keep.tolist(), strict=True) if kept],
-            boxes=self.boxes[box],
-            box_label=self.box_label[box],
-            box_start=starts_of(np.diff(self.box_start)[keep]),
-            subject=new_row[self.subject[hoi]],
-            object=new_row[self.object[hoi]],
-            verb=self.verb[hoi],
-            label=self.label[hoi],
-            role=self.role[hoi],
-            score=self.score[hoi],
-            hoi_start=starts_of(np.diff(self.hoi_start)[keep]),
-            caveats=self.caveats[keep],
-            size=self.size[keep],
-            hashes=self.hashes[keep] if len(self.hashes) else self.hashes,
-        )
+        columns = {name: getattr(self, name)[box] for name in ("boxes", "box_label")}
+        columns |= {name: getattr(self, name)[hoi] for name in ("verb", "label", "role", "score")}
+        columns |= {name: new_row[getattr(self, name)[hoi]] for name in ("subject", "object")}
+        columns |= {name: starts_of(np.diff(getattr(self, name))[keep]) for name in ("box_start", "hoi_start")}
+        columns |= {"caveats": self.caveats[keep], "size": self.size[keep]}
+        columns |= {"hashes": self.hashes[keep]} if len(self.hashes) else {}
+        return replace(self, image_ids=list(compress(self.image_ids, keep.tolist())), **columns)
 
     def of_triplets(self, keep: Bools) -> Triplets:
         """Only the triplets of the mask `keep` [T]; all images, boxes and names stay."""
@@ -109,7 +100,7 @@ def read_triplets(
     image that occurs twice, or is not in `known`, is bad too.
     """
     build = partial(named_images, truth=truth, unlabelled=unlabelled)
-    check = open_truth_problems if truth else partial(open_problems, unlabelled=unlabelled)
+    check = partial(open_problems, truth=truth, unlabelled=unlabelled)
     parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch))
     return merged(parts or [build([])])
 
@@ -129,10 +120,10 @@ def merged(parts: Sequence[Triplets]) -> Triplets:
     return replace(concatenated(numbered), labels=list(labels), verbs=list(verbs), objects=list(objects))
 
 
-def open_problems(record: Record, *, unlabelled: bool = False) -> Iterator[Problem]:
+def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = False) -> Iterator[Problem]:
     """Everything in a record that `named_images` cannot read, in reading order: as `records.problems` has it for any
-    vocabulary, but scores may be missing, an object may be null, with `unlabelled` a label too, and senses must be
-    names."""
+    vocabulary, but scores may be missing (`truth`: must be), an object may be null, with `unlabelled` a label too, and
+    senses must be names."""
     for problem in problems_but_nulls(record, scored=False, besides=(), labels=unlabelled):
         if not problem.field.startswith(("image_hois", "ambiguous_hois")):
             yield problem
@@ -144,18 +135,12 @@ def open_problems(record: Record, *, unlabelled: bool = False) -> Iterator[Probl
         if type(hoi.get("verb_synset")) not in (str, type(None)):
             yield Problem(f"hois[{index}].verb_synset", "no sense; name one, for example ride.v.10, or leave it out")
     synsets, boxes = record.get("synsets"), record.get("boxes")
-    if synsets is None:
-        return
-    if type(synsets) is not list or not all(type(sense) in (str, type(None)) for sense in synsets):
+    if type(synsets) not in (list, type(None)) or not all(type(sense) in (str, type(None)) for sense in synsets or ()):
         yield Problem("synsets", "must be an array of senses (or null), one a box, for example train.n.01")
-    elif type(boxes) is list and len(synsets) != len(boxes):
+    elif synsets is not None and type(boxes) is list and len(synsets) != len(boxes):
         yield Problem("synsets", f"{len(synsets)} senses for {len(boxes)} boxes; give one a box, null where unknown")
-
-
-def open_truth_problems(record: Record) -> Iterator[Problem]:
-    """As `open_problems`, and also scores, which ground truth must not have."""
-    yield from open_problems(record)
-    yield from score_problems(record)
+    if truth:
+        yield from score_problems(record)
 
 
 def named_images(

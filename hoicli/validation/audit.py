@@ -151,7 +151,7 @@ class Audit:
         """The annotations with the candidates of these kinds added, removed and merged, in this order."""
         scenes, truth, same = self.truth.scenes, self.truth, self.rules.same
         if CONTRADICTED in kinds:
-            scenes = scenes.only(np.setdiff1d(np.arange(len(scenes.subject)), self.contradicted.truth))
+            scenes = scenes.only(np.setdiff1d(np.arange(len(scenes.subject)), self.contradicted.seen.truth))
         if MISSING in kinds:
             scenes = with_missing(scenes, self.missing, truth.vocabulary, self.protocol, same)
         if DUPLICATE in kinds:
@@ -186,7 +186,7 @@ class AuditRows:
         if kind == DUPLICATE:
             image = scenes.image_of_box[audit.duplicates.first]
         else:
-            image = audit.missing.of.image if kind == MISSING else scenes.image_of_hoi[audit.contradicted.truth]
+            image = audit.missing.of.image if kind == MISSING else scenes.image_of_hoi[audit.contradicted.seen.truth]
         return len(image), len(np.unique(image))
 
     def _duplicate_rows(self, count: int) -> Iterator[Row]:
@@ -218,15 +218,16 @@ class AuditRows:
 
     def _contradicted_rows(self, count: int) -> Iterator[Row]:
         scenes, found = self._truth.scenes, self._audit.contradicted
-        for at, row in enumerate(found.truth[:count].tolist()):
+        seen = found.seen
+        for at, row in enumerate(seen.truth[:count].tolist()):
             image, class_ = int(scenes.image_of_hoi[row]), int(scenes.interaction[row])
             ends = int(scenes.subject[row]), int(scenes.object[row])
             models = [
                 {
                     "model": opinion.name,
-                    **self._class(int(found.instead[model, at]), ends[1]),
-                    "score": float(found.score[model, at]),
-                    "own_score": _number(found.own[model, at]),
+                    **self._class(int(seen.instead[model, at]), ends[1]),
+                    "score": float(seen.score[model, at]),
+                    "own_score": _number(seen.own[model, at]),
                 }
                 for model, opinion in enumerate(self._audit.opinions)
                 if found.says[model, at]

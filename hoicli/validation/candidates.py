@@ -175,21 +175,6 @@ class Opinion:
 
 
 @dataclass(frozen=True)
-class Contradicted:
-    """N annotated triplets, surest first. truth [N] rows of the ground truth; models [N] how many contradict it; sure
-    [N] the mean of how sure these are; says, instead, score, own [models, N]: which models contradict it, the class
-    that each puts on the pair, its score, and the score of the annotated class there, NaN for none."""
-
-    truth: Ints
-    models: Ints
-    sure: Floats
-    says: Bools
-    instead: Ints
-    score: Floats
-    own: Floats
-
-
-@dataclass(frozen=True)
 class Evidence:
     """What each model sees on the pair of each counted triplet. truth [N] their rows in the ground truth; instead,
     sure, score, own [models, N]: the class (-1: none) that is not annotated there and of which the model is surest,
@@ -200,6 +185,17 @@ class Evidence:
     sure: Floats
     score: Floats
     own: Floats
+
+
+@dataclass(frozen=True)
+class Contradicted:
+    """N annotated triplets, surest first. seen: the evidence on them; says [models, N]: which models contradict each;
+    models [N] how many do; sure [N] the mean of how sure these are."""
+
+    seen: Evidence
+    says: Bools
+    models: Ints
+    sure: Floats
 
 
 def evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence:
@@ -246,15 +242,8 @@ def contradicted(truth: GroundTruth, seen: Evidence, rules: Rules) -> Contradict
     kept = np.flatnonzero(models >= (rules.votes or 1))
     by_id = rank_by_id(scenes.image_ids)[scenes.image_of_hoi[rows[kept]]]
     kept = kept[np.lexsort((rows[kept], by_id, -mean[kept], -models[kept]))]
-    return Contradicted(
-        truth=rows[kept],
-        models=models[kept],
-        sure=mean[kept],
-        says=says[:, kept],
-        instead=seen.instead[:, kept],
-        score=seen.score[:, kept],
-        own=seen.own[:, kept],
-    )
+    those = Evidence(*(getattr(seen, column.name)[..., kept] for column in fields(seen)))
+    return Contradicted(those, says[:, kept], models[kept], mean[kept])
 
 
 @dataclass(frozen=True)

@@ -167,11 +167,10 @@ def box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
     looked_at = ~batch.whole[image]
 
     def cases(check: str, rows: Ints, end: Callable[[int], str] = lambda _: "") -> Cases:
-        def first(place: str) -> str:
-            at, row = int(image[rows[0]]), int(rows[0] - batch.box_start[image[rows[0]]])
-            return f"{place}: boxes[{row}]: {batch.record(at)['boxes'][row]}{end(at)}"
+        def told(record: Record, at: int, row: int) -> str:
+            return f"boxes[{row}]: {record['boxes'][row]}{end(at)}"
 
-        return Cases(check, image[rows], first)
+        return _cases(check, batch, rows, image, batch.box_start, told)
 
     small = ((boxes >= 0) & (boxes <= 1)).all(axis=1) & looked_at
     if small.any():
@@ -196,41 +195,44 @@ def triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: boo
     subjects = (SUBJECT,) if vocabulary is None else vocabulary.subjects
     image = batch.image_of_hoi
 
-    def cases(check: str, bad: Bools, told: Callable[[dict[str, object], list[str | None]], str]) -> Cases:
-        rows = np.flatnonzero(bad)
+    def cases(check: str, bad: Bools, words: Callable[[Record, list[str | None]], str]) -> Cases:
+        def told(record: Record, _: int, row: int) -> str:
+            return f"hois[{row}]{words(record['hois'][row], record['labels'])}"
 
-        def first(place: str) -> str:
-            at, row = int(image[rows[0]]), int(rows[0] - batch.hoi_start[image[rows[0]]])
-            record = batch.record(at)
-            return f"{place}: hois[{row}]{told(record['hois'][row], record['labels'])}"
-
-        return Cases(check, image[rows], first)
+        return _cases(check, batch, np.flatnonzero(bad), image, batch.hoi_start, told)
 
     if scored:
         outside = (batch.score < 0) | (batch.score > 1)
         yield cases("score-outside-range", outside, lambda hoi, _: f".score: {hoi['score']}")
-        yield cases(
-            "duplicate-triplet",
-            repeated(batch, batch.object_label, batch.verb, batch.role),
-            lambda hoi, labels: f": {_named(hoi, labels)} on the same two boxes",
-        )
-    else:
-        twice = repeated(batch, batch.label[batch.subject], batch.object_label, batch.verb, batch.role)
-        yield cases("doubled-annotation", twice, lambda hoi, labels: f": {_named(hoi, labels)} on the same two boxes")
+    own = () if scored else (batch.label[batch.subject],)
+    twice = repeated(batch, *own, batch.object_label, batch.verb, batch.role)
+    check = "duplicate-triplet" if scored else "doubled-annotation"
+    yield cases(check, twice, lambda hoi, labels: f": {_named(hoi, labels)} on the same two boxes")
     acts = np.zeros(len(batch.labels.spelled), dtype=bool)
     acts[[batch.labels[label] for label in subjects if label in batch.labels]] = True
     others = ~acts[batch.label[batch.subject]]
-    yield cases("subject-no-person", others, lambda hoi, labels: f".subject: a {labels[int(str(hoi['subject']))]}")
+    yield cases("subject-no-person", others, lambda hoi, labels: f".subject: a {labels[hoi['subject']]}")
     if vocabulary is not None and not vocabulary.roles:
-        yield cases(
-            "no-such-interaction", _no_interactions(batch, vocabulary), lambda hoi, labels: f": {_named(hoi, labels)}"
-        )
+        none = _no_interactions(batch, vocabulary)
+        yield cases("no-such-interaction", none, lambda hoi, labels: f": {_named(hoi, labels)}")
 
 
-def _named(hoi: dict[str, object], labels: list[str | None]) -> str:
+def _cases(
+    check: str, batch: Checked, rows: Ints, image: Ints, start: Ints, told: Callable[[Record, int, int], str]
+) -> Cases:
+    """The cases that are some rows of boxes or triplets. image, start: of each row its image, and where that begins;
+    told(record, image, place in it): what the first is."""
+
+    def first(place: str) -> str:
+        at = int(image[rows[0]])
+        return f"{place}: {told(batch.record(at), at, int(rows[0] - start[at]))}"
+
+    return Cases(check, image[rows], first)
+
+
+def _named(hoi: Record, labels: list[str | None]) -> str:
     """The verb and the object of a triplet."""
-    object_ = hoi["object"]
-    return f"{hoi['verb']} {labels[object_] if isinstance(object_, int) else None}"
+    return f"{hoi['verb']} {None if hoi['object'] is None else labels[hoi['object']]}"
 
 
 def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
+from hoicli.evaluation.run import gathered
 from hoicli.io.streams import Line, Stream
 from hoicli.validation import stream as stream_room
 from hoicli.validation.checks import CHECKS
@@ -97,15 +98,15 @@ WAYS = ["y first", "1000", "2", "xywh", "objects", "verbs", "scores"]
 
 
 def broken(rng: random.Random, whole: list[Record], often: float) -> list[bytes]:
-    """The records in another order, `often` broken; some of them twice, with lines of other kinds between."""
+    """The records in another order, `often` broken; with lines of other kinds between, and at times the first again."""
     way, mostly_sound, lines = rng.choice([*WAYS, *[""] * 14]), rng.random() < 0.5, []
     for record in copy.deepcopy(rng.sample(whole, rng.choice([len(whole), rng.randint(0, len(whole))]))):
         misread(way, record)
         while record and rng.random() < often:
             damage(rng, record, mostly_sound=mostly_sound)
-        lines += [orjson.dumps(record)] * (2 if rng.random() < often / 10 else 1)
+        lines.append(orjson.dumps(record))
         lines += [rng.choice(OTHER_LINES)] * (rng.random() < often / 10)
-    return lines
+    return lines + lines[:1] * (rng.random() < often)
 
 
 def numbered(lines: list[bytes], name: str) -> list[Line]:
@@ -156,13 +157,14 @@ def test_a_file_that_forks_share_is_found_to_have_the_same_faults(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
-    merged, independent = set(), stream_room._independent
+    merged: set[bool] = set()
 
-    def noted(parts: list[Checking]) -> bool:
-        merged.add(independent(parts))
-        return independent(parts)
+    def noted(*arguments: Any, **options: Any) -> list[Checking]:
+        parts: list[Checking] = gathered(*arguments, **options)
+        merged.add(len(parts) > 1)
+        return parts
 
-    monkeypatch.setattr(stream_room, "_independent", noted)
+    monkeypatch.setattr(stream_room, "gathered", noted)
 
     def read(lines: list[bytes], name: str) -> Stream:
         Path(name).write_bytes(b"\n".join(lines))
