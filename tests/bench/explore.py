@@ -11,7 +11,6 @@ import base64
 import gzip
 import json
 import shutil
-import subprocess
 import sys
 import time
 from importlib.util import find_spec
@@ -46,12 +45,8 @@ TIMED = """async changes => {
 
 def prepare(options: Options) -> None:
     """The dump of the HICO-DET part as records."""
-    truth, found = hico.records(options)
-    if not (truth.is_file() and found.is_file()):
-        if options.truth is None:
-            hico.make_dump(options.folder)
-        for source, target in zip(hico.sources(options), (truth, found), strict=True):
-            subprocess.run([*HOICLI, "convert", str(source), "-o", str(target)], check=True)
+    if not all(path.is_file() for path in hico.records(options)):
+        hico.convert(options)
 
 
 def processes(options: Options) -> list[Process]:

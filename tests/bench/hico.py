@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,13 @@ def prepare(options: Options) -> None:
     if options.truth is None:
         make_dump(options.folder)
     updates.save(sources(options)[1], arrays(options))
+
+
+def convert(options: Options) -> None:
+    """The dump and its records, for parts of the page that begin with them."""
+    prepare(options)
+    for source, made in zip(sources(options), records(options), strict=True):
+        subprocess.run([*HOICLI, "convert", source, "-o", made], check=True)
 
 
 def processes(options: Options) -> list[Process]:

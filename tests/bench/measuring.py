@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import platform
+import re
 import resource
 import shlex
 import subprocess
@@ -163,15 +164,13 @@ def measured_table(processes: Sequence[Process], repeat: int) -> Table:
 
 def machine() -> str:
     """Two lines of Markdown: the machine, and the versions of what was run on it."""
+    where = platform.platform()
     with suppress(OSError):
-        facts = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
-        names = {key.strip(): value.strip() for key, value in facts.items()}
-        model = names.get("model name", platform.machine())
+        (model, *_) = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) or [platform.machine()]
         cores = len(os.sched_getaffinity(0))
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
         where = f"{model}, {cores} processors, {memory:.0f} GiB, {platform.system()} {platform.release()}"
-        return f"- machine: {where}\n- versions: {versions()}\n"
-    return f"- machine: {platform.platform()}\n- versions: {versions()}\n"
+    return f"- machine: {where}\n- versions: {versions()}\n"
 
 
 def versions() -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 from tests.bench import hico
 from tests.bench.measuring import HOICLI, PYTHON, Process
 from tests.bench.options import Options
@@ -13,9 +11,7 @@ def prepare(options: Options) -> None:
     """HICO-DET's records, and WordNet's files for nltk."""
     from tests.support import wordnet_files
 
-    hico.prepare(options)
-    for source, made in zip(hico.sources(options), hico.records(options), strict=True):
-        subprocess.run([*HOICLI, "convert", source, "-o", made], check=True, stderr=subprocess.DEVNULL)
+    hico.convert(options)
     wordnet_files.install(options.folder / "corpora" / "wordnet")
 
 

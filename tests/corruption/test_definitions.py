@@ -17,8 +17,7 @@ from hoicli.corruption import cracks, environment, geometry, optical
 from hoicli.corruption.catalogue import CORRUPTIONS, HOICLI_1, RECIPES, ROHOI, SEVERITIES, Effect, scale_of
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.pixels import filtered, gaussian_blur, resized
-from tests.support.golden_sheet import GOLDEN, Image, golden_sheet
-from tests.support.pictures import textured
+from tests.support.pictures import GOLDEN, Image, golden_sheet, textured
 
 SCENE = textured(90, 128)
 

@@ -85,7 +85,7 @@ def prepare(reader: Reader, number: int, folder: Path) -> tuple[Path, list[str],
     if reader.command in ("corrupt", "mask"):
         for name in ("a.png", "b.jpg"):
             shutil.copy(CORPUS / name, folder / "images" / name)
-    for name, source in BESIDE[reader.beside](reader.file).items():
+    for name, source in BESIDE[reader.beside].items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, folder / name)
     path = folder / (reader.file or f"input{reader.seed.suffix}")

@@ -6,7 +6,7 @@ fixture has a maker in tests/foreign with FORMAT and KIND needs none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -68,28 +68,19 @@ class Reader:
         return self.name.split(":")[0]
 
 
-def _vsrl_but_for(own: str) -> dict[str, Path]:
-    return {name: VCOCO / name for name in ("vcoco_test.json", "instances.json", "test.ids") if name != own}
+def _in(folder: Path, *patterns: str, at: str = "") -> dict[str, Path]:
+    return {at + path.relative_to(folder).as_posix(): path for pattern in patterns for path in folder.rglob(pattern)}
 
 
-def _wordnet_but_for(own: str) -> dict[str, Path]:
-    others = {path.relative_to(CORPUS).as_posix(): path for path in (CORPUS / "wordnet").rglob("*.*")}
-    return {name: path for name, path in others.items() if name != own}
-
-
-BESIDE: dict[str, Callable[[str], dict[str, Path]]] = {
-    "": lambda _: {},
-    "vsrl": _vsrl_but_for,
-    "wordnet": _wordnet_but_for,
-    "mats": lambda own: {
-        f"mats/{path.name}": path for path in (FOREIGN / "detections_mat").iterdir() if f"mats/{path.name}" != own
-    },
-    "images": lambda own: {
-        f"images/{path.name}": path for path in (FIXTURES / "images").iterdir() if f"images/{path.name}" != own
-    },
-    "records": lambda _: {"pictures.jsonl": CORPUS / "pictures.jsonl"},
+BESIDE: dict[str, dict[str, Path]] = {
+    "": {},
+    "vsrl": _in(VCOCO, "vcoco_test.json", "instances.json", "test.ids"),
+    "wordnet": _in(CORPUS, "wordnet/**/*.*"),
+    "mats": _in(FOREIGN / "detections_mat", "*", at="mats/"),
+    "images": _in(FIXTURES / "images", "*", at="images/"),
+    "records": _in(CORPUS, "pictures.jsonl"),
 }
-"""Sound files that are copied into DIR, given the name of the broken one."""
+"""Sound files that are copied into DIR, before the broken one."""
 
 
 def options_of(command: str) -> set[str]:

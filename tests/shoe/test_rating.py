@@ -102,6 +102,12 @@ def test_the_classes_of_a_dataset(hoicli: Hoicli) -> None:
     assert result.err == (
         "hoicli: no WordNet sense for 1 label (no_interaction): similarity 1 to the same spelling, else 0\n"
     )
+
+
+@pytest.mark.long
+def test_the_classes_of_a_dataset_with_every_sense(hoicli: Hoicli) -> None:
+    """Of the labels, not only those that the annotations have."""
+    found = keys(hoicli("shoe-sim", "--backend", "wordnet:wup", "--dataset", "hico").out)
     wide = set(keys(hoicli("shoe-sim", "--backend", "wordnet:wup", "--dataset", "hico", "--all-pairs").out))
     assert set(found) < wide
     pool = set(candidates("hold", "v"))

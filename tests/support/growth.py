@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.io.outputs import atomic_path
 from tests.bench.measuring import HOICLI, PYTHON, Table, apart, machine, measure, say
 
 FLOOR = "floor: every line"
@@ -32,12 +31,7 @@ def make_dump(truth: Path, predictions: Path, images: int, triplets: int) -> Non
     of_object: dict[str, list[str]] = {}
     for verb, name in interactions:
         of_object.setdefault(name, []).append(verb)
-    with (
-        atomic_path(str(truth)) as truth_part,
-        atomic_path(str(predictions)) as predictions_part,
-        open(truth_part, "wb") as truth_file,
-        open(predictions_part, "wb") as predictions_file,
-    ):
+    with open(truth, "wb") as truth_file, open(predictions, "wb") as predictions_file:
         for start in range(0, images, BLOCK):
             for annotated, found in _block(start, min(BLOCK, images - start), triplets, of_object):
                 truth_file.write(orjson.dumps(annotated) + b"\n")

@@ -14,9 +14,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.corruption.catalogue import ROHOI, SEVERITIES
+from hoicli.corruption.effects import corrupt
 from tests.support.project import FIXTURES
 
 Image = NDArray[np.uint8]
+GOLDEN = Path(__file__).with_name("golden_sheet.png")
 
 
 def drawn_scene(record: dict[str, Any]) -> Image:
@@ -59,10 +62,16 @@ def textured(height: int, width: int, channels: int = 3) -> Image:
     return np.stack(values, axis=2).clip(0, 255).astype(np.uint8)
 
 
+def golden_sheet() -> Image:
+    """All 100 results of a small picture, a row for each corruption: GOLDEN."""
+    image = textured(24, 32)
+    rows = [np.concatenate([corrupt(image, name, level, image_id=name) for level in SEVERITIES], axis=1)
+            for name in ROHOI]  # fmt: skip
+    return np.concatenate(rows)
+
+
 def main() -> None:
     """Draw the pictures of fixtures/gt.jsonl and the golden sheet of corruptions."""
-    from tests.support.golden_sheet import GOLDEN, golden_sheet
-
     cv2.imwrite(str(GOLDEN), cv2.cvtColor(golden_sheet(), cv2.COLOR_RGB2BGR))
     folder = Path(FIXTURES, "images")
     folder.mkdir(exist_ok=True)
