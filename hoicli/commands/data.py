@@ -14,13 +14,6 @@ from hoicli.commands.values import text_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
 
-ACTIONS = (
-    ("list", "what there is, and where it comes from"),
-    ("add", "keep a copy of files you have"),
-    ("fetch", "download from the publishers"),
-    ("path", "print the file of a set"),
-)
-
 
 @command(
     reads="the files of data add: any format of convert --list",
@@ -34,7 +27,9 @@ ACTIONS = (
     see=["convert", "eval", "validate"],
 )
 def data(
-    action: Annotated[str, Argument("ACTION", "list, add, fetch or path.", one_of=ACTIONS)] = "list",
+    action: Annotated[
+        str, Argument("ACTION", "list, add, fetch or path.", one_of=("list", "add", "fetch", "path"))
+    ] = "list",
     name: Annotated[str | None, Argument("NAME", "DATASET:PART, such as hico:test.", offer=choices.NAMED_TRUTH)] = None,
     files: Annotated[options.Path | list[str] | None, Argument("FILE...", mark=Read())] = None,
     *,

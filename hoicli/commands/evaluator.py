@@ -22,10 +22,9 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import METRICS
 from hoicli.evaluation.tally import Tally
-from hoicli.evaluation.views import ALONE, Views
+from hoicli.evaluation.views import ALONE
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
 from hoicli.records.detections import Detections, detections, scenes_of_detections
@@ -52,9 +51,6 @@ class Evaluator:
     """
 
     _truth: GroundTruth
-    _vocabulary: Vocabulary
-    _chosen: list[Protocol]
-    _views: Views
 
     @from_python
     def __init__(

@@ -30,6 +30,7 @@ _UNREADABLE: dict[type[OSError], str] = {
     PermissionError: "not readable; check its permissions",
 }
 GZIP_MAGIC = b"\x1f\x8b"
+"""How what is unpacked here begins."""
 PROGRAMS = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zX": "xz", b"BZh9": "bzip2"}
 """How other compressed files begin, which are neither read nor written, and the program that does both."""
 DENSE, DENSEST = 1 << 24, 200
@@ -49,11 +50,6 @@ def readable(name: str) -> Iterator[None]:
     except OSError as error:
         problem = f"cannot be read ({error.strerror or error}); check the path"
         raise DataError(_UNREADABLE.get(type(error), problem), place=name, code="unreadable") from None
-
-
-def is_packed(head: bytes) -> bool:
-    """Whether data that begins with these bytes is compressed."""
-    return head.startswith(GZIP_MAGIC)
 
 
 def parts_of(path: str) -> list[str]:
@@ -83,7 +79,7 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
         else:
             raw = cast("io.BufferedReader", closing.enter_context(open(path, "rb", buffering=1 << 20)))
         magic, raw = peeked(raw)
-        if is_packed(magic):
+        if magic.startswith(GZIP_MAGIC):
             packed = _Packed(raw)
             raw = closing.enter_context(io.BufferedReader(Pieces(_unpacked(packed, name), packed), 1 << 20))
         elif program := PROGRAMS.get(magic):

@@ -20,7 +20,7 @@ from shutil import copyfileobj
 from typing import IO, Any, cast
 
 from hoicli.errors import DataError, Place
-from hoicli.io.inputs import MARK, is_packed, open_input, packed_size
+from hoicli.io.inputs import GZIP_MAGIC, MARK, open_input, packed_size
 from hoicli.io.messages import display_name
 from hoicli.io.outputs import temporary_folder, writable
 from hoicli.io.progress import Progress
@@ -96,7 +96,7 @@ class File:
         if not os.path.isfile(self.path):
             return False
         with open(self.path, "rb") as stream:
-            return not is_packed(stream.read(4))
+            return stream.read(2) != GZIP_MAGIC
 
     def open(self) -> AbstractContextManager[IO[bytes]]:
         """The lines from the beginning. Raises `DataError` as `open_input`."""
@@ -109,6 +109,9 @@ class Spool:
     name: what messages call the lines. numbered: whether they are the lines of a file of that name; the records of a
     converted dump are not.
     """
+
+    divisible = True
+    """It can be read from any line on."""
 
     def __init__(self, name: str, *, numbered: bool) -> None:
         self.name = name
@@ -135,11 +138,6 @@ class Spool:
     def size(self) -> int:
         """Bytes in it."""
         return os.fstat(self._file.fileno()).st_size
-
-    @property
-    def divisible(self) -> bool:
-        """Whether it can be read from any line on: always."""
-        return True
 
 
 def _close(file: IO[bytes]) -> None:
@@ -202,7 +200,7 @@ class Stream:
         """label: what the lines are, for the progress bar and messages. opener: called when they are first needed.
         held: the lines themselves, where they are in memory; `paths` is what messages call them then."""
         self.label = label
-        self._paths = list(paths)
+        self.paths = list(paths)
         self._opener: Opener = opener if held is None else lambda _: []
         self._held = held
         self._start, self._end = 0, math.inf
@@ -211,17 +209,12 @@ class Stream:
     @cached_property
     def _inputs(self) -> list[Input]:
         """What is read, one after another."""
-        return list(self._opener(self._paths))
-
-    @property
-    def paths(self) -> list[str]:
-        """What it reads."""
-        return self._paths
+        return list(self._opener(self.paths))
 
     @property
     def name(self) -> str:
         """Its name in messages."""
-        return ", ".join(map(display_name, self._paths))
+        return ", ".join(map(display_name, self.paths))
 
     @cached_property
     def first(self) -> Line:
@@ -269,11 +262,6 @@ class Stream:
         sizes = [source.size for source in self._inputs]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
-    @property
-    def begins(self) -> bool:
-        """Whether it has the first lines of its input, as all but the later shares of a file do."""
-        return self._start == 0
-
     def processes(self) -> int:
         """How many processes can read it at once with profit; 1 for little, for what can be read only once or must be
         decoded (pipes, compressed files), and on systems other than Linux."""
@@ -307,11 +295,11 @@ class Stream:
     def again(self) -> Stream:
         """The same lines, opened anew for another process."""
         inputs = self._inputs
-        return Stream(self._paths, self.label, lambda _: inputs)
+        return Stream(self.paths, self.label, lambda _: inputs)
 
     def lines_before(self) -> int:
         """How many lines of its file come before a share."""
-        if self.begins:  # and may be read only once
+        if self._start == 0:  # and it may be read only once
             return 0
         count, left = 0, self._start
         with self._inputs[0].open() as stream:
