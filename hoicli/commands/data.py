@@ -27,9 +27,7 @@ from hoicli.io.messages import note
     see=["convert", "eval", "validate"],
 )
 def data(
-    action: Annotated[
-        str, Argument("ACTION", "list, add, fetch or path.", one_of=("list", "add", "fetch", "path"))
-    ] = "list",
+    action: Annotated[str, Argument("ACTION", one_of=("list", "add", "fetch", "path"))] = "list",
     name: Annotated[str | None, Argument("NAME", "DATASET:PART, such as hico:test.", offer=choices.NAMED_TRUTH)] = None,
     files: Annotated[options.Path | list[str] | None, Argument("FILE...", mark=Read())] = None,
     *,
@@ -43,6 +41,7 @@ def data(
     of your cache folder; HOICLI_DATA names another folder.
 
     Arguments:
+        action: list, add, fetch or path.
         files: The files that add takes.
         from_: add: the format of the files, if it is not detected.
         dataset: add: whose labels they are, for a name of your own (default: hico).
