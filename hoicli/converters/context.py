@@ -97,10 +97,11 @@ class Context:
         refusal, names = OBJECT_ORDERS[self.object_order or order]
         return Numbers(names(known), refusal + hint)
 
-    def interactions(self) -> Numbers[tuple[str, str]]:
-        """The interactions by number: as the dataset's `numbering` has them, else in its order, from 0."""
+    def interactions(self, hint: str = "") -> Numbers[tuple[str, str]]:
+        """The interactions by number: as the dataset's `numbering` has them, else in its order, from 0; `hint` is added
+        to the message about another number."""
         known = self.vocabulary.interactions
-        return self._numbering("interactions", known) or Numbers.counted(known)
+        return self._numbering("interactions", known) or Numbers.counted(known, hint=hint)
 
     def _numbering(self, kind: str, items: Sequence[T]) -> Numbers[T] | None:
         """The dataset's own numbering of "verbs", "objects" or "interactions"; None if it has none."""

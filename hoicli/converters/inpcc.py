@@ -25,7 +25,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
-from hoicli.converters.numbers import finite_list, listed, plain, shown, table
+from hoicli.converters.numbers import Numbers, finite_list, listed, plain, shown, table
 from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record
 
@@ -64,10 +64,11 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     if context.vocabulary.roles:
         problem = f"numbers interactions of HICO-DET or SWIG-HOI; say {arg('dataset', 'hico')} or swig"
         raise DataError(problem, place=source.name)
-    interactions = context.interactions().names
+    other = "" if context.vocabulary.name == "swig" else f"; for SWIG-HOI's 14,130 say {arg('dataset', 'swig')}"
+    interactions = context.interactions(other)
     numbers = cache(lambda: numbered_images(context, source))
     if _has_columns(source):
-        images = _gathered(source, context)
+        images = _gathered(source, interactions, context)
     else:
         images = [(f"[{shown(key)}]", number_or_name(key), rows) for key, rows in source.mapping.items()]
     if any(type(image) is int for _, image, _ in images):
@@ -77,35 +78,23 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         record = named_image(item[0], numbers, context)
         boxes = BoxTable(context.subject)
         for index, row in enumerate(table(item[1], BEFORE)):
-            if row[0] not in interactions:  # 17.0, from an array, equals 17
-                raise _unknown(row[0], f"[{index}]", context)
-            verb, label = interactions[row[0]]
+            verb, label = interactions.names.get(row[0]) or interactions.name(row[0], f"[{index}]")  # 17.0 equals 17
             boxes.pair(row[2:6], row[6:], label, verb=verb, score=row[1])
         return {**record, **boxes.columns}
 
     yield from context.each(((where, (image, rows)) for where, image, rows in images), build, source)
 
 
-def _unknown(hoi: Any, field: str, context: Context) -> DataError:
-    numbers = context.interactions()
-    ids = numbers.names
-    if len(ids) <= max(ids) - min(ids):
-        return DataError(f"HOI id {shown(hoi)}{numbers.refusal}", field=field)
-    hint = "" if context.vocabulary.name == "swig" else f"; for SWIG-HOI's 14,130 say {arg('dataset', 'swig')}"
-    return DataError(f"HOI id {shown(hoi)}, but ids run from {min(ids)} to {max(ids)}{hint}", field=field)
-
-
-def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
+def _gathered(source: Source, interactions: Numbers[Any], context: Context) -> list[tuple[str, Any, _Rows]]:
     """(place of the first row, image, rows) of preds.pkl, by image. An interaction with an error goes to the policy."""
     columns = [
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
     ]
     found = sorted({hoi for column in columns for hoi in column})
-    ids = context.interactions().names
     for hoi in (*found[:1], *found[-1:]):
-        if hoi not in ids:
-            problem = _unknown(hoi, "", context).problem
-            raise DataError(f"holds {len(found):,} interactions: {problem}", place=source.name)
+        if hoi not in interactions.names:
+            problem = f"holds {len(found):,} interactions: id {shown(hoi)}{interactions.refusal}"
+            raise DataError(problem, place=source.name)
 
     def build(hoi: int) -> Record:
         scores, boxes, keys = (

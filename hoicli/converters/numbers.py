@@ -150,9 +150,9 @@ class Numbers(Generic[T]):
     refusal: str
 
     @classmethod
-    def counted(cls, items: Sequence[T], base: int = 0) -> Numbers[T]:
+    def counted(cls, items: Sequence[T], base: int = 0, hint: str = "") -> Numbers[T]:
         """Items in their order, the first with the number `base`."""
-        return cls(dict(enumerate(items, start=base)), f", but there are {len(items)}, counted from {base}")
+        return cls(dict(enumerate(items, start=base)), f", but there are {len(items)}, counted from {base}{hint}")
 
     def name(self, number: Any, field: str) -> T:
         """What has the number. Raises `DataError` that names the field for any other number."""

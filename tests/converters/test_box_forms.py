@@ -91,7 +91,7 @@ def test_a_mapper_from_the_numbers_of_a_dump(hoicli: Hoicli, tmp_path: Path) -> 
     dump.write_text(json.dumps({"site_1.jpg": [[8, *rows[0][1:]]]}))
     wrong = hoicli("convert", "--dataset", site, "--from", "inpcc", dump)
     assert (wrong.code, wrong.out) == (1, "")
-    assert "HOI id 8 is none of site's interactions (its numbering.interactions)" in wrong.err
+    assert "[0]: id 8 is none of site's interactions (its numbering.interactions)" in wrong.err
     six = logits(tmp_path / "b.npz", [0.5, 0.5, 0.2, 0.2], [-9.0] * len(pairs))
     assert f"{len(pairs)} classes, but site has 3" in hoicli("convert", "--dataset", site, "--from", "logits", six).err
 

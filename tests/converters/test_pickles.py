@@ -171,7 +171,7 @@ def test_an_unknown_number_has_its_first_place(tmp_path: Path) -> None:
 NAN, INF = float("nan"), float("inf")
 
 ROW_PROBLEMS = {
-    "an id too high": ([600, *ROW[1:]], "[42][1]: HOI id 600, but ids run from 0 to 599"),
+    "an id too high": ([600, *ROW[1:]], "[42][1]: id 600, but there are 600, counted from 0"),
     "a score of NaN": ([245, NAN, *ROW[2:]], "[42][1][1]: nan is no finite number"),
     "a huge integer": ([245, 1 << 70, *ROW[2:]], "[42][1][1]: "),
     "a number less": (ROW[:9], "[42][1]: 9 numbers; a row has 10: HOI id, score, person x1 y1 x2 y2, object x1"),
@@ -200,10 +200,10 @@ COLUMN_PROBLEMS = {
     "an image of nothing": (change("keys", 17, [None, 1]), ".keys[17][0]: None is no image"),
     "no list": (change("scores", 17, 0.5), ".scores[17]: 0.5 is no list"),
     "a name for an id": (change("keys", "ride", []), ".keys: key ride is no HOI id"),
-    "an id too high": (change("keys", 600, []), "holds 3 interactions: HOI id 600, but ids run from 0 to 599"),
+    "an id too high": (change("keys", 600, []), "holds 3 interactions: id 600, but there are 600, counted from 0"),
     "SWIG-HOI": (
         {name: {hoi: [] for hoi in range(14130)} for name in preds()},
-        "holds 14,130 interactions: HOI id 14129, but ids run from 0 to 599; for SWIG-HOI's 14,130 say --dataset swig",
+        "holds 14,130 interactions: id 14129, but there are 600, counted from 0; for SWIG-HOI's 14,130 say --dataset ",
     ),
 }
 

@@ -240,7 +240,7 @@ def test_interactions_by_number(hoicli: Hoicli, tmp_path: Path) -> None:
     assert record["labels"][record["hois"][0]["subject"]] == "worker"
     (tmp_path / "dump.json").write_text(json.dumps({"7": [[0, 0.5, 0, 0, 9, 9, 3, 3, 6, 6]]}))
     wrong = hoicli("convert", "--image-list", tmp_path / "list.jsonl", *arguments)
-    assert (wrong.code, "HOI id 0, but ids run from 1 to 6" in wrong.err) == (1, True)
+    assert (wrong.code, "[0]: id 0 is none of site's interactions" in wrong.err) == (1, True)
 
 
 def test_aliases_are_the_labels_they_stand_for(hoicli: Hoicli, tmp_path: Path) -> None:
