@@ -115,8 +115,8 @@ class Source:
         """Whether the first item of a list is a dictionary with all of these keys."""
         return isinstance(self.first_item, dict) and self.first_item.keys() >= {*keys}
 
-    def items(self, key: str = "preds") -> Iterator[tuple[str, Any]]:
-        """(position as `[3]`, item) of a list: JSON, pickled, or under `key` of a dictionary written as text.
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """(position as `[3]`, item) of a list: JSON, pickled, or under `preds` of a dictionary written as text.
 
         Raises `DataError` if the list is cut off, an item is not readable, or there is no list.
         """
@@ -130,7 +130,7 @@ class Source:
         elif self.kind == "json-list":
             yield from self._parsed(split_items(self.data, self.data.index(b"[") + 1, to_end=True), json_item)
         else:
-            opening = f"'{key}': [".encode()
+            opening = b"'preds': ["
             start = self.text.find(opening)
             if start < 0:
                 problem = f"is a JSON string without {opening.decode()}...]; the file may be cut off: write it again"
