@@ -192,14 +192,8 @@ def test_images_can_be_named_themselves(hoicli: Hoicli, folder: Path, monkeypatc
 
 
 def test_processes_shards_and_order_change_nothing(hoicli: Hoicli, folder: Path) -> None:
-    cells = (
-        "--corruption",
-        "motion_blur,shot_noise,packet_loss,screen_crack,elastic",
-        "--severity",
-        "1,4",
-        "--seed",
-        5,
-    )
+    names = "motion_blur,shot_noise,packet_loss,screen_crack,elastic"
+    cells = ("--corruption", names, "--severity", "1,4", "--seed", 5)
     alone = hoicli(*call(folder, "--jobs", 1, *cells))
     together = hoicli(*call(folder, "--jobs", 3, *cells, out="together"))
     assert together.out == alone.out

@@ -68,17 +68,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("explored")
     gt, one, two, images = map(str, write_scenes(folder))
     (folder / "scenes.tsv").write_text("".join(f"image_{at:03d}\t{PART if at % 3 else 'day'}\n" for at in range(8, 40)))
-    words = [
-        "explore",
-        "--gt",
-        gt,
-        one,
-        two,
-        "--name",
-        ",".join(NAMES),
-        "--slice",
-        f"people,objects,{folder}/scenes.tsv",
-    ]
+    slices = f"people,objects,{folder}/scenes.tsv"
+    words = ["explore", "--gt", gt, one, two, "--name", ",".join(NAMES), "--slice", slices]
     assert run([*words, "--images", images, "-o", str(folder / "page")]) == 0
     assert run([*words, "-o", str(folder / "page.html")]) == 0
     return folder

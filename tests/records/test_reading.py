@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.columns import attempt
-from hoicli.records.image import problems, truth_problems
+from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.reading import concatenate, read_scenes, scenes_of
+from hoicli.records.reading import checker, concatenate, read_scenes, scenes_of
 from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
+from tests.support.strategies import parts_of
 
 HICO = load("hico")
 GOOD: dict[str, Any] = {
@@ -199,66 +201,6 @@ def test_unknown_keys_are_no_problem() -> None:
     assert list(read_scenes([line(record)], HICO, scored=True, policy=ErrorPolicy()))
 
 
-junk = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=3),
-    st.sampled_from(["person", "kite", "fly"]), st.lists(st.integers(0, 2), max_size=5), st.builds(dict),
-    st.builds(lambda: [[]]),
-)  # fmt: skip
-
-
-@st.composite
-def broken_records(draw: st.DrawFn) -> dict[str, Any]:
-    """A good record with up to three of its parts replaced by junk, or taken away."""
-    record = copy.deepcopy(GOOD)
-    for _ in range(draw(st.integers(0, 3))):
-        node: Any = record
-        path = draw(
-            st.sampled_from(
-                [
-                    ("image_id",), ("boxes",), ("boxes", 0), ("boxes", 1, 2), ("labels",), ("labels", 1), ("hois",),
-                    ("hois", 0), ("hois", 0, "subject"), ("hois", 0, "object"), ("hois", 0, "verb"),
-                    ("hois", 0, "score"), ("image_hois",), ("image_hois", 0), ("image_hois", 0, 1),
-                    ("caveats",), ("caveats", 0),
-                ]
-            )
-        )  # fmt: skip
-        try:
-            for key in path[:-1]:
-                node = node[key]
-            last: Any = path[-1]
-            if not isinstance(node, list if isinstance(last, int) else dict):
-                continue
-            if draw(st.booleans()):
-                node[last] = draw(junk)
-            else:
-                del node[last]
-        except (KeyError, IndexError, TypeError):
-            continue
-    return record
-
-
-def without_scores(record: dict[str, Any], *, bare: bool) -> None:
-    """The record as ground truth has it, if it is to be `bare`."""
-    hois = record.get("hois")
-    for hoi in hois if bare and isinstance(hois, list) else ():
-        if isinstance(hoi, dict):
-            hoi.pop("score", None)
-
-
-@pytest.mark.long
-@settings(max_examples=600)
-@given(broken_records(), st.booleans(), st.booleans())
-def test_the_fast_and_the_careful_check_agree(record: dict[str, Any], scored: bool, bare: bool) -> None:
-    without_scores(record, bare=bare)
-    columns = attempt(partial(scenes_of, vocabulary=HICO, scored=scored), [line(record)])
-    found = list(problems(record, HICO, scored=True) if scored else truth_problems(record, HICO))
-    assert (columns is None) == bool(found), found
-    if columns is not None:
-        assert columns.image_ids == [str(record["image_id"])]
-        assert columns.boxes.tolist() == [[float(x) for x in box] for box in record["boxes"]]
-        assert all(math.isnan(score) for score in columns.score) or scored
-
-
 VCOCO = load("vcoco")
 GOOD_ROLES: dict[str, Any] = {
     "image_id": 7,
@@ -321,47 +263,38 @@ def test_messages_about_roles(record: Any, message: str) -> None:
     assert str(raised.value) == f"p.jsonl:1: {message}"
 
 
-@st.composite
-def broken_roles(draw: st.DrawFn) -> dict[str, Any]:
-    """As `broken_records`, of GOOD_ROLES."""
-    record = copy.deepcopy(GOOD_ROLES)
-    for _ in range(draw(st.integers(0, 3))):
-        node: Any = record
-        path = draw(
-            st.sampled_from(
-                [
-                    ("boxes",), ("boxes", 2), ("labels",), ("labels", 0), ("labels", 2), ("annotated",),
-                    ("annotated", 1), ("unstated",), ("unstated", "score"), ("unstated", "object"),
-                    ("unstated", "object", 2), ("hois", 0), ("hois", 0, "subject"), ("hois", 0, "object"),
-                    ("hois", 0, "verb"), ("hois", 0, "role"), ("hois", 1, "role"), ("hois", 1, "score"),
-                    ("hois", 2, "role"), ("hois", 2, "object"), ("hois", 2, "verb"), ("image_hois",),
-                    ("left_out",), ("left_out", 0), ("left_out", 0, "subject"), ("left_out", 0, "verb"),
-                    ("left_out", 0, "role"),
-                ]
-            )
-        )  # fmt: skip
-        try:
-            for key in path[:-1]:
-                node = node[key]
-            if isinstance(node, dict) != isinstance(path[-1], str):
-                continue  # junk from an earlier turn: no key that JSON could hold
-            if draw(st.booleans()):
-                node[path[-1]] = draw(st.one_of(junk, st.sampled_from(["obj", "instr", "hit", "walk", "hold"])))
-            else:
-                del node[path[-1]]
-        except (KeyError, IndexError, TypeError):
-            continue
-    return record
+JUNK = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=3),
+    st.sampled_from(["person", "kite", "fly", "obj", "instr", "hit", "walk", "hold"]),
+    st.lists(st.integers(0, 2), max_size=5), st.builds(dict), st.builds(lambda: [[]]),
+)  # fmt: skip
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("good", "vocabulary"), [(GOOD, HICO), (GOOD_ROLES, VCOCO)], ids=["hico", "vcoco"])
 @settings(max_examples=600)
-@given(broken_roles(), st.booleans(), st.booleans())
-def test_the_fast_and_the_careful_check_agree_about_roles(record: dict[str, Any], scored: bool, bare: bool) -> None:
-    without_scores(record, bare=bare)
-    columns = attempt(partial(scenes_of, vocabulary=VCOCO, scored=scored), [line(record)])
-    found = list(problems(record, VCOCO, scored=True) if scored else truth_problems(record, VCOCO))
+@given(data=st.data(), scored=st.booleans(), bare=st.booleans())
+def test_the_fast_and_the_careful_check_agree(
+    good: dict[str, Any], vocabulary: Vocabulary, data: st.DataObject, scored: bool, bare: bool
+) -> None:
+    """Of a good record with up to three of its parts replaced by junk, or taken away; bare: without scores before."""
+    record = copy.deepcopy(good)
+    for hoi in record["hois"] if bare else ():
+        del hoi["score"]
+    for _ in range(data.draw(st.integers(0, 3))):
+        if places := list(parts_of(record)):
+            node, key = places[data.draw(st.integers(0, len(places) - 1))]
+            if data.draw(st.booleans()):
+                node[key] = data.draw(JUNK)
+            else:
+                del node[key]
+    columns = attempt(partial(scenes_of, vocabulary=vocabulary, scored=scored), [line(record)])
+    found = list(checker(vocabulary, scored=scored)(record))
     assert (columns is None) == bool(found), found
+    if columns is not None and vocabulary is HICO:
+        assert columns.image_ids == [str(record["image_id"])]
+        assert columns.boxes.tolist() == [[float(x) for x in box] for box in record["boxes"]]
+        assert all(math.isnan(score) for score in columns.score) or scored
 
 
 def test_what_eval_does_not_read_does_not_cost_a_line_its_place() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import strategies as st
@@ -83,3 +84,11 @@ def crowds(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
     truth = {"image_id": "one", "boxes": boxes, "labels": labels, "hois": hois(9)}
     moved = [[x + shift for x in box] for box in boxes for shift in [500 if chance.random() < 0.25 else 1]]
     return [truth], [{"image_id": "one", "boxes": moved, "labels": labels, "hois": hois(14, (0.2, 0.4, 0.6, 0.8))}]
+
+
+def parts_of(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Every (object or array, key of it) inside a value."""
+    for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
+        yield node, key
+        if isinstance(value, dict | list):
+            yield from parts_of(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from hoicli.validation.checks import CHECKS
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, parsed
+from tests.support.strategies import parts_of
 
 Record = dict[str, Any]
 VOCABULARIES = {name: load(name) for name in ("hico", "vcoco", "swig")}
@@ -49,14 +50,6 @@ NEXT = {
     for names in (vocabulary.verbs, vocabulary.objects)
     for name, following in pairwise([*names, names[0]])
 }
-
-
-def parts_of(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Every (object or array, key of it) inside a value."""
-    for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
-        yield node, key
-        if isinstance(value, dict | list):
-            yield from parts_of(value)
 
 
 def damage(rng: random.Random, record: Record, *, mostly_sound: bool) -> None:
