@@ -73,6 +73,17 @@ def hico_500(hico_test: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def vcoco_600(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(ground truth, predictions) of the 600 images that the released evaluator's numbers are of."""
+    folder, source = tmp_path_factory.mktemp("vcoco"), shared / "golden/vcoco-600"
+    files = {"gt": ("vcoco.json.gz", "instances_coco.json.gz", "ids.txt"), "preds": ("predictions.json.gz",)}
+    for target, names in files.items():
+        paths = [str(source / name) for name in names]
+        assert run(["convert", "--dataset", "vcoco", *paths, "-o", str(folder / f"{target}.jsonl")]) == 0
+    return folder / "gt.jsonl", folder / "preds.jsonl"
+
+
 @pytest.fixture(autouse=True)
 def _own_annotations(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

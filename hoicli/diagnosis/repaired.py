@@ -26,7 +26,7 @@ from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import averaged, ranked_ap, subset_classes
-from hoicli.records.kit import Bools, Floats, Ints, expanded, find, rank_by_id
+from hoicli.records.kit import Floats, Ints, expanded, find, rank_by_id
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -69,16 +69,10 @@ class Repaired:
         classes = len(vocabulary.interactions)
         self._hit_bounds = np.searchsorted(columns.interaction[self._hits], np.arange(classes + 1))
         self._positives = np.bincount(columns.truth_class, minlength=classes)
-        self.classes = self._averaged(self._positives)
-
-    def _averaged(self, positives: Ints) -> Bools:
-        """[..., C] the classes of the mean over all classes that have ground truth."""
-        every = max(subset_classes(self._vocabulary, self._protocol).values(), key=len)
-        inside = averaged(np.ones(positives.shape[-1], dtype=np.int64), self._vocabulary, self._protocol)
-        inside &= np.isin(np.arange(len(inside)), every)
-        inside[sorted(self._vocabulary.no_interaction_ids)] = False
-        found: Bools = inside & (positives > 0)
-        return found
+        every = max(subset_classes(vocabulary, protocol).values(), key=len)
+        self._averaged = averaged(self._positives, vocabulary, protocol) & (self._positives > 0)
+        self._averaged &= np.isin(np.arange(classes), every)
+        self._averaged[sorted(vocabulary.no_interaction_ids)] = False
 
     def _key(self, rows: Ints) -> Ints:
         """[R] the order of predictions: by class, then by rank among all."""
@@ -100,11 +94,6 @@ class Repaired:
     def ap(self) -> Floats:
         """[C] AP as it is, in [0, 1]."""
         return ranked_ap(self._hit_rank, self._hit_bounds, self._positives, self._protocol)[0]
-
-    @property
-    def mean(self) -> float | None:
-        """mAP as it is, in [0, 1]; None without ground truth."""
-        return float(self.ap[self.classes].mean()) if self.classes.any() else None
 
     def cells(self, said: Said, names: int) -> Cells:
         """The cells of a kind; `names`: how many names there are."""
@@ -155,17 +144,16 @@ class Repaired:
             ]
             ap[part] = self._repaired_ap(of_class[part], positives[part], *of_part)
 
-        before, after = self.ap[of_class], self.classes[of_class] & (positives > 0)
-        change = np.where(after, ap, 0.0) - np.where(self.classes[of_class], before, 0.0)
-        left = self.classes[of_class].astype(np.int64) - after
+        before, after = self.ap[of_class], self._averaged[of_class] & (positives > 0)
+        change = np.where(after, ap, 0.0) - np.where(self._averaged[of_class], before, 0.0)
+        left = self._averaged[of_class].astype(np.int64) - after
         at = every // classes
-        total, many = self.ap[self.classes].sum(), int(self.classes.sum())
+        total, many = self.ap[self._averaged].sum(), int(self._averaged.sum())
         sums = total + np.bincount(at, change, minlength=len(cells))
         counts = many - np.bincount(at, left, minlength=len(cells))
-        if self.mean is None:
-            return np.full(len(cells), np.nan)
         means: Floats = np.divide(sums, counts, out=np.full(len(cells), np.nan), where=counts > 0)
-        return means - self.mean
+        means -= total / max(many, 1)
+        return means
 
     def _repaired_ap(self, of_class: Ints, positives: Ints, inserted: Ints, removed: Ints) -> Floats:
         """[J] AP of some (cell, class): the true positives of the class with what the cell inserts and removes. Both

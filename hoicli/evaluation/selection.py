@@ -65,6 +65,12 @@ def _model(vocabulary: Vocabulary) -> str:
     return "vcoco" if vocabulary.roles else "hico"
 
 
+def _benchmark(vocabulary: Vocabulary) -> str:
+    """The dataset, one of TABLES, whose table a dataset has: its own, else that of the one whose rules it takes."""
+    name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
+    return name if name in TABLES else _model(vocabulary)
+
+
 @cache
 def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
     """The rows that apply to a dataset, by name: its own, and without a table of its own also those of HICO-DET or
@@ -77,16 +83,9 @@ def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
     return {row.name: adapted(row, vocabulary) for row in models} | own
 
 
-def _table(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The default table of a dataset: its own, else that of the dataset whose rules it takes."""
-    name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
-    return TABLES.get(name, TABLES[_model(vocabulary)])
-
-
 def main_protocol(vocabulary: Vocabulary) -> Protocol:
     """The main protocol of a dataset: its own, `hico`, or with roles `vcoco-s1`."""
-    name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
-    return rows_of(vocabulary)[MAIN.get(name, MAIN[_model(vocabulary)])]
+    return rows_of(vocabulary)[MAIN[_benchmark(vocabulary)]]
 
 
 def distinct(rows: Iterable[Protocol]) -> list[Protocol]:
@@ -117,7 +116,7 @@ def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> 
         raise UsageError(f"{arg('protocol', ', '.join(others))}: of {theirs}, not {vocabulary.name}; {fix}")
     if not listed:
         listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
-    chosen = [name for part in listed for name in (_table(vocabulary) if part == "all" else [part])]
+    chosen = [name for part in listed for name in (TABLES[_benchmark(vocabulary)] if part == "all" else [part])]
     return [rows[name] for name in dict.fromkeys(chosen)]
 
 

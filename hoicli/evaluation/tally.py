@@ -192,12 +192,9 @@ class Tally:
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""
-        found: dict[str, ClassResults] = {}
-        for by_verb in (False, True):  # one ranking at a time
-            rows = [row for row in self._protocols if row.by_verb == by_verb and not row.mean_of]
-            if rows:
-                ranking = self._ranking(vocabulary, rows[0])
-                found |= {row.key: self._result(row, ranking, vocabulary) for row in rows}
+        rankings = self._rankings(vocabulary)
+        matched = [row for row in self._protocols if not row.mean_of]
+        found = {row.key: self._result(row, rankings[row.by_verb], vocabulary) for row in matched}
         for row in self._protocols:
             means = [found[key] for key in row.mean_of]
             yield row, ClassResults.mean(means) if means else found[row.key]
@@ -262,15 +259,14 @@ class Tally:
         found = per_class(code, ranking.bounds, positives, protocol)
         return ClassResults(*found, positives, averaged(positives, vocabulary, protocol))
 
-    def _ranking(self, vocabulary: Vocabulary, row: Protocol) -> Ranked:
-        """All predictions ranked by the classes of a protocol."""
-        classes = classes_of(self.listed.interaction, vocabulary, row)
-        return self.listed.ranked(classes, len(vocabulary.verbs) if row.by_verb else self._classes)
-
     def _rankings(self, vocabulary: Vocabulary) -> dict[bool, Ranked]:
-        """The rankings by whether the classes are verbs."""
-        rows = {protocol.by_verb: protocol for protocol in self._protocols}
-        return {by_verb: self._ranking(vocabulary, row) for by_verb, row in rows.items()}
+        """All predictions ranked by the classes of the protocols, by whether these are verbs."""
+        rankings = {}
+        for row in {protocol.by_verb: protocol for protocol in self._protocols}.values():
+            classes = classes_of(self.listed.interaction, vocabulary, row)
+            many = len(vocabulary.verbs) if row.by_verb else self._classes
+            rankings[row.by_verb] = self.listed.ranked(classes, many)
+        return rankings
 
 
 Numbers = TypeVar("Numbers", bound="NDArray[np.signedinteger[Any]]")

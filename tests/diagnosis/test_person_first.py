@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gzip
 import json
 import random
 from collections.abc import Sequence
@@ -15,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.cli import run
 from hoicli.diagnosis.applied import IN_TURN, ORACLES
 from hoicli.diagnosis.errors import REPAIR_CANDIDATES
 from hoicli.diagnosis.repairs import REPAIRED, Reading
@@ -187,24 +185,10 @@ def generated(count: int) -> list[Record]:
     return result
 
 
-@pytest.fixture(scope="session")
-def golden(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """(ground truth, predictions) of 600 images."""
-    folder = tmp_path_factory.mktemp("vcoco")
-    source = shared / "golden/vcoco-600"
-    for name in ("vcoco", "instances_coco", "predictions"):
-        (folder / f"{name}.json").write_bytes(gzip.decompress((source / f"{name}.json.gz").read_bytes()))
-    files = {"gt": ("vcoco", "instances_coco"), "preds": ("predictions",)}
-    for target, names in files.items():
-        sources = [str(folder / f"{name}.json") for name in names]
-        assert run(["convert", *sources, "-o", str(folder / f"{target}.jsonl")]) == 0
-    return folder / "gt.jsonl", folder / "preds.jsonl"
-
-
 @pytest.fixture(params=["generated", "real"])
 def truth_records(request: pytest.FixtureRequest) -> list[Record]:
     if request.param == "real":
-        path: Path = request.getfixturevalue("golden")[0]
+        path: Path = request.getfixturevalue("vcoco_600")[0]
         return [record for record in records(path) if usable(record)]
     return [record for record in generated(200) if usable(record)]
 
@@ -344,15 +328,14 @@ def test_an_oracle_removes_its_errors_and_creates_none(oracle: str, truth_record
 # The released code
 
 
-def test_the_counts_that_the_released_code_shares(golden: tuple[Path, Path]) -> None:
+def test_the_counts_that_the_released_code_shares(vcoco_600: tuple[Path, Path]) -> None:
     """neu-vi/Diag-HOI map_improvement_vcoco.py on the same files, its dumps' missing keys filled by CacheTemplate.
 
     The types it defines as we do come out alike, and the rest is the same in sum: 5,956 interaction, 2,239 association,
     5,566 human box and 8,071 both boxes errors there. It misses 221 annotations to our 213.
     """
-    totals = {
-        name: int(numbers.sum()) for name, numbers in diagnosis(records(golden[0]), records(golden[1])).counts().items()
-    }
+    found = diagnosis(records(vcoco_600[0]), records(vcoco_600[1])).counts()
+    totals = {name: int(numbers.sum()) for name, numbers in found.items()}
     shared = {name: totals[name] for name in ("true_positive", "duplicate", "object_box")}
     assert shared == {"true_positive": 1248, "duplicate": 146, "object_box": 7624}
     rest = ("interaction", "association", "human_box", "both_boxes")
@@ -475,8 +458,8 @@ def agrees(truth: list[Record], predictions: list[Record], reading: Reading) -> 
         assert [number for number, item in enumerate(record["gt"]) if item["missed"]] == missed
 
 
-def test_the_fixtures_and_real_predictions_equal_the_slow_twin(golden: tuple[Path, Path]) -> None:
-    for truth, predictions in ((FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl"), golden):
+def test_the_fixtures_and_real_predictions_equal_the_slow_twin(vcoco_600: tuple[Path, Path]) -> None:
+    for truth, predictions in ((FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl"), vcoco_600):
         for reading in READINGS:
             agrees(records(truth), records(predictions), reading)
 
@@ -491,7 +474,7 @@ def test_all_oracles_leave_nothing_wrong(data: tuple[list[Record], list[Record]]
 
 @pytest.mark.parametrize("which", ["fixtures", "golden"])
 def test_oracles_one_upon_another_end_at_100(which: str, hoicli: Hoicli, request: pytest.FixtureRequest) -> None:
-    pair = PAIR if which == "fixtures" else ("--dataset", "vcoco", "--gt", *request.getfixturevalue("golden"))
+    pair = PAIR if which == "fixtures" else ("--dataset", "vcoco", "--gt", *request.getfixturevalue("vcoco_600"))
     steps = [row for row in parsed(hoicli("diagnose", "--progressive", "all", *pair).out) if "step" in row]
     values = {(row["metric"], row["oracle"], row["subset"]): row["value"] for row in steps}
     assert [values["progressive_mAP", "missed_gt", subset] for subset in ("24", "25")] == [100.0, 100.0]
@@ -511,8 +494,8 @@ def test_order_changes_nothing_and_every_prediction_has_one_type(
 # The command
 
 
-def test_the_base_is_that_of_eval(hoicli: Hoicli, golden: tuple[Path, Path]) -> None:
-    for pair in (PAIR, ("--dataset", "vcoco", "--gt", *golden)):
+def test_the_base_is_that_of_eval(hoicli: Hoicli, vcoco_600: tuple[Path, Path]) -> None:
+    for pair in (PAIR, ("--dataset", "vcoco", "--gt", *vcoco_600)):
         ours = [row for row in parsed(hoicli("diagnose", *pair).out) if row.get("oracle") == "none"]
         expected = parsed(hoicli("eval", "--protocol", "vcoco-s1", *pair).out)
         assert {(row["metric"], row["subset"]): row["value"] for row in ours} == {

@@ -171,17 +171,13 @@ def test_a_poor_detector_is_not_asked_about(seed: int, hoicli: Hoicli, tmp_path:
     assert questions(hoicli("eval", "--gt", GT, poor(tmp_path, 0.2, seed)).err) == []
 
 
-def test_published_dumps_are_not_asked_about(hoicli: Hoicli, shared: Path, hico_test: Path, tmp_path: Path) -> None:
-    golden = shared / "golden"
-    found, vcoco_truth, vcoco_found = (tmp_path / name for name in ("p", "vcoco_gt", "vcoco_p"))
-    assert hoicli("convert", golden / "hico-500/predictions_cdn.json.gz", "-o", found).code == 0
-    files = (golden / "vcoco-600" / name for name in ("vcoco.json.gz", "instances_coco.json.gz", "ids.txt"))
-    assert hoicli("convert", *files, "-o", vcoco_truth).code == 0
-    assert hoicli("convert", golden / "vcoco-600/predictions.json.gz", "-o", vcoco_found).code == 0
-    result = hoicli("eval", "--gt", hico_test, "--protocol", "hico", found)
-    assert (result.code, questions(result.err)) == (0, [])
-    result = hoicli("eval", "--gt", vcoco_truth, "--protocol", "vcoco-s1", vcoco_found)
-    assert (result.code, questions(result.err)) == (0, [])
+def test_published_dumps_are_not_asked_about(
+    hoicli: Hoicli, shared: Path, hico_test: Path, vcoco_600: tuple[Path, Path]
+) -> None:
+    of_hico = hico_test, shared / "golden/hico-500/predictions_cdn.json.gz"
+    for protocol, pair in (("hico", of_hico), ("vcoco-s1", vcoco_600)):
+        result = hoicli("eval", "--protocol", protocol, "--gt", *pair)
+        assert (result.code, questions(result.err)) == (0, [])
 
 
 def test_the_images_that_are_looked_at_do_not_depend_on_their_order(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections.abc import Callable, Sequence
+import pickle
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -324,38 +325,25 @@ def test_objects_without_any_label_are_not_found_by_label(hoicli: Hoicli, tmp_pa
 # The released evaluator's own numbers
 
 
-@pytest.fixture(scope="session")
-def golden(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Record]]:
+@pytest.fixture(params=["json", "pkl"])
+def golden(request: pytest.FixtureRequest, shared: Path, vcoco_600: tuple[Path, Path], tmp_path: Path) -> list[Record]:
     """The rows for the golden predictions, read as JSON or as the pickle that people have."""
-    source, folder = shared / "golden/vcoco-600", tmp_path_factory.mktemp("vcoco")
-    files = [str(source / name) for name in ("vcoco.json.gz", "instances_coco.json.gz", "ids.txt")]
-    assert run(["convert", "--dataset", "vcoco", *files, "-o", str(folder / "gt.jsonl")]) == 0
-
-    def evaluated(kind: str) -> list[Record]:
-        dump = source / "predictions.json.gz"
-        if kind == "pkl":
-            import pickle
-
-            dump = folder / "predictions.pkl"
-            dump.write_bytes(pickle.dumps(json.loads(gzip.decompress((source / "predictions.json.gz").read_bytes()))))
-        output = [str(folder / name) for name in (f"{kind}.jsonl", f"{kind}.rows.jsonl")]
-        assert run(["convert", "--dataset", "vcoco", str(dump), "-o", output[0]]) == 0
-        options = ["--gt", str(folder / "gt.jsonl"), "--per-class", "--format", "jsonl", "-o", output[1]]
-        assert run(["eval", "--protocol", "vcoco-agent,vcoco-s1,vcoco-s2", *options, output[0]]) == 0
-        return parsed(Path(output[1]).read_text())
-
-    return evaluated
+    truth, found = vcoco_600
+    if request.param == "pkl":
+        source, found = shared / "golden/vcoco-600/predictions.json.gz", tmp_path / "p.pkl"
+        found.write_bytes(pickle.dumps(json.loads(gzip.decompress(source.read_bytes()))))
+    options = ["--protocol", "vcoco-agent,vcoco-s1,vcoco-s2", "--gt", str(truth), "--per-class", "--format", "jsonl"]
+    assert run(["eval", *options, "-o", str(tmp_path / "rows"), str(found)]) == 0
+    return records(tmp_path / "rows")
 
 
-@pytest.mark.parametrize("kind", ["json", "pkl"])
-def test_every_printed_number(golden: Callable[[str], list[Record]], shared: Path, kind: str) -> None:
+def test_every_printed_number(golden: list[Record], shared: Path) -> None:
     """Per class to the two decimals that vsrl_eval.py prints, with the positives, and the averages."""
     expected = json.loads((shared / "golden/vcoco-600/expected.json").read_text())
-    given = golden(kind)
     for protocol, name, subset in (
         ("vcoco-agent", "agent", "full"), ("vcoco-s1", "scenario_1", "25"), ("vcoco-s2", "scenario_2", "25"),
     ):  # fmt: skip
-        mine = [row for row in given if row["protocol"] == protocol]
+        mine = [row for row in golden if row["protocol"] == protocol]
         classes = {
             "-".join(filter(None, (row["verb"], row["role"]))): (row["value"], row["n"])
             for row in mine
