@@ -34,7 +34,7 @@ def compare(
     *,
     protocol: Annotated[Names, Option("NAME", offer=choices.PROTOCOLS, several=True)] = None,
     dataset: options.Dataset = None,
-    name: Annotated[Names, Option("NAME", several=True)] = None,
+    name: options.ModelNames = None,
     split: options.Split = None,
     ignore_no_interaction: options.IgnoreNoInteraction = False,
     bootstrap: Annotated[int, Option("N", mark=options.ROUNDS_OR_NONE)] = 1000,
@@ -59,7 +59,6 @@ def compare(
     Arguments:
         predictions: Streams of predictions, one for each model: the baseline first.
         protocol: As in eval. Without one: hico, vcoco-s1 or swig, by --dataset.
-        name: The models' names, in the order of PREDS; repeatable, or several with commas.
         bootstrap: How many resamples of the images, and how many swaps; 0: neither intervals nor p.
         errors: Compare the types of errors, too.
         per_class: Show every class, not only the --top N.
