@@ -159,9 +159,8 @@ def rows() -> list[Row]:
     their folder that no name can mean is none."""
     there = {f"{path.parent.name}:{path.stem}": str(path) for path in sorted(folder().glob("*/*.jsonl"))}
     here = {name: path for name, path in there.items() if NAME.fullmatch(name)}
-    found = [_row(row, here.pop(row.name, None)) for row in NAMED.values()]
+    found: list[Row] = []
+    for row in NAMED.values():
+        path = here.pop(row.name, None)
+        found.append({"name": row.name, "title": row.title, "path": path, "from": row.source, "terms": row.terms})
     return [*found, *[{"name": name, "title": "added by you", "path": path} for name, path in here.items()]]
-
-
-def _row(row: NamedTruth, path: str | None) -> Row:
-    return {"name": row.name, "title": row.title, "path": path, "from": row.source, "terms": row.terms}

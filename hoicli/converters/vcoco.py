@@ -104,11 +104,7 @@ def _people(source: Source, context: Context) -> Iterator[tuple[str, dict[str, A
 
 def _keys(vocabulary: Vocabulary) -> dict[str, tuple[str, str]]:
     """`hold_agent`, `hold_obj`, ... with (verb, role), the role "" for the agent, verb by verb."""
-    keys = {}
-    for verb, roles in vocabulary.roles_of.items():
-        keys[f"{verb}_agent"] = (verb, "")
-        keys |= {f"{verb}_{role}": (verb, role) for role in roles}
-    return keys
+    return {_key(verb, role): (verb, role) for verb, roles in vocabulary.roles_of.items() for role in ("", *roles)}
 
 
 def _numbers(values: Any, count: int, field: str) -> list[float]:
