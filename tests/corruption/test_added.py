@@ -17,7 +17,7 @@ import pytest
 import hoicli as api
 from hoicli.corruption.catalogue import ROHOI, Corruption, Effect, added, parted
 from tests.support.pictures import textured
-from tests.support.project import Hoicli
+from tests.support.project import Hoicli, parsed
 
 Image = Any
 Add = Callable[[object], list[str]]
@@ -65,7 +65,7 @@ def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def corrupted(hoicli: Hoicli, *options: object) -> list[dict[str, Any]]:
     result = hoicli("corrupt", "--jobs", 1, "--save-images", "out", *options)
     assert result.code == 0, result.err
-    return [json.loads(line) for line in result.out.splitlines()]
+    return parsed(result.out)
 
 
 def test_it_is_made_where_it_is_named(hoicli: Hoicli, add: Add, image: str) -> None:
@@ -139,7 +139,7 @@ def test_robust_averages_it_and_names_its_package(hoicli: Hoicli, tmp_path: Path
         return hoicli("robust", "--allow-missing", tmp_path / "rows.jsonl")
 
     result = robust("hoicli-1+hoicli-fog@1.2", "hoicli-1+hoicli-fog@1.2")
-    rows = [json.loads(line) for line in result.out.splitlines()]
+    rows = parsed(result.out)
     (index,) = (each for each in rows if each["metric"] == "mri")
     assert index["value"] == pytest.approx((30 + 21.5) / 2)
     assert "|recipe:hoicli-1+hoicli-fog@1.2|" in index["signature"]

@@ -30,7 +30,7 @@ from hoicli.errors import DataError
 from hoicli.io.pool import ordered_map
 from hoicli.records.schemas import schema_text
 from tests.support.pictures import textured
-from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, parsed
+from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, parsed, written
 
 GT, IMAGES = FIXTURES / "gt.jsonl", FIXTURES / "images"
 
@@ -59,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
                 "source": {"kept": number},
             }
         )
-    (tmp_path / "gt.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    written(tmp_path / "gt.jsonl", records)
     return tmp_path
 
 
@@ -82,9 +82,9 @@ def test_records_alone_are_those_of_the_files(hoicli: Hoicli, folder: Path) -> N
 
 def test_records_alone_read_images_where_the_size_is_missing(hoicli: Hoicli, folder: Path) -> None:
     whole = parsed(hoicli("corrupt", "--records-only", "--corruption", "perspective", folder / "gt.jsonl").out)
-    sized = [json.loads(line) for line in (folder / "gt.jsonl").read_text().splitlines()]
+    sized = parsed((folder / "gt.jsonl").read_text())
     sizes = {record["image_id"]: {key: record.pop(key) for key in ("width", "height")} for record in sized}
-    (folder / "gt.jsonl").write_text("".join(json.dumps(record) + "\n" for record in sized))
+    written(folder / "gt.jsonl", sized)
     options = ("--records-only", "--corruption", "perspective", folder / "gt.jsonl")
     found = parsed(hoicli("corrupt", "--images", folder / "images", *options).out)
     assert [record | sizes[record["image_id"]] for record in found] == whole

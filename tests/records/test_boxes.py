@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hoicli.records import boxes
 from hoicli.records.boxes import best_per_image, iou, pair_nms
+from hoicli.records.kit import Floats, Ints
 from hoicli.records.scenes import Scenes
 
 BOXES = st.tuples(*[st.integers(-3, 9).map(float)] * 4)
@@ -26,20 +27,27 @@ def test_boxes_overlap_by_the_area_they_share(first: tuple[float, ...], second: 
     assert float(overlap[0]) == pytest.approx(both / (one + other - both) if both > 0 else 0.0)
 
 
+def scenes_of(boxes: Floats, hois: Ints, score: Floats, *starts: int) -> Scenes:
+    """Images with triplets of boxes of one label; hois [3, T] subject, object, interaction; starts: where each image's
+    triplets begin, but those of the first."""
+    images, zeros = len(starts) + 1, np.zeros(len(boxes) + hois.shape[1], dtype=np.int64)
+    return Scenes(
+        image_ids=[str(number) for number in range(images)], boxes=boxes, box_start=np.r_[0, [len(boxes)] * images],
+        hoi_start=np.array([0, *starts, hois.shape[1]]), subject=hois[0], object=hois[1], score=score,
+        labels=zeros[: len(boxes)], annotated=np.ones(len(boxes), dtype=bool), verb=hois[2], interaction=hois[2],
+        known_count=zeros[:images], known=zeros[:0], caveats=zeros[:images], label_count=zeros[:images],
+        label=zeros[:0],
+    )  # fmt: skip
+
+
 @st.composite
 def groups(draw: st.DrawFn) -> Scenes:
     """Pairs of few boxes, many of them alike, in one image and of one or two classes."""
     count, found = draw(st.integers(1, 30)), np.array(draw(st.lists(BOXES, min_size=2, max_size=9)))
     indices = st.lists(st.integers(0, len(found) - 1), min_size=count, max_size=count)
-    nothing, zeros = draw(st.booleans()), np.zeros(count, dtype=np.int64)
-    return Scenes(
-        image_ids=["a"], boxes=found, box_start=np.array([0, len(found)]), hoi_start=np.array([0, count]),
-        subject=np.array(draw(indices)), object=zeros - 1 if nothing else np.array(draw(indices)),
-        score=(np.array(draw(indices)) / 9).astype(np.float64), labels=np.zeros(len(found), dtype=np.int64),
-        annotated=np.ones(len(found), dtype=bool), verb=zeros, interaction=np.array(draw(indices)) % 2,
-        known_count=np.zeros(1, dtype=np.int64), known=np.zeros(0, dtype=np.int64), caveats=np.zeros(1, dtype=np.int64),
-        label_count=np.zeros(1, dtype=np.int64), label=np.zeros(0, dtype=np.int64),
-    )  # fmt: skip
+    subject, object_, score, class_ = (np.array(draw(indices)) for _ in range(4))
+    object_ = np.full(count, -1) if draw(st.booleans()) else object_
+    return scenes_of(found, np.stack([subject, object_, class_ % 2]), score / 9)
 
 
 EXPONENTS = st.sampled_from([0.0, 1e-12, 0.01, 0.5, 1.0, 3.0])
@@ -62,15 +70,10 @@ def test_a_large_group_is_suppressed_as_small_ones_are(
 def test_nms_of_an_image_with_many_predictions() -> None:
     """30,000 pairs of one class that do not overlap took minutes."""
     count = 30_000
-    corners = np.arange(count) * 20.0
-    place, zeros = np.arange(count), np.zeros(count, dtype=np.int64)
-    scenes = Scenes(
-        image_ids=["a"], boxes=np.stack([corners, corners, corners + 10, corners + 10], axis=1),
-        box_start=np.array([0, count]), hoi_start=np.array([0, count]), subject=place, object=place[::-1],
-        score=zeros.astype(np.float64), labels=zeros, annotated=zeros > 0, verb=zeros, interaction=zeros,
-        known_count=zeros[:1], known=zeros[:0], caveats=zeros[:1], label_count=zeros[:1], label=zeros[:0],
-    )  # fmt: skip
-    assert pair_nms(scenes, zeros == 0, threshold=0.7, alpha=1.0, beta=0.5).all()
+    corners, place = np.arange(count) * 20.0, np.arange(count)
+    found = np.stack([corners, corners, corners + 10, corners + 10], axis=1)
+    scenes = scenes_of(found, np.stack([place, place[::-1], 0 * place]), np.zeros(count))
+    assert pair_nms(scenes, place >= 0, threshold=0.7, alpha=1.0, beta=0.5).all()
 
 
 # Each convention by hand
@@ -130,17 +133,9 @@ def test_what_is_shared_may_exceed_the_union_with_the_last_pixel() -> None:
 def pairs(*hois: tuple[int, int, float, int], images: tuple[int, ...] = ()) -> Scenes:
     """Boxes of 10 by 10 pixels, each 1 further right than the last; (subject, object, score, interaction)."""
     subject, object_, score, interaction = (np.array(column) for column in zip(*hois, strict=True))
-    count, zeros = 20, np.zeros(20, dtype=np.int64)
-    starts = np.array([0, *images, len(hois)])
-    lefts = np.arange(count, dtype=np.float64)
-    return Scenes(
-        image_ids=[str(number) for number in range(len(starts) - 1)],
-        boxes=np.stack([lefts, zeros, lefts + 9, zeros + 9], axis=1),
-        box_start=np.r_[0, np.full(len(starts) - 1, count)], hoi_start=starts,
-        subject=subject, object=object_, score=score.astype(np.float64), labels=zeros, annotated=zeros == 0,
-        verb=interaction, interaction=interaction, known_count=zeros[:1], known=zeros[:0],
-        caveats=np.zeros(len(starts) - 1, dtype=np.int64), label_count=np.zeros(1, dtype=np.int64), label=zeros[:0],
-    )  # fmt: skip
+    lefts, zeros = np.arange(20.0), np.zeros(20)
+    found = np.stack([lefts, zeros, lefts + 9, zeros + 9], axis=1)
+    return scenes_of(found, np.stack([subject, object_, interaction]), score.astype(np.float64), *images)
 
 
 def suppressed(

@@ -222,16 +222,6 @@ def test_people_that_nobody_marked_are_signed(hoicli: Hoicli, tmp_path: Path) ->
     assert "|people:unmarked|" in signatures(hoicli("pairstats", *options, VCOCO_PREDICTIONS).out)["vcoco-s1"]
 
 
-def test_the_released_pairs_of_pocket(hoicli: Hoicli, shared: Path, tmp_path: Path) -> None:
-    """Nothing official from them, whatever the predictions."""
-    truth = tmp_path / "gt.jsonl"
-    assert hoicli("convert", shared / "data/v-coco/instances_vcoco_test.json", "-o", truth).code == 0
-    first = parsed(truth.read_text())[0]
-    found = {**first, "hois": [{**hoi, "score": 0.5} for hoi in first["hois"]]}
-    predictions = written(tmp_path / "predictions.jsonl", [found])
-    assert set(signatures(hoicli("eval", "--dataset", "vcoco", "--gt", truth, predictions).out)) == {"vcoco-qpic"}
-
-
 # Boxes that end in their last pixels
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from hoicli.records.images import Images
 from hoicli.records.reading import scenes_of
 from hoicli.records.triplets import named_images
 from hoicli.vocabulary.datasets import load
-from tests.support.project import Hoicli
+from tests.support.project import Hoicli, written
 
 Record = dict[str, Any]
 
@@ -144,43 +143,14 @@ def test_what_nobody_checks_may_be_anything() -> None:
         named_images(lines([{**IMAGE, "image_hois": labels}]), truth=True)
 
 
-def test_other_labels_of_the_images_have_another_signature(hoicli: Hoicli, tmp_path: Path) -> None:
-    """Known Object's numbers are of the image-level labels, recall's of the subjects' labels."""
-
-    def signature(record: Record) -> str:
-        gt, preds = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
-        gt.write_text(json.dumps(record) + "\n")
-        hois = [{**hoi, "score": 0.5} for hoi in IMAGE["hois"]]
-        preds.write_text(json.dumps({key: IMAGE[key] for key in ("image_id", "boxes", "labels")} | {"hois": hois}))
-        result = hoicli("eval", "--gt", gt, "--protocol", "hico-ko", "--format", "jsonl", preds)
-        assert result.code == 0
-        found: str = json.loads(result.out.splitlines()[0])["signature"]
-        return found
-
-    assert len({signature(each) for each in (IMAGE, edited(IMAGE, "image_hois", [["ride", "bicycle"]]))}) == 2
-
-
-Call = Callable[[Path], tuple[object, ...]]
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda gt: ("eval", "--gt", gt, gt),
-        lambda gt: ("recall", "--gt", gt, gt),
-        lambda gt: ("validate", gt),
-    ],
-    ids=["eval", "recall", "validate"],
-)
-def test_triplets_beside_an_empty_list_of_labels_are_a_fault(hoicli: Hoicli, tmp_path: Path, call: Call) -> None:
-    gt = tmp_path / "gt.jsonl"
-    gt.write_text(json.dumps({**IMAGE, "image_hois": []}) + "\n")
-    result = hoicli(*call(gt))
+@pytest.mark.parametrize("command", ["eval", "recall", "validate"])
+def test_triplets_beside_an_empty_list_of_labels_are_a_fault(hoicli: Hoicli, tmp_path: Path, command: str) -> None:
+    gt = written(tmp_path / "gt.jsonl", [{**IMAGE, "image_hois": []}])
+    result = hoicli(command, *(() if command == "validate" else ("--gt", gt)), gt)
     assert result.code == 1
     assert "gt.jsonl:1: image_hois: empty, but the image has triplets" in result.out + result.err
 
 
 def test_an_image_in_which_nothing_happens_may_say_so(hoicli: Hoicli, tmp_path: Path) -> None:
-    gt = tmp_path / "gt.jsonl"
-    gt.write_text("".join(json.dumps(record) + "\n" for record in (IMAGE, {**OTHER, "image_hois": []})))
+    gt = written(tmp_path / "gt.jsonl", [IMAGE, {**OTHER, "image_hois": []}])
     assert hoicli("validate", gt).code == 0

@@ -19,7 +19,7 @@ from hoicli.io.streams import Line
 from hoicli.robustness.curriculum import EPSILON, LEVELS, Epoch, decisions, read_epochs
 from hoicli.robustness.masks import Masking, chances, chosen_boxes, mask_rectangle, segment_edges
 from hoicli.robustness.pixelation import Pixelation, pixelate
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, parsed, written
 
 Record = dict[str, Any]
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
@@ -155,7 +155,7 @@ def test_chance_is_of_the_box_alone() -> None:
 def run(hoicli: Hoicli, *arguments: object) -> list[Record]:
     result = hoicli("mask", *arguments)
     assert result.code == 0, result.err
-    return [json.loads(line) for line in result.out.splitlines()]
+    return parsed(result.out)
 
 
 def test_masked_images(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, change: 
     record = json.loads(SCENES.read_text().splitlines()[0])
     path = tmp_path / "r.jsonl"
     lines = [{**record, "image_id": "bad", **change}, {**record, "file_name": "good.png"}]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    written(path, lines)
     result = hoicli("mask", "--images", images, "--save-images", out, path)
     assert (result.code, result.out) == (1, "")
     assert result.err.count("\n") == 1
@@ -340,7 +340,7 @@ def test_pixelated_images(hoicli: Hoicli, tmp_path: Path) -> None:
     out.mkdir()
     options = ("--pixelate", "0.5", "--seed", "3")
     records = run(hoicli, *options, "--images", IMAGES, "--save-images", out, SCENES)
-    given = [json.loads(line) for line in SCENES.read_text().splitlines()]
+    given = parsed(SCENES.read_text())
     assert [{key: value for key, value in record.items() if key != "pixelated"} for record in records] == given
     assert {record["pixelated"] for record in records} == {0, 8}
     for record in records:
