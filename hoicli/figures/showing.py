@@ -16,7 +16,7 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair
 from hoicli.io.outputs import atomic_folder, check_file, check_made_folder
 from hoicli.io.streams import Stream
-from hoicli.records.image import problems_but_nulls, score_problems
+from hoicli.records.image import NULLS, problems, score_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.names import LONGEST_NUMBER, image_id_of, image_number
 from hoicli.records.parsing import Record, dump, is_number, parse
@@ -56,7 +56,7 @@ class Source:
         for line in self.stream:
             try:
                 record = parse(line)
-                for problem in problems_but_nulls(record, scored=self.scored):
+                for problem in problems(record, None, scored=self.scored, nulls=NULLS):
                     raise problem.error(line.place)
                 for problem in () if self.scored else score_problems(record):
                     raise problem.error(line.place)

@@ -7,7 +7,6 @@ what to do about it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, TypeGuard
 
@@ -20,17 +19,26 @@ from hoicli.vocabulary.labels import Vocabulary
 
 EVERYTHING = ("size", "scores")
 """The optional fields that `problems` checks by default."""
+NULLS = ("label", "object")
+"""What may be null in records of any dataset, as in V-COCO's."""
 
 
 def problems(
-    record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool, besides: Container[str] = EVERYTHING
+    record: Mapping[str, Any],
+    vocabulary: Vocabulary | None,
+    *,
+    scored: bool,
+    besides: Container[str] = EVERYTHING,
+    nulls: Container[str] = (),
 ) -> Iterator[Problem]:
     """Everything in an image record that no metric can use, in reading order; nothing for a good record.
 
     `scored`: a prediction, whose hois need a `score`. With a `vocabulary` labels and verbs must be its own;
     without one (open vocabulary) any string will do. `besides`: the part of EVERYTHING that the caller uses, or
     "box_scores", the scores of boxes alone. A reader that skips bad lines must judge each line only by the fields it
-    reads; otherwise the result for one line depends on other lines."""
+    reads; otherwise the result for one line depends on other lines. `nulls`: the part of NULLS that may be null; with
+    a vocabulary that has roles, both may."""
+    nulls = NULLS if _has_roles(vocabulary) else nulls
     yield from image_id_problems(record)
     boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
     for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):
@@ -41,12 +49,12 @@ def problems(
     if type(boxes) is list:
         yield from _box_problems(boxes)
     if type(labels) is list:
-        yield from _label_problems(labels, vocabulary)
+        yield from _label_problems(labels, vocabulary, null="label" in nulls)
         yield from _count_problems("labels", labels, record, "label")
     if type(hois) is list:
         count = _box_count(record)
         for index, hoi in enumerate(hois):
-            yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
+            yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored, null="object" in nulls)
     if _has_roles(vocabulary):
         yield from _role_problems(record, vocabulary)
     yield from seldom_problems(record, vocabulary, scored=scored)
@@ -61,22 +69,6 @@ def problems_besides(record: Mapping[str, Any], besides: Container[str] = EVERYT
         yield from _box_score_problems(record)
     if "scores" in besides:
         yield from _score_problems(record)
-
-
-def problems_but_nulls(
-    record: Mapping[str, Any], *, scored: bool, besides: Container[str] = EVERYTHING, labels: bool = True
-) -> Iterator[Problem]:
-    """As `problems`, of a record of any dataset: any string is a label, and an object (with `labels` a label, too) may
-    be null, as V-COCO has them."""
-    for problem in problems(record, None, scored=scored, besides=besides):
-        found = re.fullmatch(r"labels\[(\d+)\]|hois\[(\d+)\]\.object", problem.field)
-        value: object = problem
-        if found is not None and found[2]:
-            value = record["hois"][int(found[2])].get("object", problem)
-        elif found is not None and labels:
-            value = record["labels"][int(found[1])]
-        if value is not None:
-            yield problem
 
 
 SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "unstated", "left_out"})
@@ -288,9 +280,9 @@ def _shown(name: str) -> str:
     return repr(name if len(name) <= 200 else name[:197] + "...")
 
 
-def _label_problems(labels: list[Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
+def _label_problems(labels: list[Any], vocabulary: Vocabulary | None, *, null: bool) -> Iterator[Problem]:
     for index, label in enumerate(labels):
-        if label is None and _has_roles(vocabulary):
+        if label is None and null:
             continue
         if type(label) is not str:
             hint = f" ({records_of('vcoco')})" if label is None and vocabulary is not None else ""
@@ -300,17 +292,18 @@ def _label_problems(labels: list[Any], vocabulary: Vocabulary | None) -> Iterato
 
 
 def _hoi_problems(
-    field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool
+    field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool, null: bool
 ) -> Iterator[Problem]:
+    """null: whether an action may have no object."""
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return
     yield from _index_problems(field, hoi, "subject", box_count)
-    if "object" in hoi and hoi["object"] is None and vocabulary is not None and not vocabulary.roles:
+    if hoi.get("object", 0) is not None or (vocabulary is None and not null):
+        yield from _index_problems(field, hoi, "object", box_count)
+    elif not null:
         problem = "null is no index; it must be the integer index of a box; the dataset has no action without an object"
         yield Problem(f"{field}.object", f"{problem} ({records_of('vcoco')})")
-    elif hoi.get("object", 0) is not None or vocabulary is None:
-        yield from _index_problems(field, hoi, "object", box_count)
     if "verb" not in hoi:
         yield Problem(f"{field}.verb", "missing; every interaction names its verb")
     elif type(hoi["verb"]) is not str:

@@ -16,7 +16,7 @@ import numpy as np
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.columns import BATCH, NUMBERS, read_columns, typed
-from hoicli.records.image import problems_but_nulls, score_problems
+from hoicli.records.image import NULLS, problems, score_problems
 from hoicli.records.images import NO_BOX, Images, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, starts_of
@@ -124,7 +124,8 @@ def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = Fal
     """Everything in a record that `named_images` cannot read, in reading order: as `records.problems` has it for any
     vocabulary, but scores may be missing (`truth`: must be), an object may be null, with `unlabelled` a label too, and
     senses must be names."""
-    for problem in problems_but_nulls(record, scored=False, besides=(), labels=unlabelled):
+    nulls = NULLS if unlabelled else ("object",)
+    for problem in problems(record, None, scored=False, besides=(), nulls=nulls):
         if not problem.field.startswith(("image_hois", "ambiguous_hois")):
             yield problem
     hois = record.get("hois")

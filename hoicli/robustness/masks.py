@@ -32,7 +32,7 @@ from hoicli.io.claims import reads
 from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.streams import Line
 from hoicli.records.boxes import iou
-from hoicli.records.image import problems_but_nulls
+from hoicli.records.image import NULLS, problems
 from hoicli.records.names import file_name_of
 from hoicli.records.parsing import Record, is_number, parse
 from hoicli.robustness.curriculum import RATIOS
@@ -190,7 +190,7 @@ def _nearest(value: float) -> int:
 def read_record(line: Line) -> Record:
     """An image record with what masking reads of it; raises `DataError` for its first problem."""
     record = parse(line)
-    for problem in problems_but_nulls(record, scored=False, besides=("size",)):
+    for problem in problems(record, None, scored=False, besides=("size",), nulls=NULLS):
         raise problem.error(line.place)
     for number, box in enumerate(record["boxes"]):
         if max(map(abs, box)) > FARTHEST:
