@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeAlias, TypedDict
 if sys.version_info >= (3, 11):
     from typing import Unpack as Unpack
 else:
-    from typing_extensions import Unpack as Unpack  # which typer brings along
+    from typing_extensions import Unpack as Unpack
 
 from hoicli.commands import choices
 from hoicli.commands.checks import OUTPUT, READ, READ_DATASET, Count, Mark, OneOf, Read
