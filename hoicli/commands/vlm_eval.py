@@ -29,9 +29,9 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
     examples="""
         hoicli vlm-eval --questions scene.json answers.jsonl
             # a model's answers to the prompts of hoicli prompts --task choice
-        hoicli vlm-eval --questions pair.json --choose top:5 --bootstrap 1000 preds.jsonl
+        hoicli vlm-eval --questions pair.json --bootstrap 1000 preds.jsonl
             # a detector's five best predictions of each image as its choice
-        hoicli vlm-eval --match both --bootstrap 1000 grounded.json  # grounding: both boxes have to fit
+        hoicli vlm-eval --bootstrap 1000 grounded.json  # grounding
         hoicli vlm-eval --dataset hico referred.json  # exact match, and similarity by hoicli's own measure
         hoicli vlm-eval --dataset hico --needed referred.json > pairs.jsonl  # what a language model would have to rate
         hoicli shoe-sim --backend lexical --pairs pairs.jsonl > sim.jsonl
@@ -50,8 +50,6 @@ def vlm_eval(
     seed: options.Seed = 0,
     questions: Annotated[options.Path | None, Option("FILE", mark=READ, panel=CHOICE)] = None,
     setting: Annotated[str | None, Option(one_of="vlm.bank:SETTINGS", panel=CHOICE)] = None,
-    choose: Annotated[str | None, Option("WHICH", offer=("top:5", "total:", "score:"), panel=CHOICE)] = None,
-    match: Annotated[str | None, Option("NAME", one_of="vlm.grounding:MATCHES", panel=GROUND)] = None,
     top_k: Annotated[int | None, Option("K", panel=GROUND)] = None,
     dataset: Annotated[options.Path | None, options.dataset(panel=REFER)] = None,
     sim: Annotated[str | None, Option("NAME", offer=offline_backends, mark=Read(prefix="table:"), panel=REFER)] = None,
@@ -81,10 +79,6 @@ def vlm_eval(
             refer).
         questions: The questions: an annotation file of CrossHOI-Bench, or one like it.
         setting: What the questions show, if the file does not say: the image, the person's box, or both boxes.
-        choose: Which predictions of a detector count as chosen: top:K, the K best of an image (default top:5); total:N,
-            the best of the dump; score:T, those of at least T. Equal scores stay together.
-        match: mean (default): a pair is found if the mean of its boxes' IoUs reaches the threshold (the script's
-            rule). both: if both IoUs do.
         top_k: Only the first K predicted pairs of each question count.
         dataset: The dataset of the true phrases' verbs (hico, swig), for their senses; without it, WordNet's first.
         sim: How the similarity of two senses is measured: lexical (default), wordnet:wup and the like, or table:FILE
@@ -96,20 +90,19 @@ def vlm_eval(
     from hoicli.resampling.draws import Resampling
     from hoicli.vlm.answers import read_answers
     from hoicli.vlm.bank import read_bank
-    from hoicli.vlm.detectors import Selection
     from hoicli.vlm.referring import compared
     from hoicli.vlm.referring import needed as pairs_needed
     from hoicli.vlm.results import read_grounding, read_referring, task_in
     from hoicli.vlm.rows import RowMaker
-    from hoicli.wordnet.selection import choose as choose_wordnet
+    from hoicli.wordnet.selection import choose
 
     own: dict[str, dict[str, object]] = {
-        "choice": {"questions": questions, "setting": setting, "choose": choose},
-        "ground": {"match": match, "top_k": top_k},
+        "choice": {"questions": questions, "setting": setting},
+        "ground": {"top_k": top_k},
         "refer": {"dataset": dataset, "sim": sim, "needed": needed or None},
     }
     given = {name: of for of, named in own.items() for name, value in named.items() if value is not None}
-    selection, resampling = Selection.parse(choose or "top:5"), Resampling.asked(bootstrap, seed)
+    resampling = Resampling.asked(bootstrap, seed)
     if top_k is not None and top_k < 1:
         raise UsageError(f"{arg('top_k', top_k)}: give a whole number of at least 1")
     measure = _checked(sim or "lexical")
@@ -132,13 +125,13 @@ def vlm_eval(
         if questions is None:
             raise UsageError(f"{arg('task', task)}: give the questions with {arg('questions', like='FILE')}")
         bank = read_bank(text_of(questions) or "", policy, setting=setting)
-        chosen = read_answers(sources, bank, policy, selection, released=as_released is not None)
+        chosen = read_answers(sources, bank, policy, released=as_released is not None)
         chosen.report()
-        made = maker.choice(chosen, selection)
+        made = maker.choice(chosen)
     elif task == "ground":
-        made = maker.grounding(read_grounding(sources, policy), match or "mean", top_k)
+        made = maker.grounding(read_grounding(sources, policy), top_k)
     else:
-        choose_wordnet(None)
+        choose(None)
         phrases = read_referring(sources, policy)
         if needed:
             pairs = pairs_needed(compared(phrases, text_of(dataset)))

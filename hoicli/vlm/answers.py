@@ -25,7 +25,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record, parse, short
 from hoicli.vlm.bank import FIRST, PADDING, Bank, Question
-from hoicli.vlm.detectors import DUMP_KEYS, Detected, Selection, choices, of_dump, of_record
+from hoicli.vlm.detectors import DUMP_KEYS, Detected, choices, of_dump, of_record
 from hoicli.vlm.letters import Choice, RefusedError, read_choice, released_choice
 from hoicli.vlm.prompts import lettered, prompted
 from hoicli.vlm.results import Oddities
@@ -69,12 +69,10 @@ class Answers:
             note(f"{self.missing:,} of {count:,} questions have no answer: they count as empty answers")
 
 
-def read_answers(
-    sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, selection: Selection, *, released: bool
-) -> Answers:
-    """The answers of all files. selection: which predictions of a detector count. released: answers in text are read as
-    the released scripts read them, which refuse nothing. An answer that is refused is counted, and chooses nothing.
-    Raises `DataError` for a bad row, unless the policy skips; then the question has no answer."""
+def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, released: bool) -> Answers:
+    """The answers of all files. released: answers in text are read as the released scripts read them, which refuse
+    nothing. An answer that is refused is counted, and chooses nothing. Raises `DataError` for a bad row, unless the
+    policy skips; then the question has no answer."""
     answers = Answers(bank)
     known = prompted(bank)
     found: dict[str, Detected] = {}
@@ -94,7 +92,7 @@ def read_answers(
                 found[image_id] = detected
             if image_id not in bank.by_image:
                 answers.odd.count("images that no question is about, left out", place)
-    for question, chosen in choices(found, bank, selection, released=released):
+    for question, chosen in choices(found, bank, released=released):
         answers.add(question.key, chosen, question.image_id)
     if not answers.given or (answers.refused and not any(answers.given.values())):
         refused = answers.odd.named.get(_REFUSED)

@@ -2,8 +2,8 @@
 
 A prediction is a candidate of a question if its boxes are those that the question shows: each shown box overlaps the
 prediction's by more than 0.5 (between edges, in single precision), and in the setting `pair` the predicted object is
-the question's. Of the candidates those with a score count (`Selection`), and each chooses the option that names its
-interaction, if one does.
+the question's. Of the candidates those count whose score is among the BEST of the image, or equal to the last of
+these, and each chooses the option that names its interaction, if one does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools
 from hoicli.records.parsing import Record, is_number, json_type, short
@@ -25,8 +25,8 @@ LEAST_IOU = 0.5
 """A box has to overlap by more."""
 DUMP_KEYS = ("h_boxes", "o_boxes", "ho_scores", "ao_names")
 """What the released dumps have of an image, a row for each predicted interaction."""
-TOP = "top:5"
-"""How the released scripts call the rule: the five best predictions of an image."""
+BEST = 5
+"""Predictions of an image that count."""
 _ROLES = {
     ("sit", "instr"): "sit_on",
     ("look", "obj"): "look_at",
@@ -43,34 +43,6 @@ _ROLES = {
 """What the benchmark calls V-COCO's action and role, where that is not the action's own name."""
 
 Singles = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Which predictions have the score that counts. kind: `top`, the `number` best of the image; `score`, at least so
-    much; `total`, the `number` best of the whole dump. Equal scores are kept together."""
-
-    kind: str
-    number: float
-
-    @classmethod
-    def parse(cls, text: str) -> Selection:
-        """From `--choose`; raises `UsageError`."""
-        kind, _, number = text.partition(":")
-        try:
-            value = float(number)
-        except ValueError:
-            value = -1.0
-        if kind == "score" and 0 <= value <= 1:
-            return cls(kind, value)
-        if kind in ("top", "total") and number.isascii() and number.isdecimal() and 1 <= value < 1e9:
-            return cls(kind, value)
-        raise UsageError(
-            f"{arg('choose', text)}: give top:K (of an image), total:N (of the dump) or score:T, such as {TOP}"
-        )
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.number:g}" if self.kind == "score" else f"{self.kind}:{int(self.number)}"
 
 
 @dataclass(frozen=True)
@@ -125,20 +97,16 @@ def _arrays(people: Any, others: Any, scores: Any) -> tuple[Singles, Singles, Si
 
 
 def choices(
-    images: Mapping[str, Detected], bank: Bank, selection: Selection, *, released: bool = False
+    images: Mapping[str, Detected], bank: Bank, *, released: bool = False
 ) -> Iterator[tuple[Question, list[str]]]:
     """Each question about an image of a detector's output, and the options chosen, the same one as often as predicted.
     released: as the released script chooses."""
-    least = selection.number
-    if selection.kind == "total" and images:
-        least = _best(np.concatenate([detected.scores for detected in images.values()]), int(selection.number))
     for image_id, detected in images.items():
         questions = bank.by_image.get(image_id, {})
-        if selection.kind == "top":
-            least = _best(detected.scores, int(selection.number))
+        best = detected.scores >= np.sort(detected.scores)[-BEST:].min(initial=np.inf)
         for question in questions.values():
             shown = _shown(question, bank.setting, detected, released=released)
-            kept = np.flatnonzero(shown & (detected.scores >= np.float32(least))).tolist()
+            kept = np.flatnonzero(shown & best).tolist()
             if not released or not detected.words:
                 chosen = [question.by_class.get(detected.named[at], "") for at in kept]
             else:
@@ -168,12 +136,6 @@ def _label(question: Question, *, released: bool) -> str | None:
     if question.label and not released:
         return question.label.replace(" ", "_")
     return class_of(question.right[0])[1] if question.right else None
-
-
-def _best(scores: Singles, count: int) -> float:
-    """The lowest score among the `count` best."""
-    place = min(count, len(scores))
-    return float(np.partition(scores, -place)[-place]) if place else 0.0
 
 
 def _overlap(box: Sequence[float] | None, boxes: Singles) -> Bools:

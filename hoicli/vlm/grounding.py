@@ -1,9 +1,8 @@
 """Grounding: which of the pairs that an interaction has in an image are found, as average recall (AR).
 
-`mean`, as recalculate_ground_metrics.py of hoi-benchmarks (SIT-AIGCDesignLab, commit 78ab063) and its batch scripts
-have it: predicted pairs, in their order, take the free true pair that they overlap most, if the mean of the two IoUs is
-at least the threshold. `both`, as its scripts have it that ask at once: both IoUs have to be, and the pairs with the
-highest mean are taken first.
+As recalculate_ground_metrics.py of hoi-benchmarks (SIT-AIGCDesignLab, commit 78ab063) and its batch scripts have it:
+predicted pairs, in their order, take the free true pair that they overlap most, if the mean of the two IoUs is at least
+the threshold.
 """
 
 from __future__ import annotations
@@ -23,15 +22,10 @@ from hoicli.resampling.draws import Weights
 from hoicli.vlm.measured import Key, Measured, share
 from hoicli.vlm.results import NOWHERE, Grounding
 
-MATCHES = {
-    "mean": "the mean of the two IoUs reaches the threshold",
-    "both": "both IoUs reach the threshold",
-}
-"""What `--match` takes."""
 THRESHOLDS: Floats = np.arange(50, 100, 5) / 100
 RELEASED_THRESHOLDS: Floats = np.arange(0.5, 1.0, 0.05)
 """Those of AR. The released ones are a little more than they say (0.7500000000000002), so that an IoU of exactly 0.75
-does not reach them; its scripts that ask at once take their AR@0.75 from this list, too."""
+does not reach them."""
 SIZES = {"small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
 """The least area of the true pair's object in pixels, and the area that is too much."""
 
@@ -81,9 +75,9 @@ class Grounded(Measured):
         return found
 
 
-def grounded(rows: Sequence[Grounding], match: str, *, most: int | None = None, released: bool = False) -> Grounded:
-    """Which true pairs are found. match: of MATCHES; most: how many predicted pairs of a question count, the first;
-    released: at RELEASED_THRESHOLDS."""
+def grounded(rows: Sequence[Grounding], *, most: int | None = None, released: bool = False) -> Grounded:
+    """Which true pairs are found. most: how many predicted pairs of a question count, the first; released: at
+    RELEASED_THRESHOLDS."""
     asked = [row for row in rows if row.truth]
     images = {name: at for at, name in enumerate(sorted({row.image for row in asked}))}
     truth_starts = starts_of([len(row.truth) for row in asked])
@@ -96,14 +90,11 @@ def grounded(rows: Sequence[Grounding], match: str, *, most: int | None = None, 
     people, others = (iou(predicted[side][:, row], truth[side][:, column], inclusive=False) for side in (0, 1))
     score = (people + others) / 2.0
     rank = (np.arange(len(of_found)) - found_starts[of_found])[row]
-    pick = _in_order if match == "mean" else _best_first
     every = RELEASED_THRESHOLDS if released else THRESHOLDS
     hits = np.zeros((len(truth[0].T), 2 + len(every)), dtype=bool)
-    for at, threshold in enumerate((0.5, every[5] if match == "both" else 0.75, *every)):
-        enough = score >= threshold if match == "mean" else np.minimum(people, others) >= threshold
-        kept = np.flatnonzero(enough & (score > 0))
-        key = rank[kept] if match == "mean" else of_found[row[kept]]
-        pick(hits[:, at], row[kept], column[kept], score[kept], key)
+    for at, threshold in enumerate((0.5, 0.75, *every)):
+        kept = np.flatnonzero(score >= threshold)
+        _take(hits[:, at], row[kept], column[kept], score[kept], rank[kept])
     boxes = truth[1]
     with np.errstate(over="ignore", invalid="ignore"):
         area = (boxes[2] - boxes[0]) * (boxes[3] - boxes[1])
@@ -118,7 +109,7 @@ def _boxes(pairs: object) -> tuple[Floats, Floats]:
     return np.ascontiguousarray(both[:, 0].T), np.ascontiguousarray(both[:, 1].T)
 
 
-def _in_order(hit: Bools, row: Ints, column: Ints, score: Floats, rank: Ints) -> None:
+def _take(hit: Bools, row: Ints, column: Ints, score: Floats, rank: Ints) -> None:
     """Every prediction takes the free true pair with its highest score, those of rank 0 first."""
     order = np.argsort(rank, kind="stable")
     bounds = [*run_starts(rank[order]).tolist(), len(order)]
@@ -126,13 +117,3 @@ def _in_order(hit: Bools, row: Ints, column: Ints, score: Floats, rank: Ints) ->
         mine = order[begin:end]
         mine = mine[~hit[column[mine]]]
         hit[column[mine[first_largest(row[mine], score[mine])]]] = True
-
-
-def _best_first(hit: Bools, row: Ints, column: Ints, score: Floats, question: Ints) -> None:
-    """Of each question the highest score is taken, then the highest of what is left."""
-    left = np.arange(len(row))
-    used = np.zeros(int(row.max()) + 1 if len(row) else 0, dtype=bool)
-    while len(left):  # one round for each match of the question that has most
-        best = left[first_largest(question[left], score[left])]
-        hit[column[best]], used[row[best]] = True, True
-        left = left[~hit[column[left]] & ~used[row[left]]]

@@ -17,7 +17,7 @@ from hoicli.shoe.backends import offline_backend
 from hoicli.shoe.table import SimilarityTable
 from hoicli.vlm.answers import Answers
 from hoicli.vlm.choice import tallied
-from hoicli.vlm.detectors import Selection
+from hoicli.vlm.detectors import BEST
 from hoicli.vlm.grounding import grounded
 from hoicli.vlm.measured import Measured
 from hoicli.vlm.referring import compared, referred, similarities
@@ -41,27 +41,27 @@ class RowMaker:
     released: str | None = None
     resampling: Resampling | None = None
 
-    def choice(self, answers: Answers, selection: Selection) -> Iterator[Row]:
+    def choice(self, answers: Answers) -> Iterator[Row]:
         """METRICS of the answers, by the bank's setting; `n`: questions (macro F1: interactions; micro F1 and recall:
         right options; precision: chosen ones). The signature has the digest of the questions, how many were not
         answered, how many answers were refused, and of a detector which predictions count."""
         bank = answers.bank
         tally = tallied(answers, released=self.released is not None)
         settings = {"data": bank.dataset, "gt": bank.digest, "setting": bank.setting}
-        settings |= {"choose": str(selection)} if answers.detected else {}
+        settings |= {"choose": f"top:{BEST}"} if answers.detected else {}
         settings |= {"missing": str(answers.missing)} if answers.missing else {}
         settings |= {"refused": str(answers.refused)} if answers.refused else {}
         return self._rows(CHOICE, tally, settings, besides={"setting": bank.setting})
 
-    def grounding(self, rows: Sequence[Grounding], match: str, most: int | None) -> Iterator[Row]:
+    def grounding(self, rows: Sequence[Grounding], most: int | None) -> Iterator[Row]:
         """AR, AR@0.5 and AR@0.75, and AR of small, medium and large objects; `n`: questions, of a size its true pairs.
         The signature has the rule of matching, a digest of the questions, and how many failed. As released, a value is
         0 where there is nothing to find."""
-        found = grounded(rows, match, most=most, released=self.released is not None)
+        found = grounded(rows, most=most, released=self.released is not None)
         if scale := other_scale(rows):
             problem = f"the predicted boxes look like {scale} of the picture, and are read as pixels"
             note(f"{problem}: convert them to pixels")
-        settings = {**_asked(rows), "match": match}
+        settings = {**_asked(rows), "match": "mean"}
         settings |= {} if most is None else {"topk": str(most)}
         return self._rows(GROUNDING, found, settings, empty=0.0 if self.released else None)
 

@@ -373,7 +373,7 @@ vlm-eval:choice records | $PREDICTIONS | jsonl
     vlm-eval --questions $CHOICE/pair.json IN --as-released crosshoi-bench --bootstrap 5
 vlm-eval:ground results | $CHOICE/grounded.json | json
     vlm-eval IN
-    vlm-eval --match both --as-released hoi-benchmarks --bootstrap 5 IN
+    vlm-eval --as-released hoi-benchmarks --bootstrap 5 IN
 vlm-eval:refer results | $CHOICE/referred.json | json
     vlm-eval --dataset hico IN
     vlm-eval --needed IN

@@ -157,21 +157,6 @@ def _near(random: Random, box: list[float] | None) -> list[float]:
     return [side + random.randrange(-20, 20) / 4 for side in box]
 
 
-def only_classes(found: Json) -> Json:
-    """A dump of HICO-DET's interactions alone, as the released choice of the best of a dump needs it."""
-    known = load("hico").interaction_ids
-
-    def is_one(name: str) -> bool:
-        verb, _, object_ = name.partition(" a/an ")
-        return ("no_interaction" if "no_interaction" in verb else verb, object_.replace(" ", "_")) in known
-
-    kept = {}
-    for file_name, image in found.items():
-        rows = [at for at, name in enumerate(image["ao_names"]) if is_one(name)]
-        kept[file_name] = {key: [values[at] for at in rows] for key, values in image.items()}
-    return kept
-
-
 def grounding(seed: int, questions: int = 120) -> list[Json]:
     """Results of grounding: pairs that are equal, or differ in the object alone; predictions near the true boxes or
     elsewhere, some that overlap by exactly one half, some without area; questions without a pair."""

@@ -12,7 +12,7 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
-from hoicli.vlm.grounding import MATCHES, THRESHOLDS, grounded
+from hoicli.vlm.grounding import THRESHOLDS, grounded
 from hoicli.vlm.results import read_grounding
 from tests.support.project import Hoicli
 from tests.support.questions import Json, grounding
@@ -26,15 +26,14 @@ def written(folder: Path, rows: Any) -> Path:
     return path
 
 
-def values(path: Path, match: str, *, released: bool = False) -> dict[str, float | None]:
-    recalls = grounded(read_grounding([Source(str(path))], ErrorPolicy()), match, released=released).scores()
+def values(path: Path, *, released: bool = False) -> dict[str, float | None]:
+    recalls = grounded(read_grounding([Source(str(path))], ErrorPolicy()), released=released).scores()
     return {" ".join(key): recall.value for key, recall in recalls.items()}
 
 
 @pytest.mark.parametrize("case", GOLDEN)
 def test_the_released_figures(case: str, tmp_path: Path) -> None:
-    match, seed = case.split()
-    found = values(written(tmp_path, grounding(int(seed))), match, released=True)
+    found = values(written(tmp_path, grounding(int(case))), released=True)
     assert {name: found[name] for name in GOLDEN[case]} == pytest.approx(GOLDEN[case], rel=1e-13)
 
 
@@ -46,53 +45,51 @@ def pair(person: list[int] = PERSON, other: list[int] = OBJECT) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("found", "mean", "both"),
+    ("found", "recall"),
     [
-        ([pair()], 1.0, 1.0),
-        ([], 0.0, 0.0),
-        ([pair(other=[0, 0, 1, 1])], 0.1, 0.0),  # a mean of 0.5: the person alone is enough
-        ([pair(other=[200, 0, 250, 100])], 0.6, 0.1),  # 0.75 reaches six thresholds, 0.5 one
-        ([pair([0, 0, 1, 1]), pair()], 1.0, 1.0),
+        ([pair()], 1.0),
+        ([], 0.0),
+        ([pair(other=[0, 0, 1, 1])], 0.1),  # a mean of 0.5: the person alone is enough
+        ([pair(other=[200, 0, 250, 100])], 0.6),  # 0.75 reaches six thresholds
+        ([pair([0, 0, 1, 1]), pair()], 1.0),
     ],
 )
-def test_by_hand(found: list[Json], mean: float, both: float, tmp_path: Path) -> None:
+def test_by_hand(found: list[Json], recall: float, tmp_path: Path) -> None:
     path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
-    assert [values(path, match)["AR full"] for match in MATCHES] == pytest.approx([mean, both])
-    assert values(path, "both")["AR small"] is None  # there is no small object
+    assert values(path)["AR full"] == pytest.approx(recall)
+    assert values(path)["AR small"] is None  # there is no small object
 
 
 def test_the_released_thresholds_are_a_little_more(tmp_path: Path) -> None:
     """Of one IoU of 1 and one of 1/2 the mean is 0.75, which is enough at 0.75, and not at 0.7500000000000002."""
     found = [pair(other=[200, 0, 250, 100])]
     path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
-    given = [values(path, "mean", released=released) for released in (False, True)]
+    given = [values(path, released=released) for released in (False, True)]
     assert [each["AR full"] for each in given] == pytest.approx([0.6, 0.5])
     assert [each["AR@0.75 full"] for each in given] == [1.0, 1.0]
 
 
-def test_order_matters_to_mean_alone(tmp_path: Path) -> None:
-    """In order, the loose prediction takes the pair that is the exact one's; best first, both are found."""
+def test_order_matters(tmp_path: Path) -> None:
+    """The loose prediction takes the pair that is the exact one's, where it comes first."""
     truth = [pair(), pair(other=[200, 0, 300, 76])]
     loose, exact = pair(other=[200, 0, 300, 88]), pair()  # IoU of objects: 0.88 and 0.864; 1 and 0.76
 
-    def found(match: str, threshold: float, *predicted: Json) -> int:
+    def found(*predicted: Json) -> int:
         path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": truth, "predicted_pairs": predicted}])
-        column = 2 + int(np.flatnonzero(threshold == THRESHOLDS)[0])
-        return int(grounded(read_grounding([Source(str(path))], ErrorPolicy()), match).hits[:, column].sum())
+        column = 2 + int(np.flatnonzero(THRESHOLDS == 0.9)[0])
+        return int(grounded(read_grounding([Source(str(path))], ErrorPolicy())).hits[:, column].sum())
 
-    assert found("mean", 0.9, loose, exact) == 1
-    assert found("mean", 0.9, exact, loose) == 2
-    assert found("both", 0.85, loose, exact) == found("both", 0.85, exact, loose) == 2
-    assert found("both", 0.9, loose, exact) == 1
+    assert found(loose, exact) == 1
+    assert found(exact, loose) == 2
 
 
 def test_every_spelling_of_the_keys(tmp_path: Path) -> None:
     live = {"image_id": "a.jpg", "ground_truth_pairs": [{"person_box": PERSON, "object_box": OBJECT}],
             "predicted_pairs": [{"person_box": PERSON, "object_box": OBJECT, "pair_id": 1}]}  # fmt: skip
-    assert values(written(tmp_path, {"results": [live]}), "mean")["AR full"] == 1.0
+    assert values(written(tmp_path, {"results": [live]}))["AR full"] == 1.0
     lines = tmp_path / "rows.jsonl"
     lines.write_text(json.dumps(live) + "\n" + json.dumps({**live, "predicted_pairs": []}) + "\n")
-    assert values(lines, "mean")["AR full"] == 0.5
+    assert values(lines)["AR full"] == 0.5
 
 
 def test_order_of_rows_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -178,4 +175,4 @@ def test_equal_pairs_count_as_often_as_they_are_there(tmp_path: Path) -> None:
     """As in the released scripts: two equal true pairs need two predicted ones."""
     for found, value in (([pair()], 0.5), ([pair(), pair()], 1.0)):
         rows = [{"image_path": "a.jpg", "gt_pairs": [pair(), pair()], "predicted_pairs": found}]
-        assert values(written(tmp_path, rows), "mean")["AR full"] == value
+        assert values(written(tmp_path, rows))["AR full"] == value

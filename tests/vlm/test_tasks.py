@@ -23,7 +23,7 @@ def test_every_container_tells(hoicli: Hoicli, tmp_path: Path, kind: str) -> Non
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (["--match", "both", CHOICE / "referred.json", "--task", "refer"], "--match: not for --task refer"),
+        (["--top-k", 3, CHOICE / "referred.json", "--task", "refer"], "--top-k: not for --task refer"),
         (["--sim", "lexical", CHOICE / "grounded.json", "--task", "ground"], "--sim: not for --task ground"),
         (
             ["--questions", CHOICE / "scene.json", "--top-k", 5, "--needed", "-"],
