@@ -128,11 +128,11 @@ def shoe_sim(
 
         endpoint = Endpoint(base_url or "http://localhost/v1", os.environ.get(KEY_NAME, "").strip() or None)
     choose(text_of(wordnet))
-    from hoicli.shoe.backends import offline_backend
+    from hoicli.shoe.backends import rate
     from hoicli.shoe.needed import dataset_pairs, evaluation_pairs, missing_rows
     from hoicli.shoe.rating import PairLines, TableWork
 
-    offline = offline_backend(backend, policy) if backend not in (None, "llm") else None
+    offline = None if backend == "llm" else backend
     if pairs is not None:
         work: TableWork = PairLines(lines(pairs, "pairs", "pairs", "pairs"), policy, offline)
     elif gt is not None:
@@ -144,7 +144,7 @@ def shoe_sim(
         rows, lacking = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
         return Records(rows, policy.report, failed=lacking)
     if offline is not None:
-        return Records(work.rows(offline.rate(work.pairs)), policy.report)
+        return Records(work.rows(rate(offline, work.pairs)), policy.report)
     from hoicli.shoe.answers import AnswerCache
     from hoicli.shoe.interview import Interview
 

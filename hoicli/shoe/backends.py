@@ -1,38 +1,20 @@
-"""Backends that give similarities of senses, all with one interface: a measure on WordNet's hierarchy (`wordnet:path`),
-hoicli's own from its graph and glosses (`lexical`), or a table that somebody made.
+"""Similarities of senses without a network: a measure on WordNet's hierarchy (`wordnet:path`), or hoicli's own from its
+graph and glosses (`lexical`).
 
 A pair is (pos, a, b) with a before b in alphabetical order; a sense is 1 with itself and never asked about.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 from hoicli.errors import DataError
-from hoicli.io.streams import Stream
-from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.pairs import NAMES, Pair, Rated
-from hoicli.shoe.table import SimilarityTable
 from hoicli.wordnet.lexicon import Lexicon
 from hoicli.wordnet.measures import raw_similarities, rescaled
 from hoicli.wordnet.selection import open_wordnet
-
-
-class Backend(Protocol):
-    """Rates all pairs in one call, so that a backend loads or waits only once."""
-
-    def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        """The rating of each pair, in order."""
-
-
-def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
-    """A backend that needs no network: one of OFFLINE, or table:FILE."""
-    kind, _, path = name.partition(":")
-    return TableFile(path, policy) if kind == "table" else Offline(name)
 
 
 def synsets_of(wordnet: Lexicon, pairs: Sequence[Pair]) -> dict[str, int]:
@@ -49,29 +31,22 @@ def synsets_of(wordnet: Lexicon, pairs: Sequence[Pair]) -> dict[str, int]:
     return found
 
 
-class Offline:
-    """A measure of the WordNet in use, one of OFFLINE. It is computed from the first sense to the second (wup is not
-    quite symmetric)."""
+def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
+    """The rating of each pair by a measure (of OFFLINE) of the WordNet in use, from the first sense to the second (wup
+    is not quite symmetric). Equal ratings are one object, since a measure has few values."""
+    wordnet = open_wordnet()
+    synset = synsets_of(wordnet, pairs)
+    rows = np.array([[synset[pair[side]] for pair in pairs] for side in (1, 2)], dtype=np.int64).T
+    if backend == "lexical":
+        from hoicli.wordnet.lexical import similarities  # brings SciPy along
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        """Each pair by its senses; equal ratings are one object, since a measure has few values."""
-        wordnet = open_wordnet()
-        synset = synsets_of(wordnet, pairs)
-        rows = np.array([[synset[pair[side]] for pair in pairs] for side in (1, 2)], dtype=np.int64).T
-        if self.name == "lexical":
-            from hoicli.wordnet.lexical import similarities  # brings SciPy along
-
-            values = similarities(wordnet.graph, rows).tolist()
-        else:
-            measure = self.name.removeprefix("wordnet:")
-            raw = raw_similarities(wordnet.graph, measure, rows)
-            values = rescaled(wordnet.graph, measure, rows, raw).tolist()
-        named = self.name if wordnet.signature is None else f"{self.name}@{wordnet.signature}"
-        rated = {value: Rated(value, measure=named) for value in set(values)}
-        return [rated[value] for value in values]
+        values = similarities(wordnet.graph, rows).tolist()
+    else:
+        measure = backend.removeprefix("wordnet:")
+        values = rescaled(wordnet.graph, measure, rows, raw_similarities(wordnet.graph, measure, rows)).tolist()
+    named = backend if wordnet.signature is None else f"{backend}@{wordnet.signature}"
+    rated = {value: Rated(value, measure=named) for value in set(values)}
+    return [rated[value] for value in values]
 
 
 def rate_words(words: Sequence[tuple[str, str, str]]) -> list[float]:
@@ -87,17 +62,3 @@ def rate_words(words: Sequence[tuple[str, str, str]]) -> list[float]:
         values = word_similarities(wordnet.graph, own, senses).tolist()
         found |= {(pos, *pair): value for pair, value in zip(own, values, strict=True)}
     return [found[item] for item in words]
-
-
-class TableFile:
-    """A table of similarities from a file."""
-
-    def __init__(self, path: str, policy: ErrorPolicy) -> None:
-        self._path = path
-        self._policy = policy
-
-    def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        """Each pair by its senses, under any of a sense's names in the table."""
-        table = SimilarityTable.read(Stream([self._path], "table"), self._policy, open_wordnet().canonical)
-        found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
-        return [Rated(None if math.isnan(value) else value) for value in found]

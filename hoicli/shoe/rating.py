@@ -9,7 +9,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, parse
-from hoicli.shoe.backends import Backend, Offline, rate_words, synsets_of
+from hoicli.shoe.backends import rate_words, synsets_of
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.pairs import NAMES, Pair, Rated, pair_of, row
 from hoicli.wordnet.selection import open_wordnet
@@ -42,10 +42,10 @@ class PairLines(TableWork):
     in the order of the line, as in nltk.
     """
 
-    def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: Backend | None = None) -> None:
-        """`backend`: the backend that will rate the pairs, None for language models."""
-        self._lexical = isinstance(backend, Offline) and backend.name == "lexical"
-        self._ordered = isinstance(backend, Offline) and not self._lexical
+    def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: str | None = None) -> None:
+        """`backend`: the one of OFFLINE that will rate the pairs, None for language models."""
+        self._lexical = backend == "lexical"
+        self._ordered = backend is not None and not self._lexical
         self._senseless: dict[str, str] = {}
         self._lines: list[tuple[Record, float | Words | list[Pair]]] = []
         for line in lines:

@@ -18,7 +18,7 @@ from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints
 from hoicli.records.triplets import NOTHING, Triplets, read_triplets
-from hoicli.shoe.backends import offline_backend
+from hoicli.shoe.backends import rate
 from hoicli.shoe.labels import classes_of, likenesses, normalised
 from hoicli.shoe.matching import Matching, Shoe, places_of
 from hoicli.shoe.needed import note_senseless, read_predictions
@@ -98,7 +98,7 @@ class Evaluation:
         alike = likenesses(truth, found, classes, candidates)
         if isinstance(self._sim, str):
             pairs = sorted(pair for likeness in alike for pair in likeness.asked)  # as shoe-sim rates them
-            table = SimilarityTable.of(pairs, offline_backend(self._sim, self._policy).rate(pairs))
+            table = SimilarityTable.of(pairs, rate(self._sim, pairs))
         else:
             table = self._table
         for likeness in alike:

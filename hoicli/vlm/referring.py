@@ -19,7 +19,6 @@ from hoicli.converters.vlm.names import denies
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Weights
-from hoicli.shoe.backends import Backend
 from hoicli.shoe.pairs import Pair, pair_of
 from hoicli.vlm.measured import Key, Measured, share
 from hoicli.vlm.results import Referring
@@ -90,11 +89,11 @@ def needed(senses: Compared) -> list[Pair]:
     return sorted({pair_of("v", sense, other) for sense, pool in told if sense for other in pool if other != sense})
 
 
-def similarities(senses: Compared, backend: Backend) -> dict[tuple[str, str], float]:
-    """The similarity of each two phrases: 1 for equal ones, 0 where a verb has no sense. A pair of senses that the
-    backend does not rate counts 0; how many is said."""
+def similarities(senses: Compared, rate: Callable[[list[Pair]], list[float | None]]) -> dict[tuple[str, str], float]:
+    """The similarity of each two phrases: 1 for equal ones, 0 where a verb has no sense. A pair of senses for which
+    `rate` has None counts 0; how many is said."""
     pairs = needed(senses)
-    rated = dict(zip(pairs, (one.similarity for one in backend.rate(pairs)), strict=True)) if pairs else {}
+    rated = dict(zip(pairs, rate(pairs), strict=True)) if pairs else {}
     similar: dict[tuple[str, str], float] = {}
     senseless: list[str] = []
     for (truth, found), (sense, pool) in senses.items():

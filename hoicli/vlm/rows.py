@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,8 @@ from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
-from hoicli.shoe.backends import offline_backend
+from hoicli.shoe.backends import rate
+from hoicli.shoe.pairs import Pair
 from hoicli.shoe.table import SimilarityTable
 from hoicli.vlm.answers import Answers
 from hoicli.vlm.choice import tallied
@@ -22,6 +24,7 @@ from hoicli.vlm.grounding import grounded
 from hoicli.vlm.measured import Measured
 from hoicli.vlm.referring import compared, referred, similarities
 from hoicli.vlm.results import Grounding, Referring, other_scale
+from hoicli.wordnet.selection import open_wordnet
 
 CHOICE, GROUNDING, REFERRING = "crosshoi", "hoi-grounding", "hoi-referring"
 """The protocols of the rows."""
@@ -68,10 +71,18 @@ class RowMaker:
     def referring(self, rows: Sequence[Referring], sim: str, dataset: str | None, policy: ErrorPolicy) -> Iterator[Row]:
         """exact_match and verb_similarity; `n`: phrases. The signature has a digest of the true phrases, and of the
         similarity its measure, with a table's digest, and whose senses the true verbs have."""
-        similar = similarities(compared(rows, dataset), offline_backend(sim, policy))
-        kind, _, path = sim.partition(":")
-        if kind == "table":
-            sim = f"table-{SimilarityTable.read(Stream([path], 'table'), policy).digest()}"
+        backend, path = sim, sim.removeprefix("table:")
+        table = None if path == sim else SimilarityTable.read(Stream([path], "table"), policy, open_wordnet().canonical)
+        if table is not None:
+            sim = f"table-{table.digest()}"
+
+        def rated(pairs: list[Pair]) -> list[float | None]:
+            if table is None:
+                return [one.similarity for one in rate(backend, pairs)]
+            found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
+            return [None if math.isnan(value) else value for value in found]
+
+        similar = similarities(compared(rows, dataset), rated)
         found = referred(rows, similar, released=self.released is not None)
         own = {"verb_similarity": {"data": dataset or "open", "sim": sim}}
         return self._rows(REFERRING, found, _asked(rows), of_metric=own)

@@ -239,12 +239,6 @@ def test_a_vote_s_ties_go_to_the_model_first_by_name_and_the_table_says_so(hoicl
     assert "merge" not in hoicli("shoe-sim", "--merge", "mean", *parts).out
 
 
-def test_lines_without_ratings_are_raters_of_their_own(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text(line_of("a.v.01", "b.v.01", similarity=0.2) + line_of("a.v.01", "b.v.01", similarity=0.6))
-    assert hoicli("shoe-sim", "--merge", "mean", path).out == '{"pos":"v","a":"a.v.01","b":"b.v.01","similarity":0.4}\n'
-
-
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=7), st.randoms())
 def test_rules(ratings: list[int], shuffle: random.Random) -> None:
     ordered = sorted(ratings)
