@@ -116,7 +116,7 @@ def shoe_sim(
     if pairs is None and gt is None and (predictions is not None or dataset is None):
         how = f"a {arg('dataset')}, or lines of your own with {arg('pairs', like='FILE')}"
         raise UsageError(f"give the ground truth with {arg('gt', like='FILE')}, {how}")
-    names = list(dict.fromkeys([*([screen] if screen else []), *texts_of(model)]))
+    names = [*([screen] if screen else []), *texts_of(model)]
     if backend == "llm" and not all(name and name.isprintable() for name in names or [""]):
         raise UsageError(f"{arg('backend', 'llm')}: name a {arg('model')} to ask, in printable characters")
     if backend == "llm" and base_url is None and not dry_run:

@@ -110,36 +110,18 @@ FOUR_RATERS = (
 )  # fmt: skip
 """cac.raw4raters of Gwet's irrCAC: 12 units, 4 raters, 5 categories, ratings missing (Handbook, 4th edition)."""
 
-PUBLISHED = 0.77544
-"""Its AC1, as irrCAC's documentation prints it (pa 0.81818, pe 0.19032): for R in the vignette "Calculating
-Chance-corrected Agreement Coefficients", for Python in irrCAC.raw."""
-
 OF_THE_PACKAGE = {
     "identity": 0.7754440681,
     "linear": 0.8587391364,
     "ordinal": 0.8989397699,
     "quadratic": 0.9140007236,
 }
-"""What irrCAC 0.4.4 (PyPI) prints for these ratings and weights."""
+"""What irrCAC 0.4.4 (PyPI) prints for these ratings and weights; AC1, 0.77544, is in its documentation, too."""
 
 
 def test_gwets_published_example() -> None:
-    value = gwet_of(FOUR_RATERS, "identity", 5)
-    assert value is not None
-    assert round(value, 5) == PUBLISHED
     for weights, expected in OF_THE_PACKAGE.items():
         assert gwet_of(FOUR_RATERS, weights, 5) == pytest.approx(expected, abs=5e-11)
-
-
-def test_where_nearly_all_say_the_same() -> None:
-    """The paradox it is made for: 98 of 100 items alike, and alpha says there is no agreement."""
-    ratings: Any = np.zeros((100, 2))
-    ratings[0, 0] = ratings[1, 1] = 1
-    by_alpha, ac1 = alpha_of(ratings, "nominal"), gwet_of(ratings, "identity", 2)
-    assert by_alpha is not None
-    assert ac1 is not None
-    assert by_alpha < 0 < 0.97 < ac1
-    assert gwet_of(np.zeros((3, 2)), "quadratic", 5) == 1.0
 
 
 @pytest.mark.filterwarnings("error")

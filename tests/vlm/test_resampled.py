@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval
 from hoicli.vlm.choice import Tallied
 from hoicli.vlm.grounding import Grounded
+from hoicli.vlm.measured import Measured
 from hoicli.vlm.referring import Referred
 
 IMAGES, QUESTIONS, CLASSES, PAIRS = 6, 11, 4, 25
@@ -51,19 +54,19 @@ def grounded(times: Ints) -> Grounded:
     return Grounded(hits[at], of, area[at], IMAGE[again], int(times.sum()))
 
 
-@pytest.mark.parametrize("per_image", [False, True])
-def test_a_round_of_choices_is_the_questions_as_often_as_their_images(*, per_image: bool) -> None:
-    found = tallied(IMAGE, np.ones(IMAGES, np.int64), per_image=per_image).rounds(WEIGHTS)
-    for at, times in enumerate(WEIGHTS.T):
-        for name, score in tallied(IMAGE, times, per_image=per_image).scores().items():
-            assert found[name][at] == pytest.approx(math.nan if score.value is None else score.value, nan_ok=True), name
+MADE: dict[str, Callable[[Ints], Measured]] = {
+    "choices": partial(tallied, IMAGE),
+    "choices, exact by image": partial(tallied, IMAGE, per_image=True),
+    "pairs": grounded,
+}
 
 
-def test_a_round_of_pairs_is_the_questions_as_often_as_their_images() -> None:
-    found = grounded(np.ones(IMAGES, np.int64)).rounds(WEIGHTS)
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+def test_a_round_is_the_questions_as_often_as_their_images(made: Callable[[Ints], Measured]) -> None:
+    found = made(np.ones(IMAGES, np.int64)).rounds(WEIGHTS)
     for at, times in enumerate(WEIGHTS.T):
-        for key, recall in grounded(times).scores().items():
-            assert found[key][at] == pytest.approx(math.nan if recall.value is None else recall.value, nan_ok=True), key
+        for key, score in made(times).scores().items():
+            assert found[key][at] == pytest.approx(math.nan if score.value is None else score.value, nan_ok=True), key
 
 
 def test_a_size_is_of_the_pairs_between_its_bounds() -> None:
