@@ -140,30 +140,24 @@ def test_a_score_in_the_ground_truth_says_that_these_are_predictions() -> None:
     )
 
 
-def test_nan_is_named_by_its_place() -> None:
-    data = orjson.dumps(GOOD).replace(b'"score":0.5', b'"score":NaN')
-    assert first_error(Line("p.jsonl", 1, data)) == (
-        "p.jsonl:1: hois[0].score: nan: numbers must be finite; correct what wrote it, or drop the item"
-    )
+LINE = orjson.dumps(GOOD)
 
 
-def test_a_number_too_large_is_not_finite() -> None:
-    data = orjson.dumps(GOOD).replace(b"9.5", b"1e999")
-    assert "p.jsonl:1: " in first_error(Line("p.jsonl", 1, data))
-
-
-def test_a_truncated_line_is_said_to_be_cut_off() -> None:
-    data = orjson.dumps(GOOD)[:-20]
-    assert first_error(Line("p.jsonl", 1, data)) == (
-        "p.jsonl:1: the line is cut off (no closing bracket); write the file again, or pass --on-error skip"
-    )
-
-
-def test_a_comma_too_many_is_named() -> None:
-    data = orjson.dumps(GOOD)
-    assert "a comma after the closing bracket; leave it out" in first_error(Line("p.jsonl", 1, data + b","))
-    inside = data.replace(b"}]", b"}, ]", 1)
-    assert "a comma before a closing bracket, which JSON does not have" in first_error(Line("p.jsonl", 1, inside))
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            LINE.replace(b'"score":0.5', b'"score":NaN'),
+            "hois[0].score: nan: numbers must be finite; correct what wrote it, or drop the item",
+        ),
+        (LINE.replace(b"9.5", b"1e999"), ""),
+        (LINE[:-20], "the line is cut off (no closing bracket); write the file again, or pass --on-error skip"),
+        (LINE + b",", "a comma after the closing bracket; leave it out"),
+        (LINE.replace(b"}]", b"}, ]", 1), "a comma before a closing bracket, which JSON does not have"),
+    ],
+)
+def test_a_line_that_is_no_json_is_told_by_what_is_wrong(data: bytes, message: str) -> None:
+    assert first_error(Line("p.jsonl", 1, data)).startswith(f"p.jsonl:1: {message}")
 
 
 def test_an_image_twice_names_both_lines() -> None:
