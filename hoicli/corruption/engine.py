@@ -151,9 +151,8 @@ def attempt(job: Job, plan: Plan) -> bytes | DataError:
     except (MemoryError, cv2.error) as error:
         if isinstance(error, cv2.error) and error.code != NO_MEMORY:
             raise
-        problem = (
-            f"{job.record['file_name']!r} does not fit into memory; use fewer {arg('jobs')}, or make it smaller first"
-        )
+        what = f"{job.record['file_name']!r} does not fit into memory"
+        problem = f"{what}; use fewer {arg('jobs')}, or make it smaller first"
         return DataError(problem, place=job.place, field="file_name", code="out-of-memory")
 
 
@@ -172,16 +171,12 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
             raise DataError(f"{name!r} {error.problem}", place=job.place, field="width") from None
         return _records(job, plan, shape)
     data, picture = read_picture(job.record, job.source, job.place)
+    colours = picture.pixels[:, :, :3]
     if plan.alone:
-        return _records(job, plan, picture.pixels[:, :, :3].shape)
+        return _records(job, plan, colours.shape)
     _check_place(job, plan)
     source = hashlib.sha256(data).hexdigest()
-    original = Original(picture.pixels[:, :, :3])
-
-    def scores(cell: tuple[str, int], drawn: Any) -> Scores:
-        return _cell_file(job, plan, cell, picture, original, drawn, source)
-
-    return _records(job, plan, picture.pixels[:, :, :3].shape, scores)
+    return _records(job, plan, colours.shape, partial(_cell_file, job, plan, picture, Original(colours), source))
 
 
 def _records(
@@ -212,7 +207,7 @@ def _check_place(job: Job, plan: Plan) -> None:
 
 
 def _cell_file(
-    job: Job, plan: Plan, cell: tuple[str, int], picture: Picture, original: Original, drawn: Any, source: str
+    job: Job, plan: Plan, picture: Picture, original: Original, source: str, cell: tuple[str, int], drawn: Any
 ) -> Scores:
     """(PSNR, SSIM) of the cell's file, which is made unless it is there."""
     name, severity = cell

@@ -203,7 +203,7 @@ class AuditRows:
                 "value": float(found.iou[row]),
                 "n": int(named.sum()),
                 "image_id": scenes.image_ids[image],
-                "label": self._label(int(scenes.labels[first])),
+                "label": self._vocabulary.objects[scenes.labels[first]],
                 "boxes": [first - int(scenes.box_start[image]), second - int(scenes.box_start[image])],
                 "where": scenes.boxes[[first, second]].tolist(),
                 "hois": np.flatnonzero(named).tolist(),
@@ -250,13 +250,13 @@ class AuditRows:
             image, class_ = int(found.image[at]), int(found.class_[at])
             ends = int(found.near_subject[at]), int(found.near_object[at])
             with_object = not np.isnan(found.object[at, 0])
-            label = int(found.label_of_object[at])
+            label = int(found.label_of_object[at]) if with_object else -1
             scores = missing.score[:, at].tolist()
             yield {
                 "value": float(missing.sure[at]),
                 "n": int(missing.models[at]),
                 "image_id": scenes.image_ids[image],
-                **self._named(class_, self._label(label) if with_object and label >= 0 else None),
+                **self._named(class_, label),
                 "boxes": [None if end < 0 else end - int(scenes.box_start[image]) for end in ends],
                 "where": [found.subject[at].tolist(), *([found.object[at].tolist()] if with_object else [])],
                 "models": [
@@ -266,19 +266,17 @@ class AuditRows:
                 ],
             }
 
-    def _label(self, number: int) -> str:
-        return self._vocabulary.objects[number]
-
     def _class(self, class_: int, box: int) -> Row:
         """The names of an annotated class; box: of its object, -1 for none."""
         label = int(self._truth.scenes.labels[box]) if box >= 0 else -1
-        return self._named(class_, self._label(label) if label >= 0 else None)
+        return self._named(class_, label)
 
-    def _named(self, class_: int, label: str | None) -> Row:
+    def _named(self, class_: int, label: int) -> Row:
+        """The names of a class; label: of its object, -1 for none."""
         vocabulary = self._vocabulary
         verb, name = vocabulary.interactions[class_]
         if vocabulary.roles:
-            return {"verb": verb, "role": name or None, "object": label}
+            return {"verb": verb, "role": name or None, "object": vocabulary.objects[label] if label >= 0 else None}
         return {"verb": verb, "object": name}
 
     def means(self) -> Iterator[Row]:
