@@ -63,15 +63,15 @@ def agree(
     Arguments:
         ratings: Streams of ratings, read as one; - or nothing is stdin.
         levels: Ratings go from 0 to K - 1.
-        models: The raters that are models (* stands for any text); without it, the lines' `kind` says so.
+        models: The raters that are models (* stands for any text). By default, the lines' `kind` says so.
         subsets: Add the agreement of every subset of models, and the mean of each size.
-        merge: How several models become one. Without it --subsets votes (majority, as the supplement's Table 1; ties
-            go to the model that --models lists first, else the first by name) and `models` is the mean.
-        group: The key (or column) with an item's group, such as whether the verb or the object differs: adds all rows
-            for each group.
+        merge: How to join several models. By default --subsets takes the majority (as in the SHOE supplement's Table 1;
+            ties go to the model listed first in --models, else first by name), and `models` the mean.
+        group: Add all rows for each group of items. KEY (or a column) has an item's group, such as whether the verb or
+            the object differs.
         distribution: Add how often each rater gave each rating.
         votes: Add how often each person gave each rating, by the item's majority rating.
-        again: Ratings that the same raters gave the same items a second time: adds how many changed, and by how much.
+        again: Ratings that the same raters gave the same items a second time. Adds how many changed, and by how much.
         permutations: How many permutations give the p of Spearman's rho.
         plot_kind: distribution: how often each person gave each rating; votes: the same by the item's majority rating;
             kappa: quadratic weighted kappa of each pair of people.

@@ -45,15 +45,15 @@ def audit(
 
     near_duplicate: two boxes of one label overlap by --same. contradicted: on an annotated pair, models see another
     class, which is not annotated there, rather than the annotated one. missing_label: models see a class on a pair, and
-    it is not annotated there. Each row is a candidate, not an error. mAP is given as it is, and with duplicates merged,
-    contradicted triplets removed, missing ones added.
+    it is not annotated there. Each row is a candidate, not an error: look at the image. There are also rows with the
+    mAP as it is, and with duplicates merged, contradicted triplets removed, missing ones added.
 
     Arguments:
-        predictions: Streams of predictions, one for each model; without any: only duplicates.
+        predictions: Predictions, one file for each model. Without any, only duplicates are found.
         protocol: The protocol that decides what is correct and gives mAP: the dataset's main one (default), or another.
         same: Boxes of one label with at least this IoU count as one, annotated or of two models.
         votes: How many models must say so (default: at least half of them).
-        sure: How sure each of these must be, from 0 to 1: its score among those of right and wrong predictions.
+        sure: How sure each of these models must be, from 0 to 1 (docs/commands/audit.md).
         top: Write the N surest candidates of each kind, or all; mAP always uses all of them.
     """
     from hoicli.commands.inputs import Inputs, required

@@ -39,19 +39,19 @@ def claim(
     tag: options.Tag = None,
     **shared: Unpack[Counted],
 ) -> Result:
-    """Which settings give the numbers that a paper prints, from the dump that it is said to come from?
+    """Which settings give the numbers that a paper prints, from the paper's dump?
 
-    Every protocol is tried with and without pair NMS, the best triplets of an image alone, and the no_interaction
-    classes in the mean. A setting fits if each of its values is printed as claimed, rounded or cut off. It is written
-    as options of hoicli eval, which prints the same values. What fits comes first, then the nearest. A sentence says
-    what fits, and which published line has these numbers.
+    Tries every protocol with and without pair NMS, a limit of triplets per image, and the no_interaction classes in the
+    mean. A setting fits if all its values print as claimed, rounded or cut off. It is written as options of hoicli
+    eval, which prints the same values. Settings that fit come first, then the nearest. A sentence says what fits, and
+    which published line has these numbers.
 
     Arguments:
         numbers: The numbers as printed, in percent: 46.06/43.72/46.76 is full, rare and non-rare; full=46.06/rare=43.72
-            names subsets; one number without a name may be of any.
+            names subsets; one number without a name may be of any subset.
         nms: The thresholds of pair NMS to try, T or T/a/b as in eval.
-        top_k: How many triplets of an image to keep.
-        top: Show at least N settings, the nearest after those that fit, or all.
+        top_k: The numbers of triplets per image to try.
+        top: Show at least N settings (first those that fit, then the nearest), or all.
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.comparison.claimed import Claim, is_number, search, told

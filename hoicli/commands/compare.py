@@ -51,14 +51,14 @@ def compare(
 ) -> Result:
     """Is the difference between two detectors real, and where does it come from?
 
-    The answer comes first, in words: above a table, and on stderr.
-    Each row is a difference between the first stream and another: in the mAP of a subset, a class or a type of error.
-    It has a 95 % interval over resampled images, and the chance of so large a difference between equally good
-    detectors, by swapping their output at random (p) and by resampling (p_bootstrap).
+    The answer comes first, in a sentence above a table and on stderr. Each row is a difference between the first model
+    and another: in the mAP of a subset, the AP of a class, or a type of error. It has a 95 % interval over resampled
+    images, and the chance of so large a difference between equally good detectors, by swapping their output at random
+    (p) and by resampling (p_bootstrap).
 
     Arguments:
-        predictions: Streams of predictions, one for each model: the baseline first.
-        protocol: As in eval. Without one: hico, vcoco-s1 or swig, by --dataset.
+        predictions: Predictions, one file for each model: the baseline first.
+        protocol: As in eval. Default: the dataset's main protocol (hico, vcoco-s1, swig).
         bootstrap: How many resamples of the images, and how many swaps; 0: neither intervals nor p.
         errors: Compare the types of errors, too.
         per_class: Show every class, not only the --top N.
@@ -66,8 +66,8 @@ def compare(
         metric: SHOE's metrics in place of mAP, with shoe-eval's defaults and --sim: soft_map, mf1, gt_miss_rate,
             prediction_miss_rate, map; several with commas.
         fail_if_worse: End with exit code 3 if a model is worse than the baseline (the first): if the whole interval of
-            the difference that its sentence is about is below -POINTS of --margin.
-        margin: How many points of that difference are let pass (default: 0).
+            the difference is below 0, or below -POINTS with --margin.
+        margin: The loss that --fail-if-worse accepts, in points (default: 0).
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.comparison.answers import answers, failure, readable

@@ -38,10 +38,10 @@ def confusion(
 ) -> Result:
     """Which verbs are confused on correct pairs, which objects on correct boxes, and what each confusion costs.
 
-    Every annotated triplet counts once: as the best-scored verb of its pair, leaving out other true verbs. A verb that
-    is right for the pair is never a confusion. Every annotated pair counts once by its object's label. Null means
-    nothing annotated, or nothing predicted. The cost is the mAP gained if that confusion alone were fixed, as the
-    oracles of hoicli diagnose do it; costs overlap and do not add up.
+    Each annotated triplet counts once: its predicted verb is the one with the highest score on the pair, except the
+    pair's other correct verbs. A verb that is correct for the pair is never a confusion. Each annotated pair counts
+    once by its object's label. Null means that nothing is annotated, or nothing predicted. The cost is the mAP gained
+    if that confusion alone were fixed, as by an oracle of hoicli diagnose. Costs overlap and do not add up.
 
     Arguments:
         top: Write the N confusions of names that cost most mAP, and the N costliest with null; or all.

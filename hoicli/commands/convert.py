@@ -70,36 +70,35 @@ def convert(
 
     The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; stderr says
     what was shifted, assumed or left out. The bbox of INP-CC's and SWIG-HOI's annotations, documented as [x, y, w, h],
-    is read as corners, as their released code does; boxes of --from logits are relative [cx, cy, w, h]. --box-form
-    says otherwise.
+    is read as corners, as in their released code; boxes of --from logits are relative [cx, cy, w, h]. --box-form
+    changes this.
 
     Arguments:
         source: Files or folders to convert; - is stdin.
         from_: The input's format; detected by default (--list shows all).
         to: Write a foreign format instead of JSONL (--list shows all).
-        image_list: Ground truth, or a list of names: gives the images' order and sizes for a file that has only
-            positions or numbers.
+        image_list: Ground truth, or a list of names, with the images in order (and their sizes), for a file that has
+            only positions or numbers.
         id_: What an image's id is: name (of its file, without folder and extension), path (with its folders) or number
-            (at the name's end). Default: name, but path where two images have one name. For shards, give path to each.
+            (at the name's end). Default: name, or path if two images have the same name. For shards, use path for each.
         part: Which split to take from a file that holds both.
         verb_base: The number of the file's first verb, if it is not the format's usual one.
         object_order: How the file numbers its objects, if not as usual in its format: coco (0-79), coco-1 (1-80),
             coco-id (1-90 with gaps) or alphabetical.
         box_form: What the four numbers of a box are, if not as usual in the format: xyxy (two corners), xywh (a corner,
-            width and height) or cxcywh (the centre), in pixels; parts of the image only in logits.
+            width and height) or cxcywh (the centre, width and height); in pixels, or in logits fractions of the image.
         coords: What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX],
             resized:WxH, relative or pixels.
         boxes: Records with the boxes that the answers name by index.
-        to_vocabulary: Map names to the dataset's spelling (riding to ride), and leave out those it does not have.
-        scores: said: the scores in the model's answer (default). tokens: the probability of the tokens of the verb and
-            the object's name, from the answer's log-probabilities. ones: 1 each, so that triplets rank in the order of
-            the answer.
+        to_vocabulary: Map names to the dataset's names (riding to ride), and leave out those it does not have.
+        scores: said: the scores in the model's answer (default). tokens: computed from its log-probabilities, as the
+            probability of the tokens of the verb and the object's name. ones: 1 for each, so that triplets rank in the
+            order of the answer.
         activation: The function that turns logits into scores: sigmoid (default) or softmax.
         lambda_: The exponent of the box score in the product (default 1).
         threshold: Keep scores above this (default 0.1).
-        box_scores: What box_scores are: logits or probabilities (default: judged by their range).
-        box_nms: Drop a pair both of whose boxes overlap those of better pairs of its class by more than T (INP-CC:
-            0.5).
+        box_scores: What box_scores are: logits or probabilities (default: by their range).
+        box_nms: Drop a pair if both its boxes overlap those of better pairs of its class by more than T (INP-CC: 0.5).
         list_: List the formats and stop.
     """
     from hoicli.commands.inputs import as_files, policy_of

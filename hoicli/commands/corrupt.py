@@ -67,28 +67,28 @@ def corrupt_records(
     """Corrupt images, RoHOI-style: its 20 corruptions, five severities each, by the recipe hoicli-1 or another.
 
     The paper describes its corruptions in words and publishes no constants, so numbers from these images are comparable
-    with one another, not with the paper's. Writes an image for each corruption and severity, and emits its record: the
-    source's own, with corruption, severity, recipe, seed, psnr and ssim against the original, boxes moved along with
-    their content (motion_blur, screen_crack, elastic, perspective, zoom_blur), and the visible share of each box. The
-    records of one corruption and severity are a ground truth for eval. Pixels depend on the image (and its id), the
-    corruption, the severity, the seed and the recipe's constants alone. A second run makes only what is missing.
+    with one another, not with the paper's. Writes an image for each corruption and severity, and a record for it: the
+    original record with corruption, severity, recipe, seed, psnr and ssim against the original, boxes moved with their
+    content (motion_blur, screen_crack, elastic, perspective, zoom_blur), and the visible share of each box. The records
+    of one corruption and severity are a ground truth for eval. Pixels depend only on the image (and its id), the
+    corruption, the severity, the seed and the recipe's constants. A second run makes only the missing images.
 
     Arguments:
         sources: Streams of image records (file_name, optional boxes), or image files; - or nothing is stdin.
         images: The folder of the images that the records name.
         save_images: Write the images to this folder, as CORRUPTION/SEVERITY/NAME; created if missing.
-        records_only: Write no images, only the records, without psnr and ssim. Images are not even read where records
-            have width and height.
+        records_only: Write only the records, without psnr and ssim, and no images. If records have width and height,
+            images are not read either.
         corruption: One or several with commas (--list), or all (default); repeatable.
         severity: One, several with commas, a range like 2-4, or all (default); repeatable.
         recipe: The constants: hoicli-1, imagenet-c (the published ones, for the corruptions it has), or a file of your
             own.
-        boxes: Boxes move with the content, or stay as annotated (as in RoHOI's paper).
+        boxes: moved: boxes move with their content; kept: they stay as annotated (as in RoHOI's paper).
         seed: Another seed gives other random draws.
-        jobs: Processes; default: one for each processor.
+        jobs: The number of processes (default: one for each processor).
         shard: Only part K of N parts of the images, chosen by their ids.
-        preview: Draw one image clean and under all corruptions, whole and its centre at 1:1, to -o FILE (.png, .jpg).
-        list_: List the corruptions, with their constants and the sources of these.
+        preview: Draw one image clean and with all corruptions to -o FILE (.png, .jpg).
+        list_: List the corruptions, with their constants and the source of each.
     """
     from hoicli.corruption.recipes import chosen_recipe
 

@@ -31,12 +31,12 @@ def curriculum(
     """The masking level of the next epoch (clean, low, middle or high) from the validation scores so far, and why.
 
     Each epoch is one line: {"epoch": 3, "severity": "low", "score": 31.2}; no line yet means clean. A level is unlocked
-    when the score changes little; then the best-scoring masked level alternates with clean, the one used less often
-    first. docs/commands/curriculum.md says how the paper was interpreted.
+    when the score changes little. Next is the best unlocked level, by its latest score and how rarely it was used.
+    docs/commands/curriculum.md says how we read the paper.
 
     Arguments:
         epochs: Lines of epoch, severity and score; - or nothing is stdin.
-        threshold: Unlock a level when the score's change falls below T of its largest change so far.
+        threshold: Unlock a level when the score changes by less than T times its largest change so far.
         every: Write a line for every epoch so far, not only for the next.
     """
     from hoicli.commands.inputs import lines

@@ -34,11 +34,11 @@ def data(
     from_: Annotated[str | None, Option("NAME", one_of=choices.readable_formats)] = None,
     dataset: Annotated[options.Path | None, options.dataset()] = None,
 ) -> Result:
-    """Ground truth by name: wherever a command takes --gt FILE, --gt hico:test takes the copy kept here.
+    """Keep ground truth under a name: then --gt hico:test works wherever a command takes --gt FILE.
 
-    add converts files that you have; fetch downloads them from their publishers' own addresses, over https, and takes a
-    file only if its checksum is the published one. Nothing is downloaded unless you ask. The copies are in hoicli/data
-    of your cache folder; HOICLI_DATA names another folder.
+    add converts files that you have. fetch downloads them from their publishers' own addresses, over https, and accepts
+    a file only if its checksum is the published one. Nothing is downloaded unless you ask. The copies are in
+    hoicli/data of your cache folder; HOICLI_DATA names another folder.
 
     Arguments:
         action: list, add, fetch or path.

@@ -48,20 +48,19 @@ def diagnose(
     tag: options.Tag = None,
     **shared: Unpack[Viewed],
 ) -> Result:
-    """Why a detector fails: how many errors of each type, and the mAP that fixing each type would give.
+    """Why a detector fails: the errors of each type, and the mAP you would gain by fixing each type.
 
     Every prediction is a true positive, a duplicate, an interaction error (right boxes, wrong verb), an association
     error (right boxes that do not interact), an object box, human box or both boxes error. The deltas do not add up to
-    100 - mAP: errors overlap. V-COCO is diagnosed person first, by scenario 1.
+    100 - mAP: errors overlap. V-COCO is diagnosed by scenario 1, matching persons first.
 
     Arguments:
-        as_released: Repair, average and count as the released code does, to the digit, except for entries listed twice
-            (hico).
-        independent: Apply each oracle on its own, as if there were no others.
+        as_released: The released code's numbers, to the digit, except for entries listed twice (not for V-COCO).
+        independent: Let each oracle choose what to fix on its own, as if there were no others.
         progressive: Add the mAP as oracles are applied one after another: names separated by commas, or all.
         per_class: Add counts and oracles for every class, and mean_max_recall.
         with_no_interaction: Count the no_interaction classes, too (the paper's Fig. 12).
-        emit: Instead of rows, write each prediction with its type and its repair.
+        emit: Instead of rows, write each prediction with its type and the ground truth it could be corrected to.
         explain: Say what each oracle fixes, and stop.
     """
     from hoicli.commands.inputs import Inputs

@@ -62,21 +62,20 @@ def evaluate(
 ) -> Result:
     """The mAP of a dump by each published protocol: predictions with --gt, or the lines of hoicli match.
 
-    Values are in percent; every row carries the signature of the settings that made it. Without --protocol all
-    protocols of the dataset are printed side by side. An interval (--bootstrap) says how much the mAP may differ on
-    another test set of this size: it is the spread over resampled test sets.
+    Values are in percent; every row has the signature of its settings. Without --protocol, all protocols of the dataset
+    are printed side by side. An interval (--bootstrap) says how much the mAP may differ on another test set of this
+    size, from resampled test sets.
 
     Arguments:
         per_class: Add AP and max_recall of every interaction, and mean_max_recall.
-        metric: Add to mAP: mean_max_recall, or mPD (mean performance degradation, OC-Immunity), how far a verb's AP,
-            averaged over its objects, is below that of its best object (0: no bias towards objects); several with
-            commas.
+        metric: Add to mAP: mean_max_recall, or mPD (mean performance degradation, OC-Immunity), how far a verb's mean
+            AP over its objects is below that of its best object (0: no bias towards objects); several with commas.
         explain: Say in a few lines what each protocol does, and stop.
-        boxes: AP and recall of the detector's own boxes instead, whatever is done with them: persons, objects, and with
-            --per-class every label. --protocol: coco-boxes, voc-boxes, voc07-boxes, diag-boxes (recall alone); all
-            without.
-        same: With --boxes, annotated boxes of one label with at least this IoU count as one: 0.7 for HICO-DET, which
-            draws an object anew for each class; else 1, equal boxes alone.
+        boxes: AP and recall of the detector's own boxes instead, whatever interaction they are in: persons, objects,
+            and with --per-class every label. --protocol: coco-boxes, voc-boxes, voc07-boxes, diag-boxes (recall alone);
+            default: all.
+        same: With --boxes, annotated boxes of one label with at least this IoU count as one. Default: 0.7 for HICO-DET,
+            which draws an object again for each class; else 1 (only equal boxes).
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.box_rules import BOX_RULES

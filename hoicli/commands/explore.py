@@ -47,23 +47,22 @@ def explore(
     output: Annotated[options.Path | None, Option("DIR|FILE.html", mark=PAGE, short="-o")] = None,
     **shared: Unpack[Filtered],
 ) -> Notes:
-    """One page to look at: a summary that prints well, and behind each number the classes, errors and images.
+    """Make one HTML page: a summary, and the classes, errors and images behind each number.
 
-    The summary has the findings in words, all protocols, types of errors, confusions, classes and parts of the data; of
-    two models the verdict with its interval. From there: a class's curve, its errors by type and gain, its images;
-    filters by type, verb, object, score, IoU and slice, which hold for every number on the screen; what one model finds
-    and the other does not. The page's address holds the view, so you can share it; ? lists the keys. The page loads
-    nothing from the network. Same input, same bytes.
+    The summary has the findings in words, all protocols, types of errors, confusions, classes and parts of the data;
+    for two models, also whether one is better. From there, go to a class's curve, its errors and images, or to what one
+    model finds and the other does not. You can filter by type, verb, object, score, IoU and slice. The page's address
+    holds the view, so you can share it; ? lists the keys. The page works offline.
 
     Arguments:
-        protocol: The protocol that decides what is an error, as in diagnose: diag (default) or diag-paper; for
-            V-COCO vcoco-s1 (default) or vcoco-s2; or a file.
+        protocol: The protocol that decides what is an error, as in diagnose: diag (default) or diag-paper; for V-COCO
+            vcoco-s1 (default) or vcoco-s2; or a file.
         images: The folder of the images; without it boxes are drawn on blank sheets.
-        pictures: How images get into the folder: symbolic links (default; nothing is copied), or copies, to send it on.
-        slice: The parts of the data that the page shows: people, pairs, objects, distance (default), other cuts
-            (distance:0.5:1), or a file of image_id<TAB>slice lines; several with commas. Of the slices that you name,
-            if they are of images, the gains are computed, too.
-        bootstrap: How many resamples of the images, and of two models how many swaps; 0: neither intervals nor p.
+        pictures: How images get into the folder: symbolic links (default), or copies, for a folder to send to others.
+        slice: The parts of the data that the page shows: people, pairs, objects, distance (default), other limits
+            (distance:0.5:1), or a file of image_id<TAB>slice lines; several with commas. For slices of images that you
+            name, the gains are computed, too.
+        bootstrap: The number of resamples of the images, and for two models of swaps; 0: neither intervals nor p.
         serve: Serve the page at 127.0.0.1, for this machine only, and write nothing.
         port: The port of --serve; 0 (default) takes a free one.
         output: The folder to write, whole or not at all: new, empty, or an earlier page, which is replaced; or

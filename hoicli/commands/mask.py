@@ -43,7 +43,7 @@ def mask(
     pixelate: Annotated[float | None, Option("F")] = None,
     **shared: Unpack[Files],
 ) -> Records:
-    """A black rectangle over each instance that interacts, for training on partial cues (SAMPL).
+    """Put a black rectangle over each instance that interacts, for training on partial cues (SAMPL).
 
     The dilated bounding rectangle of each instance (of its COCO mask in `segmentations`, else its box) is shrunk to the
     cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last black pixel). No
@@ -54,7 +54,7 @@ def mask(
         records: Streams of image records, read as one; - or nothing is stdin.
         ratio: Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an
             instance's sides that is black.
-        seed: Decides, with the image and the box, where masks lie; use the epoch's number, for example.
+        seed: Another seed moves the masks; use the epoch's number, for example.
         images: The folder of the images; needs --save-images.
         save_images: Write the masked images to this folder, under their names.
         rectangles: Write only image_id and masks (or pixelated), for a data loader that paints the rectangles itself.

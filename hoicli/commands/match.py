@@ -38,9 +38,9 @@ def match(
     """Match predictions with ground truth: the outcome of each prediction, and the prediction that found each
     ground-truth triplet.
 
-    One JSON line for each image and protocol, with all that eval and diagnose need; name a --protocol to keep the
-    stream small. With --iou and --slice there is one for each threshold and part. Ground-truth images without
-    predictions have a line too, since their triplets are missed.
+    Writes one JSON line for each image and protocol, with all that eval and diagnose need. Name a --protocol to keep
+    the stream small. With --iou and --slice there is a line for each threshold and part. Ground-truth images without
+    predictions have a line too, so that their triplets count as missed.
 
     Arguments:
         only_predicted: Leave out ground-truth images without predictions: for shards of a dump.

@@ -118,7 +118,7 @@ def bootstrap(what: str, items: str = "the images") -> Option:
 
 def output(mark: Mark = OUTPUT) -> Option:
     """-o, --output."""
-    text = "Write to this file, whole or not at all (.gz compresses); it may not be an input; - is stdout."
+    text = "Write to this file (compressed if it ends in .gz); it cannot be an input; - is stdout."
     return Option("FILE", text, mark=mark, short="-o")
 
 
@@ -126,7 +126,7 @@ Truth = Annotated[
     Given | None,
     Option(
         "FILE",
-        "The ground truth, in any format that hoicli convert reads (a.mat,b.mat where it is two files), or its name "
+        "The ground truth, in any format that hoicli convert reads (a.mat,b.mat if it is two files), or its name "
         "(hico:test; see hoicli data).",
         offer=choices.NAMED_TRUTH,
         mark=READ,
@@ -136,12 +136,10 @@ Predictions = Annotated[
     Given | None,
     Piped(
         "PREDS...",
-        "Predictions of one model, several files read as one stream (two models: compare); - or nothing is stdin.",
+        "Predictions of one model; several files are one stream (for two models: compare). - or nothing is stdin.",
     ),
 ]
-Models = Annotated[
-    Streams | None, Piped("PREDS...", "Streams of predictions, one for each model; - or nothing is stdin.")
-]
+Models = Annotated[Streams | None, Piped("PREDS...", "Predictions, one file for each model; - or nothing is stdin.")]
 ModelNames = Annotated[
     Names, Option("NAME", "The models' names, in the order of PREDS; repeatable, or several with commas.", several=True)
 ]
@@ -161,15 +159,15 @@ DiagnosedProtocol = Annotated[
     Option(
         "NAME",
         "The protocol that decides what is correct: diag (default), diag-paper (the paper's text); for V-COCO vcoco-s1 "
-        "(default) or vcoco-s2; or a file of your own like them.",
+        "(default) or vcoco-s2; or a file of your own that is like one of these.",
         offer="evaluation.protocols:PROTOCOLS",
     ),
 ]
 Dataset = Annotated[Path | None, dataset(f"{A_DATASET}.")]
 DatasetOfProtocols = Annotated[
-    Path | None, dataset(f"{A_DATASET}; without --protocol: all of its protocols, FILE.json's main one.")
+    Path | None, dataset(f"{A_DATASET}. Without --protocol: all of its protocols, or FILE.json's main one.")
 ]
-DatasetOfMatches = Annotated[Path | None, dataset(f"{A_DATASET}; a match stream says its own.")]
+DatasetOfMatches = Annotated[Path | None, dataset(f"{A_DATASET}; a match stream names its own.")]
 Split = Annotated[
     str | None,
     Option(
@@ -194,7 +192,7 @@ Slice = Annotated[
     Option(
         "NAME",
         "Add rows for parts of the data: objects, distance, subject, people, pairs, verb, object, frequency, or "
-        "a file of image_id<TAB>slice lines; with cuts of your own as distance:0.5:1; several with commas.",
+        "a file of image_id<TAB>slice lines; with your own limits as in distance:0.5:1; several with commas.",
         offer=choices.SLICES,
         several=True,
     ),
@@ -205,8 +203,8 @@ Nms = Annotated[
     float | str | None,
     Option(
         "T",
-        "Pair NMS: drop a triplet whose IoU_subject^a * IoU_object^b with a better one exceeds T (CDN: 0.7); a is 1 "
-        "and b 0.5, or as in T/a/b.",
+        "Pair NMS: drop a triplet if IoU_subject^a * IoU_object^b with a better one of its class exceeds T (CDN: 0.7); "
+        "a is 1 and b 0.5, unless given as T/a/b.",
     ),
 ]
 AllowUncounted = Annotated[
@@ -217,8 +215,8 @@ From = Annotated[
     str | None,
     Option(
         "NAME",
-        "The format of a file that is not JSONL, if hoicli mistakes it for another (hoicli convert --list): of --gt if "
-        "it is a format of ground truth, else of the other files.",
+        "The format of a file that is not JSONL, if it is detected wrongly (hoicli convert --list). It is for --gt if "
+        "it is a format of ground truth, else for the other files.",
         one_of=choices.readable_formats,
     ),
 ]
@@ -249,7 +247,7 @@ Sim = Annotated[
     ),
 ]
 OnError = Annotated[
-    str, Option("", "What to do about a bad line: stop, or skip it and say how many.", one_of=("stop", "skip"))
+    str, Option("", "What to do about a bad line: stop, or skip it and count it.", one_of=("stop", "skip"))
 ]
 Tag = Annotated[Tags, Option("KEY=VALUE", "Add a tag to every row; repeatable.", repeated=True)]
 
@@ -293,7 +291,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 FORMAT = Option(
     "NAME",
-    "auto, table, jsonl, csv, md, latex or html; auto goes by the ending of -o, else it is a table on a terminal and "
-    "jsonl in a pipe.",
+    "auto, table, jsonl, csv, md, latex or html. auto: by the ending of -o, else table on a terminal and jsonl in a "
+    "pipe.",
     one_of="tables.notations:FORMATS",
 )

@@ -55,24 +55,24 @@ def pairstats(
     """How well humans and objects are paired, and how well their interactions are classified.
 
     Pairs per image, pair recall and pair precision count the pairs that a record lists (`pairs`), else the distinct
-    pairs of its triplets. Negative AP says whether pairs that do nothing score low, beside the share of such pairs;
-    interaction mAP ranks verbs on correctly localised pairs; both need scores that leave the boxes out (--verb-score).
-    mAP is the protocol's. There are rows for full, rare and non_rare, except negative AP (full
-    only) and V-COCO (full only; interaction mAP over action-roles). Values are in percent (pairs_per_image: a count).
-    Each value of --nms-sweep and of --det-threshold adds rows to those of all pairs.
+    pairs of its triplets. Negative AP says whether pairs that do not interact score low; compare it with the share of
+    such pairs. Interaction mAP ranks verbs on correctly localised pairs. Both need scores that do not include the boxes
+    (--verb-score). mAP is the protocol's. There are rows for full, rare and non_rare, except negative AP (full only)
+    and V-COCO (full only; interaction mAP over action-roles). Values are in percent (pairs_per_image: a count). Each
+    value of --nms-sweep and of --det-threshold adds rows to those of all pairs.
 
     Arguments:
         verb_score: The score for interaction mAP and negative AP: verb_score, or the triplet's, which includes those of
             the boxes.
         one_to_one: A detected pair finds at most one true pair, the best detected first (the Diag-HOI paper); without
             it, all that it matches (the released code).
-        as_released: Diag-HOI's code to the digit: negative AP over 110 recall values (at best 91.8), leaving out verbs
-            without a true positive and images without predictions.
+        as_released: The numbers of Diag-HOI's code, to the digit: negative AP over 110 recall values (at best 91.8),
+            without verbs that have no true positive and images that have no predictions.
         interactiveness: Add interactiveness AP (TIN++, Body-Part Map): the AP of interacting pairs as a single class,
             by boxes alone.
-        nms_sweep: Adds rows after pair NMS, for each threshold T: a pair is dropped, with its triplets, if
-            IoU_subject * IoU_object^0.5 with a better one of its object label exceeds T.
-        det_threshold: Adds rows for only the pairs whose boxes both score at least S, for each S; needs `scores` in the
+        nms_sweep: Add rows after pair NMS, for each threshold T: a pair is dropped, with its triplets, if IoU_subject *
+            IoU_object^0.5 with a better one of its object label exceeds T.
+        det_threshold: Add rows for only the pairs whose boxes both score at least S, for each S; needs `scores` in the
             records.
     """
     from hoicli.commands.inputs import Inputs, required

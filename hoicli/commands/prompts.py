@@ -44,11 +44,11 @@ def prompts(
 ) -> Records:
     """Write a prompt for each image: a line with image_id, file_name, coords, system and prompt.
 
-    No pixels are read and nothing is sent: a script of yours asks the model and writes its text into the line, under
-    `response`. `hoicli convert --from vlm` reads such lines. For --task pairs the records give the boxes to show
-    (`pairs`, else those of the triplets, else every person with every box), and convert needs them as --boxes. For
-    --task choice they are files of questions, whose answers go to `hoicli vlm-eval`; boxes in other units than pixels
-    need the images' sizes, from ground truth given as --image-list.
+    No pixels are read and nothing is sent: your own script asks the model and adds its text to the line as `response`.
+    `hoicli convert --from vlm` reads these lines. For --task pairs the records give the boxes to show (`pairs`, else
+    those of the triplets, else every person with every box), and convert needs them as --boxes. For --task choice they
+    are files of questions, whose answers go to `hoicli vlm-eval`; boxes in other units than pixels need the images'
+    sizes, from ground truth given as --image-list.
 
     Arguments:
         images: Image records, with boxes or without, or questions; - is stdin.
@@ -57,7 +57,7 @@ def prompts(
         coords: How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), resized:WxH, relative or
             pixels.
         vocabulary: open: any words; or a dataset, whose names the prompt lists.
-        response_format: Add a JSON schema of the reply, as OpenAI's protocol takes it.
+        response_format: Add a JSON schema of the reply, in the form of OpenAI's protocol.
         setting: choice: what the questions show, if the file does not say: the image, the person's box, or both boxes.
     """
     from hoicli.commands.inputs import Inputs, piped_paths

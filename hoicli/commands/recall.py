@@ -49,14 +49,14 @@ def recall(
 
     Arguments:
         dataset: hico (default), swig or FILE.json.
-        k: How many predictions of an image count, the best first.
-        split: Adds zR@K: the recall of triplets whose interaction a zero-shot split withholds from training.
-        train: Adds zR@K: the recall of triplets (subject, verb, object) that this ground truth of the training set
-            lacks.
+        k: How many of the best predictions of an image count.
+        split: Add zR@K: the recall of triplets whose interaction is unseen in a zero-shot split.
+        train: Add zR@K: the recall of triplets (subject, verb, object) that are not in this ground truth of the
+            training set.
         per_class: Add R@K of every verb.
-        as_released: A project's code to the digit: mR@K counts 0 for verbs without ground truth; openpsg leaves out
-            images without predictions; sgg-benchmark counts the last pixel of the intersection, not of the boxes;
-            r1-sgg counts it in both, and leaves out images with boxes alone.
+        as_released: The numbers of a project's code, to the digit: mR@K counts 0 for verbs without ground truth;
+            openpsg leaves out images without predictions; sgg-benchmark counts the last pixel of the intersection, not
+            of the boxes; r1-sgg counts it in both, and leaves out images with boxes alone.
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED

@@ -41,13 +41,13 @@ def robust(
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
 ) -> Result:
-    """The robustness of one or several models: MRI and CRI, by corruption, family and severity.
+    """The robustness of one or several models: MRI and CRI, also by corruption, family and severity.
 
     Reads what hoicli eval writes with --tag corruption=NAME --tag severity=1 to 5, and with --tag corruption=clean for
     the original images. MRI is the mean over corruptions of the mean over severities, in percent. CRI divides each
     corruption's mean by the clean value and by 1 + ln(1 + its deviation over severities). A missing or duplicate cell
-    stops the run. The indices are RoHOI's; images of hoicli corrupt (--tag recipe=hoicli-1) are not, so values are
-    comparable within a recipe, not with the paper's tables.
+    (one corruption at one severity) stops the run. The indices are RoHOI's, but the images of hoicli corrupt (--tag
+    recipe=hoicli-1) are not: values are comparable within a recipe, not with the paper's tables.
 
     Arguments:
         rows: Streams of result rows, read as one; - or nothing is stdin.
@@ -55,14 +55,14 @@ def robust(
         subset: The rows' subset: full, or the only one in the rows.
         protocol: The rows' protocol, if there are several.
         corruption: The corruptions of a complete grid: names, or rohoi (all 20). Default: rohoi if more than half of
-            them occur, else those that do.
-        severity: The severities of a complete grid. Default: 1 to 5 with rohoi if more than half occur, else those that
-            do.
+            them occur, else those that occur.
+        severity: The severities of a complete grid. Default: 1 to 5 if more than half of rohoi occur, else those that
+            occur.
         unit: The unit of the values, whatever the rows say.
         allow_missing: Accept an incomplete grid, and say what is missing.
         rank_by: What ranks the models: mri, cri, clean or relative_drop.
-        plot_kind: curves: means by severity, and families or corruptions as bars; heatmap: every cell, a panel for
-            each model.
+        plot_kind: curves: means by severity, and families or corruptions as bars; heatmap: every cell, a panel for each
+            model.
     """
     from hoicli.commands.inputs import lines, policy_of
     from hoicli.robustness.gathering import Gathering

@@ -38,12 +38,12 @@ _WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""")
 _NUMBER = re.compile(r"valid (integer|float|number)\b")
 """The part of typer's message, in all its versions, that names the expected kind of number."""
 
-_WIDTH = Option("W", "The width of --plot in inches; its panels stand below each other where it is narrow.")
-_FONT_SIZE = Option("S", "The print of --plot in points (8; with --style slide 14).")
+_WIDTH = Option("W", "The width of --plot in inches; in a narrow figure, panels are stacked.")
+_FONT_SIZE = Option("S", "The text size of --plot in points (8; with --style slide 14).")
 _STYLE = Option("", "What --plot is for: paper, or a slide.", one_of="figures.styles:SHEETS")
-_QUIET = Option("", "Say only errors on stderr: no notes, no progress.")
+_QUIET = Option("", "Print only errors on stderr: no notes, no progress.")
 _LOG = Option(
-    "", "What stderr gets: text, or each error, note and step of progress as JSON on a line.", one_of=("text", "json")
+    "", "What stderr has: text, or each error, note and progress step as one line of JSON.", one_of=("text", "json")
 )
 
 

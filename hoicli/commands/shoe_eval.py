@@ -61,25 +61,26 @@ def shoe_eval(
     have any of its WordNet senses; `verb_synset` and `synsets` in a record name one.
 
     Arguments:
-        dataset: The dataset whose table gives the ground truth its senses: hico (default), vcoco, swig; FILE.json:
-            looked up.
+        dataset: The dataset of the ground truth's labels, whose table has their senses: hico (default), vcoco, swig;
+            for FILE.json, senses are looked up.
         ignore_no_interaction: Leave no_interaction out of ground truth and predictions: models that answer in words
             never say it.
         per_class: Add soft_ap, f1 and ap of every class.
-        reasons: Write why: a line for each ground truth and each unmatched prediction, with senses and similarities.
+        reasons: Explain the result in this file: a line for each ground truth and each unmatched prediction, with
+            senses and similarities.
         delta: An unmatched prediction counts against the most similar class of its image, if it is at least this
-            similar. Several (0.3,0.5,0.7 or 0.3:0.7:0.1): rows for each.
+            similar. Several (0.3,0.5,0.7 or 0.3:0.7:0.1) give rows for each.
         combine: How verb and object similarity are combined: mean, geometric or min.
         verb_weight: The verb's weight in the mean; the object's is 1 - W.
         ap: Area under the precision-recall curve: envelope (best precision at a recall or beyond), 11-point, step (no
             envelope), or trapezoid (straight lines, from recall 0 and precision 1).
-        assignment: greedy: ground truth takes predictions in the order of annotation (the paper's algorithms);
-            optimal: the greatest total similarity of each image, which shows what that order costs.
+        assignment: greedy: ground truth takes predictions in the order of annotation (the paper's algorithms); optimal:
+            the greatest total similarity of each image.
         min_similarity: The least similarity of a match. The paper's algorithms use none; its miss rates mention one.
         min_score: mF1 and miss rates: only predictions that score at least S.
-        min_rank: mF1 and miss rates: only predictions that at least a share R of all do not outscore (0.5: the better
-            half). This is our reading: the paper does not define its confidence score rank, and its Table 2 uses
-            another.
+        min_rank: mF1 and miss rates: only predictions that score at least as high as a share R of all predictions (0.5:
+            the better half). This is our reading: the paper does not define its confidence score rank, and its Table 2
+            uses another.
         rank_of: Another reading of --min-rank: the share is of all predictions, of those in the image, or of those of
             the class; best: at least R times the best score of its image.
         filter_map: Apply --min-score and --min-rank to soft_map and map, too (as section 6.4 of the paper does; its

@@ -57,33 +57,33 @@ def shoe_sim(
     price: Annotated[str | None, Option("IN,OUT", panel=LLM)] = None,
     **shared: Unpack[Files],
 ) -> Records:
-    """How alike senses are, for shoe-eval: a line for each pair, from WordNet or from language models.
+    """How similar senses are, for shoe-eval: a line for each pair, from WordNet or from language models.
 
-    With --gt: the pairs that shoe-eval looks up for these predictions, the sense of each ground-truth label with every
+    With --gt: the pairs that shoe-eval needs for these predictions, the sense of each ground-truth label with every
     sense of the predicted labels of its image. With --dataset alone: the senses of its classes among themselves, or
     with --all-pairs every pair that predictions in its labels can need. With --pairs: lines of your own, of words or
     senses. Similarity is 0 to 1; a sense and itself are 1 and have no line. A line says where it comes from: `scores`
     of models with the digest of the `prompt` and the `date`, or the `measure` (hoicli doctor --schema similarity).
 
     Arguments:
-        predictions: Prediction streams; with --merge, tables. - or nothing is stdin.
+        predictions: Predictions; with --merge, tables. - or nothing is stdin.
         backend: wordnet:path, wordnet:wup, wordnet:lch, wordnet:lin, wordnet:res, wordnet:jcn, lexical, llm (whose key
             is in OPENAI_API_KEY), or table, which is --merge mean.
         dataset: The dataset of the ground truth's labels (hico); without --gt: the senses of its classes among
             themselves.
         all_pairs: With --dataset alone: every pair that predictions in its labels can need.
         pairs: Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.
-        merge: Join tables: each model's ratings side by side, and one similarity from them. Ties of a majority go to
-            the model whose name is first in the alphabet.
+        merge: Join tables into one: a line has all models' ratings and one similarity. Ties of a majority go to the
+            model first by name.
         check: Write the pairs that this table lacks, as lines for --pairs, and rate none; repeatable. Exits 1 if it
             lacks any.
         base_url: The endpoint, up to /v1; nothing else is ever contacted.
         model: A model to ask; repeatable.
         screen: Ask this model first; what it rates 0 is not sent to the others.
         cache: Keep every answer in this file as it arrives; an interrupted run continues from it.
-        jobs: Questions in flight at a time.
+        jobs: How many questions to ask at a time.
         dry_run: Ask nothing; count the questions, estimate their tokens and their cost.
-        price: The price of a million tokens in and out.
+        price: The price of a million input and output tokens, for --dry-run.
     """
     from hoicli.commands.inputs import Inputs, lines
     from hoicli.wordnet.selection import choose

@@ -53,16 +53,16 @@ def show(
     """Draw ground truth, predictions or both on the images: a folder of pictures, or one contact sheet.
 
     No ground truth is needed. Ground truth is cyan, each model has a colour of its own; the subject's box is solid, the
-    object's dashed. An image is looked up by the record's file_name, else by its id or number. A missing one is a blank
-    sheet, and a note counts them. Same input, same bytes.
+    object's dashed. An image is found by the record's file_name, else by its id or number. A missing image is a blank
+    sheet.
 
     Arguments:
-        predictions: Streams of predictions, one for each model; - is stdin.
+        predictions: Predictions, one file for each model; - is stdin.
         images: The folder of the images; without it boxes are drawn on blank sheets.
         image_id: Draw this image; repeatable, or several with commas.
         first: Without --image-id: the first N images by their ids; or all.
         top: The N best triplets of each model in an image, or all.
-        size: The most pixels of a picture's longer side (default: 1280 in a folder, 480 on a sheet).
+        size: The maximum of a picture's longer side, in pixels (default: 1280 in a folder, 480 on a sheet).
         output: FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).
     """
     from hoicli.commands.inputs import Inputs

@@ -34,10 +34,10 @@ def validate(
     from_: options.From = None,
     image_list: options.ImageList = None,
 ) -> Result:
-    """Check a stream of records, with --gt against its ground truth: each kind of fault, its count and an example.
+    """Check files of records, with --gt against their ground truth: each kind of fault, its count and an example.
 
-    Ground truth, predictions, match records and result rows are recognised. Exit code 0: nothing worse than warnings;
-    1: something no metric can use.
+    Ground truth, predictions, match records and result rows are recognised. Exit code 0: only warnings, or nothing. 1:
+    something that no metric can use.
 
     Arguments:
         open_vocabulary: Labels and verbs are free text: do not look them up.

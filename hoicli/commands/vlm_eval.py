@@ -74,8 +74,8 @@ def vlm_eval(
 
     Arguments:
         answers: Files of answers, read as one; - or nothing is stdin.
-        task: What was asked, if neither the files nor another option tells.
-        as_released: The released scripts' figures to the digit: crosshoi-bench (choice) or hoi-benchmarks (ground,
+        task: What was asked, if neither the files nor another option show it.
+        as_released: The released scripts' numbers, to the digit: crosshoi-bench (choice) or hoi-benchmarks (ground,
             refer).
         questions: The questions: an annotation file of CrossHOI-Bench, or one like it.
         setting: What the questions show, if the file does not say: the image, the person's box, or both boxes.

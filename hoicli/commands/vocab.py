@@ -89,12 +89,12 @@ def vocab(
 ) -> Labels:
     """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images.
 
-    Ids are 0-based. Objects come with all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids;
-    objects of SWIG-HOI have the WordNet 3.0 offset of their noun. With --from, the file of a dataset of your own is
-    written (hoicli doctor --schema dataset), which every --dataset takes; edit it as you like.
+    Ids are 0-based. Objects have all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids; objects
+    of SWIG-HOI have the WordNet 3.0 number of their noun. --from writes the file of your own dataset (hoicli doctor
+    --schema dataset), which every --dataset takes; edit it as you like.
 
-    A prediction's label keeps all its senses: shoe-eval takes the one most similar to the ground truth's. A label of
-    the dataset, as ground truth, has the one chosen in a curated table; `why` explains it where it is not obvious.
+    A predicted label may have several senses: in shoe-eval, the one most similar to the ground truth's counts. A
+    ground-truth label has one sense, from a curated table; `why` explains it if it is not obvious.
 
     Arguments:
         dataset: hico (default), vcoco, swig, hoia, hoiw, ambiguous-hoi, hico-det-sg, pastanet-hoi, hoi-coco or
@@ -102,10 +102,11 @@ def vocab(
         list_: interactions, verbs, objects, splits or (test) images.
         from_: Make the file of a dataset from this ground truth, in any format that convert reads: its subjects, verbs,
             objects and interactions.
-        train: The training set: counts each interaction, and tells which are rare (fewer than 10).
+        train: The training set's ground truth: adds how often each interaction occurs, and which are rare (fewer than
+            10).
         name: The dataset's name in signatures (default: that of the file).
         senses: List instead the WordNet senses of a verb, an object, or both (the verb first), and which one the
-            dataset's label has; repeatable; - reads stdin, one a line.
+            dataset's label has; repeatable; - reads stdin, one per line.
         pos: With --senses: only objects (n) or only verbs (v).
     """
     if from_ is not None:
