@@ -24,9 +24,9 @@ PERMUTATIONS = Count(0, 10_000_000)
     reads="ratings: lines of item, rater and rating, or of an item with all its ratings",
     writes="result rows",
     examples="""
-        hoicli agree ratings.jsonl  # kappa, alpha and agreement of everybody in the file
+        hoicli agree ratings.jsonl  # kappa, alpha and agreement of all raters
         hoicli agree --models 'gem*,qwen' --subsets --format md ratings.jsonl
-            # those raters as models, with every subset, as Markdown
+            # name the models; every subset of them; as Markdown
         hoicli agree --levels 7 --distribution ratings.jsonl  # ratings from 0 to 6, and how often each was given
         hoicli agree --plot kappa.pdf --plot-kind kappa ratings.jsonl  # a plot of kappa for each pair of people
     """,
@@ -61,7 +61,7 @@ def agree(
     (ci_low, ci_high) and permutation p, for each model and for all of them combined.
 
     Arguments:
-        ratings: Streams of ratings, read as one; - or nothing is stdin.
+        ratings: Files of ratings, read as one; - or nothing is stdin.
         levels: Ratings go from 0 to K - 1.
         models: The raters that are models (* stands for any text). By default, the lines' `kind` says so.
         subsets: Add the agreement of every subset of models, and the mean of each size.

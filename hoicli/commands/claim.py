@@ -18,7 +18,7 @@ from hoicli.vocabulary.datasets import load
     reads="predictions, and ground truth with --gt",
     writes="result rows: mAP by each setting beside the number that is claimed",
     examples="""
-        hoicli claim --gt gt.jsonl preds.jsonl 76.19/100/74.36  # who gives this full, rare and non-rare mAP
+        hoicli claim --gt gt.jsonl preds.jsonl 76.19/100/74.36  # which settings give this full, rare and non-rare mAP
         hoicli claim --gt gt.jsonl --nms 0.65,0.7 preds.jsonl full=76.2  # one number, thresholds of your own
         hoicli claim --gt gt.jsonl --split rf-uc preds.jsonl unseen=87.5/seen=74.3/full=76.2
             # the numbers of a zero-shot split

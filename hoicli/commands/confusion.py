@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     reads="predictions, and ground truth with --gt",
     writes="result rows: number, share and cost of each confusion",
     examples="""
-        hoicli confusion --gt gt.jsonl preds.jsonl  # the twenty of each kind that cost most mAP
-        hoicli confusion --gt gt.jsonl --top all --plot confusion.png preds.jsonl  # all of them, and a heat map
+        hoicli confusion --gt gt.jsonl preds.jsonl  # the twenty costliest confusions of each kind
+        hoicli confusion --gt gt.jsonl --top all --plot confusion.png preds.jsonl  # all confusions, and a heat map
     """,
     see=["diagnose", "curves"],
     plot="Draw the confusions as a heat map: .png, .svg or .pdf.",

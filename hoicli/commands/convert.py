@@ -26,12 +26,12 @@ LOGITS = "Options of --from logits (raw outputs)"
     reads="any format of --list: MATLAB, JSON, pickles, NumPy files, text",
     writes="ground truth or prediction records; with --to a foreign format",
     examples="""
-        hoicli convert instances_test2015.json -o gt.jsonl  # ground truth, its format detected
-        hoicli convert results.json | hoicli eval --gt gt.jsonl  # a dump straight into its numbers
-        hoicli convert detections_mat --image-list gt.jsonl -o preds.jsonl  # a file whose images have only positions
+        hoicli convert instances_test2015.json -o gt.jsonl  # ground truth; the format is detected
+        hoicli convert results.json | hoicli eval --gt gt.jsonl  # the numbers of a dump, directly
+        hoicli convert detections_mat --image-list gt.jsonl -o preds.jsonl  # a file in which images have only positions
         hoicli convert --verb-base 1 --object-order alphabetical results.json -o preds.jsonl
-            # a dump with another numbering, as validate found
-        hoicli convert preds.jsonl --to cdn-json -o preds_cdn.json  # back, for another evaluator
+            # a dump with other numbers, as validate says
+        hoicli convert preds.jsonl --to cdn-json -o preds_cdn.json  # hoicli's records for another evaluator
         hoicli convert gt.jsonl --to hoia -o trainval.json  # ground truth, for training code (QPIC, CDN)
         hoicli convert --from vlm --coords 1000 answers.jsonl -o answered.jsonl  # what a vision-language model answered
         hoicli convert --list  # the formats

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
         hoicli corrupt --recipe imagenet-c --images images --save-images published gt.jsonl > published.jsonl
             # with ImageNet-C's published constants, for the corruptions it has
         hoicli corrupt --records-only --corruption zoom_blur gt.jsonl > moved.jsonl
-            # the moved boxes alone, of images that a data loader corrupts in memory
-        hoicli corrupt --preview photo.jpg -o sheet.png  # a hundred versions of one photograph on a sheet
+            # only the moved boxes, for a data loader that corrupts images in memory
+        hoicli corrupt --preview photo.jpg -o sheet.png  # all hundred versions of one photograph
         hoicli corrupt --list  # the corruptions and their constants
     """,
     see=["robust", "eval", "mask"],
@@ -74,7 +74,7 @@ def corrupt_records(
     corruption, the severity, the seed and the recipe's constants. A second run makes only the missing images.
 
     Arguments:
-        sources: Streams of image records (file_name, optional boxes), or image files; - or nothing is stdin.
+        sources: Files of image records (file_name, optional boxes), or image files; - or nothing is stdin.
         images: The folder of the images that the records name.
         save_images: Write the images to this folder, as CORRUPTION/SEVERITY/NAME; created if missing.
         records_only: Write only the records, without psnr and ssim, and no images. If records have width and height,

@@ -17,7 +17,7 @@ from hoicli.vocabulary.datasets import load
     writes="result rows: points of curves, the best threshold, and calibration",
     examples="""
         hoicli curves --gt gt.jsonl preds.jsonl  # all classes, rare and non-rare ones
-        hoicli curves --gt gt.jsonl --plot curves.png old.jsonl new.jsonl  # two models, drawn
+        hoicli curves --gt gt.jsonl --plot curves.png old.jsonl new.jsonl  # a figure of two models
         hoicli curves --gt gt.jsonl --verb ride --interaction 'ride bicycle' --threshold 0.3 preds.jsonl
             # one verb, one class, and precision and recall at 0.3
         hoicli match --gt gt.jsonl --protocol hico preds.jsonl | hoicli curves  # from a match stream

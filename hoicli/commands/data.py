@@ -19,7 +19,7 @@ from hoicli.io.messages import note
     reads="the files of data add: any format of convert --list",
     writes="list: a row for each set; path, add, fetch: the path of its records",
     examples="""
-        hoicli data list  # all names, which of them are here, and their terms of use
+        hoicli data list  # all names, which of them you have, and their terms of use
         hoicli data add hico:test instances_test2015.json  # convert a copy once; later: --gt hico:test
         hoicli eval --gt hico:test preds.jsonl  # use it by name
         hoicli data path hico:test  # where its records are stored

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     reads="predictions with --gt, or match records",
     writes="result rows; with --emit predictions each prediction with its type",
     examples="""
-        hoicli diagnose --gt gt.jsonl preds.jsonl  # counts of each type, and what fixing it would give
+        hoicli diagnose --gt gt.jsonl preds.jsonl  # the number of errors of each type, and the gain from fixing it
         hoicli diagnose --gt gt.jsonl --name old --name new --plot errors.png old.jsonl new.jsonl
-            # two models side by side, drawn
+            # a figure of two models side by side
         hoicli diagnose --gt gt.jsonl --slice people preds.jsonl  # the errors in crowds, and with one person alone
         hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose  # from a match stream
         hoicli diagnose --gt gt.jsonl --emit predictions preds.jsonl | jq -r '.predictions[].error' | sort | uniq -c

@@ -41,7 +41,7 @@ CHECKSUMS = "data.sha256"
     reads="nothing but its own files",
     writes="one row for each check: check, status (ok, missing or problem), value, advice; or a schema",
     examples="""
-        hoicli doctor  # what to look at first when something is odd
+        hoicli doctor  # run it first when something seems wrong
         hoicli doctor --format md > report.md  # what to put into a bug report
         hoicli doctor --schema match | jq -r '.properties | keys[]'  # the fields of a match record
         hoicli doctor --format jsonl | jq -r 'select(.status != "ok") | .advice'  # what to install

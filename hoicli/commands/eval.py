@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     examples="""
         hoicli eval --gt gt.jsonl preds.jsonl  # every protocol of HICO-DET, side by side
         hoicli eval --gt gt.jsonl --protocol hico,hico-ko --split rf-uc preds.jsonl  # a zero-shot split
-        hoicli eval --gt gt.jsonl --protocol hico --bootstrap 1000 preds.jsonl  # how sure the numbers are
+        hoicli eval --gt gt.jsonl --protocol hico --bootstrap 1000 preds.jsonl  # with 95 % intervals
         hoicli eval --gt gt.jsonl --protocol hico --iou 0.5:0.95:0.05 --slice objects preds.jsonl
             # at COCO's thresholds, and for small, medium and large objects
         hoicli eval --gt gt.jsonl --protocol hico --metric mPD preds.jsonl  # how much a verb's AP depends on the object
@@ -60,7 +60,7 @@ def evaluate(
     tag: options.Tag = None,
     **shared: Unpack[Viewed],
 ) -> Result:
-    """The mAP of a dump by each published protocol: predictions with --gt, or the lines of hoicli match.
+    """The mAP by each published protocol, of predictions with --gt or of the lines of hoicli match.
 
     Values are in percent; every row has the signature of its settings. Without --protocol, all protocols of the dataset
     are printed side by side. An interval (--bootstrap) says how much the mAP may differ on another test set of this

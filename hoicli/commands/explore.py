@@ -22,9 +22,9 @@ SLICES = "people,pairs,objects,distance"
     writes="a folder with a page that opens from disk, or one file; with --serve the page is served to this machine",
     examples="""
         hoicli explore --gt gt.jsonl --images images -o explorer preds.jsonl  # then open explorer/index.html
-        hoicli explore --gt gt.jsonl -o page.html preds.jsonl other.jsonl  # two models, in one file to hand in
+        hoicli explore --gt gt.jsonl -o page.html preds.jsonl other.jsonl  # two models, in one file
         hoicli explore --gt gt.jsonl --name old,new --pictures copy --images images -o both old.jsonl new.jsonl
-            # with pictures, in a folder to send on
+            # with images, in a folder to send to others
         hoicli explore --gt gt.jsonl --slice people,distance:0.5:1 -o near preds.jsonl  # other parts of the data
     """,
     see=["diagnose", "compare", "table"],

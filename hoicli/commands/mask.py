@@ -51,7 +51,7 @@ def mask(
     instead, and `pixelated` is the side of their blocks, 8, or 0.
 
     Arguments:
-        records: Streams of image records, read as one; - or nothing is stdin.
+        records: Files of image records, read as one; - or nothing is stdin.
         ratio: Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an
             instance's sides that is black.
         seed: Another seed moves the masks; use the epoch's number, for example.

@@ -18,11 +18,11 @@ from hoicli.vocabulary.datasets import load
     reads="predictions, and ground truth with --gt",
     writes="match records: one line for each image and protocol",
     examples="""
-        hoicli match --gt gt.jsonl --protocol hico preds.jsonl -o matches.jsonl  # match once
-        hoicli eval --per-class matches.jsonl  # and evaluate as often as you like
+        hoicli match --gt gt.jsonl --protocol hico preds.jsonl -o matches.jsonl  # match once ...
+        hoicli eval --per-class matches.jsonl  # ... and evaluate as often as you like
         hoicli match --gt gt.jsonl --protocol hico preds.jsonl | jq -c '.predictions[] | select(.outcome ==
             "true_positive")'  # every true positive
-        hoicli match --gt gt.jsonl --nms 0.7 --top-k 100 preds.jsonl | hoicli eval  # after CDN's pair NMS
+        hoicli match --gt gt.jsonl --nms 0.7 --top-k 100 preds.jsonl | hoicli eval  # with CDN's pair NMS
     """,
     see=["eval", "diagnose"],
 )

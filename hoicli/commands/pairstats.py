@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         hoicli pairstats --gt gt.jsonl --verb-score triplet old.jsonl new.jsonl
             # two models whose dumps have no verb_score
         hoicli convert pairs.pkl | hoicli pairstats --gt gt.jsonl --as-released
-            # Diag-HOI's pairs and Diag-HOI's figures
+            # Diag-HOI's pairs, and its code's numbers
         hoicli pairstats --gt gt.jsonl --interactiveness preds.jsonl
-            # how well the pairs that interact are found, whatever they do
+            # how well interacting pairs are found, for all verbs together
     """,
     see=["diagnose", "convert"],
     plot="Draw recall against precision over the sweep.",

@@ -22,7 +22,7 @@ from hoicli.vocabulary.datasets import load
         hoicli recall --gt gt.jsonl --k 20 --per-class preds.jsonl  # the recall of each verb
         hoicli recall --gt gt.jsonl --split rf-uc preds.jsonl  # zR@K of a zero-shot split
         hoicli recall --gt gt.jsonl --as-released sgg-benchmark --bootstrap 1000 preds.jsonl
-            # one project's code to the digit, with intervals
+            # the numbers of one project's code, with intervals
     """,
     see=["eval", "convert", "vocab"],
 )

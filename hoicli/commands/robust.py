@@ -20,7 +20,7 @@ from hoicli.io.messages import note
         hoicli eval --gt gt-jpeg-3.jsonl --protocol hico --tag model=cdn --tag corruption=jpeg --tag severity=3
             --tag recipe=hoicli-1 preds.jsonl >> rows.jsonl  # one cell of the grid; repeat for all
         hoicli robust --allow-missing --protocol hico rows.jsonl  # a grid that is not complete yet
-        hoicli robust --plot robust.png all.jsonl  # the complete benchmark, drawn
+        hoicli robust --plot robust.png all.jsonl  # a figure of the complete benchmark
         hoicli robust --rank-by cri --format latex all.jsonl  # models ranked by CRI, for a paper
     """,
     see=["corrupt", "eval"],
@@ -50,7 +50,7 @@ def robust(
     recipe=hoicli-1) are not: values are comparable within a recipe, not with the paper's tables.
 
     Arguments:
-        rows: Streams of result rows, read as one; - or nothing is stdin.
+        rows: Files of result rows, read as one; - or nothing is stdin.
         metric: The rows' metric: mAP, or the only one in the rows.
         subset: The rows' subset: full, or the only one in the rows.
         protocol: The rows' protocol, if there are several.

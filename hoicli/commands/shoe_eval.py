@@ -19,9 +19,9 @@ PANEL = "Options of SHOE's metrics"
     reads="predictions, ground truth with --gt, similarities with --sim",
     writes="result rows; with --reasons a line for every match and miss",
     examples="""
-        hoicli shoe-sim --backend wordnet:wup --gt gt.jsonl preds.jsonl > sim.jsonl  # how alike the labels are
+        hoicli shoe-sim --backend wordnet:wup --gt gt.jsonl preds.jsonl > sim.jsonl  # how similar the labels are
         hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl preds.jsonl  # soft mAP and mF1
-        hoicli shoe-eval --gt gt.jsonl --sim lexical preds.jsonl  # in one command, without asking a model
+        hoicli shoe-eval --gt gt.jsonl --sim lexical preds.jsonl  # in one command, without a language model
         hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --delta 0.3:0.7:0.1 preds.jsonl
             # a sweep over what the paper leaves open
     """,

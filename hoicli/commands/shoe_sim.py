@@ -31,7 +31,7 @@ LLM = "Options of --backend llm (language models)"
             # what asking a language model would cost
         hoicli shoe-sim --backend llm --base-url http://localhost:8000/v1 --model qwen3-32b --cache answers.jsonl
             --gt gt.jsonl preds.jsonl > sim.jsonl  # ask it, every answer kept in a file
-        cat sim-a.jsonl sim-b.jsonl | hoicli shoe-sim --merge mean > sim.jsonl  # two models' tables as one
+        cat sim-a.jsonl sim-b.jsonl | hoicli shoe-sim --merge mean > sim.jsonl  # join the tables of two models
         echo '{"pos": "v", "a": "petting", "b": "stroke"}' | hoicli shoe-sim --backend wordnet:wup --pairs -
             # words of your own
     """,

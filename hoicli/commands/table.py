@@ -20,7 +20,7 @@ from hoicli.io.messages import note
     examples="""
         hoicli eval --gt gt.jsonl --protocol hico,hico-ko --tag model=ours preds.jsonl > rows.jsonl && hoicli table
             --layout hico rows.jsonl  # Default and Known Object, one line for each model
-        hoicli table --published hico -o table.tex rows.jsonl  # below the published ones, for a paper
+        hoicli table --published hico -o table.tex rows.jsonl  # below published rows, for a paper
         hoicli table --lines tag.model --columns protocol,subset --metric mAP rows.jsonl
             # lines and columns of your own
         hoicli eval --gt gt.jsonl --protocol hico --tag model=ours --tag seed=2 preds.jsonl > 2.jsonl && hoicli eval
@@ -51,7 +51,7 @@ def table(
     own. Caveats and settings are below the table.
 
     Arguments:
-        rows: Streams of result rows, read as one; - or nothing is stdin.
+        rows: Files of result rows, read as one; - or nothing is stdin.
         published: Published rows above yours, or alone: hico, zero-shot, vcoco, swig, robust, robust-vcoco, pairs,
             pairs-vcoco, diagnose, shoe or shoe-vcoco.
         layout: A layout as in papers. By default, the rows decide (or --lines).

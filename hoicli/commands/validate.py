@@ -18,7 +18,7 @@ from hoicli.vocabulary.datasets import load
     reads="ground truth, predictions, match records or result rows",
     writes="one row for each kind of fault: check, severity, count, example, and what to do",
     examples="""
-        hoicli validate gt.jsonl  # a stream by itself
+        hoicli validate gt.jsonl  # one file alone
         hoicli validate --gt gt.jsonl preds.jsonl  # against ground truth: do images, labels and boxes fit?
         hoicli convert results.json | hoicli validate --gt gt.jsonl  # before a dump is evaluated
     """,

@@ -35,7 +35,7 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
         hoicli vlm-eval --dataset hico referred.json  # exact match, and similarity by hoicli's own measure
         hoicli vlm-eval --dataset hico --needed referred.json > pairs.jsonl  # what a language model would have to rate
         hoicli shoe-sim --backend lexical --pairs pairs.jsonl > sim.jsonl
-            # rate it (with --backend llm: by language models)
+            # rate them (language models: --backend llm)
         hoicli vlm-eval --dataset hico --sim table:sim.jsonl referred.json  # the similarity by that table
     """,
     see=["prompts", "convert", "shoe-eval", "shoe-sim", "recall"],
