@@ -79,7 +79,7 @@ lock: $(VENV)/.ready
 image:
 	docker build --quiet --file fixtures/scale/Dockerfile --tag hoicli .
 	docker run --rm --read-only --network none hoicli doctor
-	docker run --rm --read-only --network none -v "$(CURDIR)/fixtures:/data:ro" hoicli eval --gt gt.jsonl predictions.jsonl
+	docker run --rm --read-only --network none -v "$(CURDIR)/fixtures/sample:/data:ro" hoicli eval --gt gt.jsonl.gz ours.jsonl.gz
 
 mutants: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev-mutants]'

@@ -32,7 +32,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.pairs import RULES
 from tests.support.project import FIXTURES, Hoicli
 
-RATINGS = FIXTURES / "ratings.jsonl"
+RATINGS = FIXTURES / "agree/ratings.jsonl"
 NONE = math.nan
 Row = dict[str, Any]
 

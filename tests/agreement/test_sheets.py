@@ -15,7 +15,7 @@ from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from tests.support.project import FIXTURES, Hoicli
 
-RATINGS = FIXTURES / "ratings.jsonl"
+RATINGS = FIXTURES / "agree/ratings.jsonl"
 
 
 def csv_of(*rows: bytes, policy: ErrorPolicy | None = None, group: str = "") -> Ratings:

@@ -20,7 +20,7 @@ from hoicli.resampling.draws import Resampling
 from tests.support.project import FIXTURES, Hoicli
 
 NONE = math.nan
-RATINGS = FIXTURES / "ratings.jsonl"
+RATINGS = FIXTURES / "agree/ratings.jsonl"
 Row = dict[str, Any]
 
 

@@ -13,10 +13,10 @@ import orjson
 import pytest
 
 from hoicli.io import streams
-from tests.support.project import FIXTURES, Hoicli, Result
+from tests.support.project import EIGHT, FIXTURES, Hoicli, Result
 
 FOREIGN = FIXTURES / "foreign"
-GT, PREDICTIONS, OTHER = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl"
+GT, PREDICTIONS, OTHER = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"
 DUMPS = (
     *("cdn.json", "results.json", "predictions_ppdm.json", "inpcc.json", "preds.pkl", "preds_wo_nointer.pkl"),
     *("results_gen_vlkt.json", "logits.npz", "state.npz", "pairs.pkl", "detections_mat"),
@@ -88,7 +88,7 @@ def test_corrupt(hoicli: Hoicli, converted: Convert, tmp_path: Path) -> None:
     pytest.importorskip("cv2")
     truth = foreign("test_hico.json")
     records = converted(truth)
-    options = ("--images", FIXTURES / "images", "--corruption", "jpeg", "--severity", "1", "--save-images")
+    options = ("--images", EIGHT / "images", "--corruption", "jpeg", "--severity", "1", "--save-images")
     same(hoicli("corrupt", *options, tmp_path / "a", truth), hoicli("corrupt", *options, tmp_path / "b", records))
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.project import EIGHT, FIXTURES, ROOT, Hoicli
 from tests.support.vcoco import with_labels
 
-GT, PREDICTIONS, OTHER = (FIXTURES / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
+GT, PREDICTIONS, OTHER = (EIGHT / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
 VCOCO = FIXTURES / "vcoco"
 
 

@@ -19,9 +19,9 @@ from hoicli.commands.command import check
 from hoicli.commands.options import Option, Parameter
 from hoicli.commands.shell import ManualCommand, parameters_in_shell
 from hoicli.io.outputs import LIST_OF_FILES
-from tests.support.project import FIXTURES, ROOT, Hoicli, Result
+from tests.support.project import EIGHT, ROOT, Hoicli, Result
 
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 

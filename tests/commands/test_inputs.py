@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli
 
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 DATA = ("--gt", "gt.jsonl", "preds.jsonl")
 
 
@@ -23,7 +23,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(GT, "gt.jsonl")
     shutil.copy(PREDICTIONS, "preds.jsonl")
     shutil.copy(PREDICTIONS, "other.jsonl")
-    shutil.copytree(FIXTURES / "images", "images")
+    shutil.copytree(EIGHT / "images", "images")
     ids = [json.loads(line)["image_id"] for line in GT.read_text().splitlines()]
     Path("parts.tsv").write_text("".join(f"{image_id}\tday\n" for image_id in ids))
     Path("own.json").write_text(json.dumps({"name": "own", "like": "diag"}))
@@ -38,7 +38,7 @@ def contents() -> dict[str, bytes]:
 
 
 SLICE, PROTOCOL = ("--slice", "parts.tsv"), ("--protocol", "own.json")
-IMAGE = "images/" + sorted(path.name for path in (FIXTURES / "images").iterdir())[0]
+IMAGE = "images/" + sorted(path.name for path in (EIGHT / "images").iterdir())[0]
 CALLS = [
     *((name, *SLICE, *DATA, "-o", "parts.tsv") for name in ("eval", "match", "diagnose")),
     *((name, *PROTOCOL, *DATA, "-o", "own.json") for name in ("eval", "match", "diagnose", "confusion", "curves")),

@@ -23,12 +23,12 @@ from hoicli.commands.command import DECLARED
 from hoicli.commands.results import Result
 from hoicli.errors import DataError, HoicliError, UsageError
 from tests.support.arrays import GT, PREDICTIONS, arrays, records
-from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.project import EIGHT, FIXTURES, ROOT, Hoicli
 
-OTHER, MATCHES = FIXTURES / "other.jsonl", FIXTURES / "expected" / "matches.jsonl"
+OTHER, MATCHES = EIGHT / "other.jsonl", EIGHT / "expected" / "matches.jsonl"
 SHOE, VCOCO, FOREIGN = FIXTURES / "shoe", FIXTURES / "vcoco", FIXTURES / "foreign"
-RATINGS = FIXTURES / "ratings.jsonl"
-SHEET = FIXTURES / "ratings.csv"
+RATINGS = FIXTURES / "agree/ratings.jsonl"
+SHEET = FIXTURES / "agree/ratings.csv"
 GRAPHS, ROBUST, CHOICE = FIXTURES / "graphs", FIXTURES / "robust", FIXTURES / "choice"
 SHOE_GT, SHOE_FOUND, SIM = SHOE / "gt.jsonl", SHOE / "predictions.jsonl", SHOE / "sim.jsonl"
 
@@ -64,9 +64,9 @@ CALLS: list[tuple[str, Callable[[], Any], tuple[object, ...]]] = [
      ("--gt", SHOE_GT, "--sim", SIM, "--delta", 0.3, "--ap", "step", "--combine", "geometric",
       "--min-rank", 0.5, "--tag", "a=b", SHOE_FOUND)),
     ("agree", lambda: api.agree(SHEET, models="sim", group="differs", votes=True, bootstrap=40,
-                                again=FIXTURES / "ratings_again.csv"),
+                                again=FIXTURES / "agree/ratings_again.csv"),
      ("--models", "sim", "--group", "differs", "--votes", "--bootstrap", 40, "--again",
-      FIXTURES / "ratings_again.csv", SHEET)),
+      FIXTURES / "agree/ratings_again.csv", SHEET)),
     ("convert", lambda: api.convert([FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat"]),
      (FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat")),
     ("convert", lambda: api.convert(FOREIGN / "logits.npz", from_="logits", threshold=0.3, lambda_=2.8, box_nms=0.5,

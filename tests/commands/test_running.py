@@ -20,9 +20,9 @@ from hoicli.cli import COMMANDS
 from hoicli.io.inputs import MARK
 from hoicli.records.results import ROW_KEYS
 from hoicli.records.schemas import schema_text
-from tests.support.project import FIXTURES, PATIENCE, Hoicli, without_gt
+from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, without_gt
 
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 PAIR = ("--gt", GT, PREDICTIONS)
 
 
@@ -220,9 +220,9 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
         result = hoicli("eval", "--tag", "model=m", "--tag", f"{key}=99", *PAIR)
         problem = f"--tag {key}: rows have a {key} of their own; choose another name"
         assert (result.code, result.out, result.err) == (2, "", f"hoicli: {problem}\n")
-    result = hoicli("compare", "--tag", "model=m", "--gt", GT, PREDICTIONS, FIXTURES / "other.jsonl")
+    result = hoicli("compare", "--tag", "model=m", "--gt", GT, PREDICTIONS, EIGHT / "other.jsonl")
     assert (result.code, result.out) == (2, "")
-    result = hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS, FIXTURES / "other.jsonl")
+    result = hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS, EIGHT / "other.jsonl")
     assert (result.code, result.out) == (2, "")
     assert hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS).code == 0
 
@@ -391,8 +391,8 @@ def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["eval", "match", "recall", "validate", "shoe-eval --sim lexical"])
 def test_two_models_are_no_shards_of_one_dump(command: str, hoicli: Hoicli) -> None:
     """An image in two files names both lines, and what to do with two models; in one file one of the lines goes."""
-    one, other = FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl"
-    result = hoicli(*command.split(), "--gt", FIXTURES / "gt.jsonl", one, other)
+    one, other = EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"
+    result = hoicli(*command.split(), "--gt", EIGHT / "gt.jsonl", one, other)
     assert result.code == 1
     said = result.out + result.err
     assert f"{other}:1: image_id: image 'HICO_test2015_00000001' is at {one}:1 already" in said
@@ -400,7 +400,7 @@ def test_two_models_are_no_shards_of_one_dump(command: str, hoicli: Hoicli) -> N
 
 
 def test_several_files_are_models_elsewhere(hoicli: Hoicli) -> None:
-    files = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl")
+    files = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", EIGHT / "other.jsonl")
     for command in ("diagnose", "curves", "confusion", "pairstats", "audit", "compare"):
         result = hoicli(command, *files, "--format", "jsonl")
         assert result.code == 0

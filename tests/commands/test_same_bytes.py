@@ -17,11 +17,11 @@ import pytest
 
 from hoicli.cli import COMMANDS
 from hoicli.vocabulary import datasets
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli
 
 OWN = FIXTURES / "own/site.json"
 DATASETS = {
-    "hico": (FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", ()),
+    "hico": (EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", ()),
     "vcoco": (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl", ("--dataset", "vcoco")),
     "swig": (FIXTURES / "swig/gt.jsonl", FIXTURES / "swig/predictions.jsonl", ("--dataset", "swig")),
     "own": (FIXTURES / "own/gt.jsonl", FIXTURES / "own/predictions.jsonl", ("--dataset", str(OWN))),
@@ -67,10 +67,10 @@ CALLS = {
     "confusion": Call(one=False),
     "explore": Call(one=False, folder=True),
     "audit": Call(("--same", "0.3", "--sure", "0"), one=False),
-    "show": Call(("--images", str(FIXTURES / "images"), "--size", "64"), one=False, folder=True),
+    "show": Call(("--images", str(EIGHT / "images"), "--size", "64"), one=False, folder=True),
     "compare": Call(("--bootstrap", "5"), one=False, models=2),
     "claim": Call(("--top", "all"), last=("76.2",)),
-    "corrupt": Call(("--corruption", "jpeg", "--severity", "1", "--jobs", "1", "--images", str(FIXTURES / "images")),
+    "corrupt": Call(("--corruption", "jpeg", "--severity", "1", "--jobs", "1", "--images", str(EIGHT / "images")),
                     gt=False, labels=False, truth=True, alone=True, folder=True, datasets=("hico",)),
     "mask": Call(gt=False, labels=False, truth=True, alone=True),
     "prompts": Call(gt=False, labels=False, truth=True, alone=True, datasets=("hico", "swig", "own")),

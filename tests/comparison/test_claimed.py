@@ -13,10 +13,10 @@ import pytest
 
 from hoicli.comparison.claimed import Claim, rounding
 from hoicli.errors import UsageError
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 
-GT, PREDS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
-OTHER = FIXTURES / "other.jsonl"
+GT, PREDS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
+OTHER = EIGHT / "other.jsonl"
 DATASETS = {
     "hico": ("--gt", GT, PREDS),
     "vcoco": (

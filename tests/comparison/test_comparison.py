@@ -33,7 +33,7 @@ from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, resampled, swapped
 from tests.support import strategies
 from tests.support.kernel import HICO, evaluate, ground_truth, lines, tally
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, Hoicli, parsed
 from tests.support.streams import Given
 
 Record = dict[str, Any]
@@ -263,7 +263,7 @@ def test_image_differences_add_up_where_each_image_has_its_own_class() -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # the commands
 
-GT, PREDS, OTHER = (FIXTURES / name for name in ("gt.jsonl", "predictions.jsonl", "other.jsonl"))
+GT, PREDS, OTHER = (EIGHT / name for name in ("gt.jsonl", "predictions.jsonl", "other.jsonl"))
 GATE = ("--fail-if-worse",)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import hoicli
 from tests.compat.test_compat import HERE, numbers
-from tests.support.project import FIXTURES
+from tests.support.project import EIGHT, FIXTURES
 
 VCOCO = FIXTURES / "vcoco"
 
@@ -19,9 +19,9 @@ def write(folder: Path) -> None:
     """One file of each kind, and the numbers that the commands make of them."""
     folder.mkdir()
     for name, source in {
-        "gt.jsonl": FIXTURES / "gt.jsonl",
-        "predictions.jsonl": FIXTURES / "predictions.jsonl",
-        "other.jsonl": FIXTURES / "other.jsonl",
+        "gt.jsonl": EIGHT / "gt.jsonl",
+        "predictions.jsonl": EIGHT / "predictions.jsonl",
+        "other.jsonl": EIGHT / "other.jsonl",
         "vcoco_gt.jsonl": VCOCO / "ground_truth.jsonl",
         "vcoco_predictions.jsonl": VCOCO / "predictions.jsonl",
         "dataset.json": FIXTURES / "own/site.json",

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli
 
 GRAPHS = FIXTURES / "graphs"
 FILE = GRAPHS / "foreign/_annotations.coco.json"
 GT, PREDICTIONS, DATASET = GRAPHS / "gt.jsonl", GRAPHS / "predictions.jsonl", GRAPHS / "dataset.json"
-HICO = FIXTURES / "gt.jsonl"
+HICO = EIGHT / "gt.jsonl"
 
 Change = Callable[[Any], object]
 

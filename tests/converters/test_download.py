@@ -15,9 +15,9 @@ from hoicli.converters import store
 from hoicli.converters.named import NAMED, NamedTruth
 from hoicli.converters.store import checksum, download
 from hoicli.errors import DataError
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, Hoicli
 
-CONTENT = (FIXTURES / "gt.jsonl").read_bytes()
+CONTENT = (EIGHT / "gt.jsonl").read_bytes()
 SHA = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 
 

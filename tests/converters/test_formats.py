@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli
 
 MODULE = """
 from hoicli.converters.formats import Format
@@ -63,8 +63,8 @@ def test_it_is_read_and_written_by_its_name(added: str, hoicli: Hoicli, tmp_path
     assert result.code == 0, result.err
     assert orjson.loads(result.out)["labels"] == ["person", "bench"]
     assert "as triplets of hoi-triplets@1.2 (predictions): 1 images" in result.err
-    assert hoicli("eval", "--gt", FIXTURES / "gt.jsonl", "--from", "triplets", dump).code == 0
-    assert hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "triplets", "-o", tmp_path / "back.txt").code == 0
+    assert hoicli("eval", "--gt", EIGHT / "gt.jsonl", "--from", "triplets", dump).code == 0
+    assert hoicli("convert", EIGHT / "predictions.jsonl", "--to", "triplets", "-o", tmp_path / "back.txt").code == 0
     assert len((tmp_path / "back.txt").read_text().split()) > 3
 
 

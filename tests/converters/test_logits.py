@@ -13,7 +13,7 @@ import pytest
 
 from hoicli.converters.logits import PostProcessing, sigmoid, triplets
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli
 from tests.support.project import records_of as rows
 
 FIXTURE = FIXTURES / "foreign" / "logits.npz"
@@ -145,7 +145,7 @@ def test_the_fixture_gives_the_predictions(hoicli: Hoicli) -> None:
     """Scores to float32's precision; what is at most 0.1 is left out."""
     result = hoicli("convert", FIXTURE)
     found = rows(result)
-    originals = [orjson.loads(line) for line in (FIXTURES / "predictions.jsonl").read_bytes().splitlines()]
+    originals = [orjson.loads(line) for line in (EIGHT / "predictions.jsonl").read_bytes().splitlines()]
     assert [record["image_id"] for record in found] == [record["image_id"] for record in originals]
     for record, original in zip(found, originals, strict=True):
         ours, wanted = sorted(said(record)), sorted(item for item in said(original) if item[2] > 0.1)
@@ -211,9 +211,9 @@ def test_images_by_number_and_sizes_from_the_ground_truth(hoicli: Hoicli, tmp_pa
     refused = hoicli("convert", path)
     assert refused.code == 1
     assert refused.err.startswith(f"{path}: [0].sizes: the image's size is not known; save sizes (height, width)")
-    found = rows(hoicli("convert", path, "--image-list", FIXTURES / "gt.jsonl"))
+    found = rows(hoicli("convert", path, "--image-list", EIGHT / "gt.jsonl"))
     assert [record["image_id"] for record in found] == ["HICO_test2015_00000002", "HICO_test2015_00000007"]
-    lines = (FIXTURES / "gt.jsonl").read_bytes().splitlines()
+    lines = (EIGHT / "gt.jsonl").read_bytes().splitlines()
     truth = {record["image_id"]: record for record in map(orjson.loads, lines)}
     for record in found:
         assert [record[key] for key in ("width", "height")] == [

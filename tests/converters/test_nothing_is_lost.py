@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.support.project import FIXTURES, Hoicli, Result
+from tests.support.project import EIGHT, FIXTURES, Hoicli, Result
 
 Record = dict[str, Any]
 NAMES = [f"{folder}{name}.jpg" for folder in ("", "a/", "a/b/", "b\\", "test2015/") for name in ("x_1", "x_2", "y_3")]
@@ -59,7 +59,7 @@ def test_every_image_and_triplet_is_there(
 ) -> None:
     """The same source under other names has the same images, triplets and notes of what was left out."""
     module = None if maker == "answers" else import_module(f"tests.foreign.{maker}")
-    folder = FIXTURES / getattr(module, "FOLDER", "")
+    folder = FIXTURES / module.FOLDER if module and hasattr(module, "FOLDER") else EIGHT
     gt, predictions = (
         [json.loads(line) for line in (folder / file).read_text().splitlines()]
         for file in ("gt.jsonl", "predictions.jsonl")

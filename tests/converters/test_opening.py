@@ -16,10 +16,10 @@ from hoicli.converters.opening import Opening, content
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line, Stream
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli
 
 FOREIGN = FIXTURES / "foreign"
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 OF_CDN = FOREIGN / "cdn.json"
 
 

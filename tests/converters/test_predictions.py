@@ -24,7 +24,7 @@ from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.foreign.detections_mat import last_pixels, matlab_file
-from tests.support.project import FIXTURES, Hoicli, dumped, triplets_of
+from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped, triplets_of
 
 FOREIGN = FIXTURES / "foreign"
 VOCABULARY = load("hico")
@@ -35,13 +35,13 @@ def lines(path: Path) -> Records:
     return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
 
-PREDICTIONS = lines(FIXTURES / "predictions.jsonl")
+PREDICTIONS = lines(EIGHT / "predictions.jsonl")
 OF_LAST_PIXELS = [
     {**record, "boxes": [last_pixels(box) for box in record["boxes"]], "caveats": ["last_pixels"]}
     for record in PREDICTIONS
 ]
 """The same as UPT would write them to its .mat files."""
-IMAGES = [record["image_id"] for record in lines(FIXTURES / "gt.jsonl")]
+IMAGES = [record["image_id"] for record in lines(EIGHT / "gt.jsonl")]
 
 
 def context_of(images: list[str] | None = None, *, skip: bool = False) -> tuple[Context, list[str]]:
@@ -210,7 +210,7 @@ def test_cdn_json_of_ground_truth_is_refused(tmp_path: Path) -> None:
     context = context_of()[0]
     context.target = "cdn-json"
     with pytest.raises(DataError) as error:
-        hoi_lists.write(lines(FIXTURES / "gt.jsonl"), str(tmp_path / "cdn.json"), context)
+        hoi_lists.write(lines(EIGHT / "gt.jsonl"), str(tmp_path / "cdn.json"), context)
     assert str(error.value) == f"{GROUND_TRUTH}: missing; --to cdn-json writes predictions (is this the ground truth?)"
     assert list(tmp_path.iterdir()) == []
 

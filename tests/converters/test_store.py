@@ -11,9 +11,9 @@ import pytest
 from hoicli.converters import named, store
 from hoicli.converters.named import NAMED
 from hoicli.errors import UsageError
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli
 
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 OTHER_LABELS = FIXTURES / "own/label_studio.json"
 
 

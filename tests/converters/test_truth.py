@@ -1,4 +1,4 @@
-"""Ground truth in other people's formats: each fixture converts back to fixtures/gt.jsonl, and faults are told."""
+"""Ground truth in other people's formats: each fixture converts back to tests/eight/gt.jsonl, and faults are told."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load as load_vocabulary
 from tests.foreign import hico_mat as maker
-from tests.support.project import FIXTURES, Hoicli, Result, dumped
+from tests.support.project import EIGHT, FIXTURES, Hoicli, Result, dumped
 from tests.support.project import records_of as records
 
 FOREIGN = FIXTURES / "foreign"
 BOXES, LABELS = FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat"
-TRUTH = [json.loads(line) for line in (FIXTURES / "gt.jsonl").read_bytes().splitlines()]
+TRUTH = [json.loads(line) for line in (EIGHT / "gt.jsonl").read_bytes().splitlines()]
 NO_LABELS = (
     "hoicli: no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
 )

@@ -15,7 +15,7 @@ import pytest
 from hoicli.vocabulary.contents import coco_objects
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
-from tests.support.project import FIXTURES, Hoicli, Result, dumped
+from tests.support.project import EIGHT, FIXTURES, Hoicli, Result, dumped
 from tests.support.project import records_of as records
 
 VCOCO = load("vcoco")
@@ -321,7 +321,7 @@ def test_what_one_dictionary_cannot_hold_becomes_two(hoicli: Hoicli, tmp_path: P
             (DUMP, "--to", "cdn-json"),
             f"{DUMP}: is of vcoco, which --to cdn-json cannot hold; choose vcoco-pkl",
         ),
-        ((FIXTURES / "predictions.jsonl", "--to", "vcoco-pkl"), f"{FIXTURES / 'predictions.jsonl'}:1: hois["),
+        ((EIGHT / "predictions.jsonl", "--to", "vcoco-pkl"), f"{FIXTURES / 'predictions.jsonl'}:1: hois["),
     ],
 )
 def test_what_cannot_be_written(hoicli: Hoicli, arguments: tuple[Any, ...], message: str) -> None:
@@ -492,7 +492,7 @@ def test_a_list_of_images_may_be_of_any_dataset(hoicli: Hoicli, tmp_path: Path) 
     is, and V-COCO's ground truth need not be called so."""
     plain = hoicli("convert", CACHE)
     assert plain.code == 0
-    for images in (TRUTH, FIXTURES / "gt.jsonl", FIXTURES / "swig" / "gt.jsonl", qpic_truth(tmp_path)):
+    for images in (TRUTH, EIGHT / "gt.jsonl", FIXTURES / "swig" / "gt.jsonl", qpic_truth(tmp_path)):
         assert hoicli("convert", CACHE, "--image-list", images).out == plain.out
 
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 
 import hoicli as library
-from tests.support.project import FIXTURES, Hoicli, parsed, triplets_of
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, triplets_of
 from tests.support.strategies import datasets
 
-GT, PREDICTIONS, FOREIGN, OWN = (FIXTURES / name for name in ("gt.jsonl", "predictions.jsonl", "foreign", "own"))
+GT, PREDICTIONS, FOREIGN, OWN = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", FIXTURES / "foreign", FIXTURES / "own"
 HOIA = Path(__file__).parents[1] / "hostile/corpus/hoia.json"
 LAYOUTS = ("hoia", "pocket")
 

@@ -30,9 +30,9 @@ from hoicli.errors import DataError
 from hoicli.io.pool import ordered_map
 from hoicli.records.schemas import schema_text
 from tests.support.pictures import textured
-from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, parsed, written
+from tests.support.project import EIGHT, PATIENCE, ROOT, Hoicli, parsed, written
 
-GT, IMAGES = FIXTURES / "gt.jsonl", FIXTURES / "images"
+GT, IMAGES = EIGHT / "gt.jsonl", EIGHT / "images"
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

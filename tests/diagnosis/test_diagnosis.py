@@ -26,7 +26,7 @@ from tests.support.diagnosis import (
     counts,
     diagnosis,
 )
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, Hoicli, parsed
 
 # Known errors in, exactly those counts out
 
@@ -118,7 +118,7 @@ def truth_records(request: pytest.FixtureRequest) -> list[Record]:
         records: list[Record] = request.getfixturevalue("real_truth")
         assert len(records) == 1000
         return records
-    records = [json.loads(line) for line in (FIXTURES / "gt.jsonl").read_text().splitlines()]
+    records = [json.loads(line) for line in (EIGHT / "gt.jsonl").read_text().splitlines()]
     return [record for record in records if usable(record)]
 
 

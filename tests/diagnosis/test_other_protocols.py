@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 
-PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
 OF_VCOCO = ("--gt", FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
 
 

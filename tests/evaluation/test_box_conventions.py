@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 from tests.support.arrays import records
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, Hoicli
 
 Box = list[float]
 Record = dict[str, Any]
-GT = FIXTURES / "gt.jsonl"
+GT = EIGHT / "gt.jsonl"
 
 
 SIZES = {record["image_id"]: (record["width"], record["height"]) for record in records(GT)}
@@ -23,7 +23,7 @@ SIZES = {record["image_id"]: (record["width"], record["height"]) for record in r
 
 def bent(folder: Path, change: Callable[[Box, tuple[float, float]], Box], name: str = "p.jsonl") -> Path:
     """The predictions of the fixtures with other boxes, given each image's size."""
-    found = records(FIXTURES / "predictions.jsonl")
+    found = records(EIGHT / "predictions.jsonl")
     for record in found:
         record["boxes"] = [change(box, SIZES[record["image_id"]]) for box in record["boxes"]]
     path = folder / name
@@ -57,7 +57,7 @@ def questions(err: str) -> list[str]:
 def test_boxes_of_another_convention_are_asked_about(name: str, what: str, hoicli: Hoicli, tmp_path: Path) -> None:
     streams = [bent(tmp_path, CHANGES[what])]
     if name == "compare":
-        streams.insert(0, FIXTURES / "predictions.jsonl")
+        streams.insert(0, EIGHT / "predictions.jsonl")
     result = hoicli(*COMMANDS[name], "--gt", GT, *streams)
     if "x2, y2" in what or "w, h" in what:  # such boxes are inverted
         assert (result.code, result.err.count("\n")) == (1, 1 if name != "compare" else 2)
@@ -74,7 +74,7 @@ def test_boxes_of_another_convention_are_asked_about(name: str, what: str, hoicl
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_boxes_that_fit_are_not_asked_about(name: str, hoicli: Hoicli) -> None:
-    streams = [FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl"][: 1 + (name == "compare")]
+    streams = [EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"][: 1 + (name == "compare")]
     assert questions(hoicli(*COMMANDS[name], "--gt", GT, *streams).err) == []
 
 
@@ -113,14 +113,14 @@ def test_inverted_boxes_are_told_of_once_and_refused_where_there_are_many(
     name: str, side: str, hoicli: Hoicli, tmp_path: Path
 ) -> None:
     """They overlap nothing, so half the lines in x, y, w, h give half the number, and nothing else shows it."""
-    whole = {"ground truth": GT, "predictions": FIXTURES / "predictions.jsonl"}
+    whole = {"ground truth": GT, "predictions": EIGHT / "predictions.jsonl"}
     sound, few, many = (
         {of: with_inverted(path, tmp_path / f"{of}_{share}", share) for of, path in whole.items()}
         for share in (10**6, 120, 10)
     )
     for bent_side, code in ((few, 0), (many, 1)):
         given = sound | {side: bent_side[side]}
-        preds = [given["predictions"]] if name != "compare" else [FIXTURES / "other.jsonl", given["predictions"]]
+        preds = [given["predictions"]] if name != "compare" else [EIGHT / "other.jsonl", given["predictions"]]
         if name == "compare":
             preds[0] = with_inverted(preds[0], tmp_path / "other", 10**6)
         result = hoicli(*MATCHING[name], "--gt", given["ground truth"], *preds)
@@ -135,7 +135,7 @@ def test_one_inverted_box_of_a_few_is_many(hoicli: Hoicli, tmp_path: Path) -> No
     record = {**records(GT)[0], "boxes": [turned(records(GT)[0]["boxes"][0], (0, 0)), *records(GT)[0]["boxes"][1:]]}
     path = tmp_path / "gt.jsonl"
     path.write_bytes(orjson.dumps(record))
-    result = hoicli("eval", "--gt", path, FIXTURES / "predictions.jsonl", "--on-error", "skip")
+    result = hoicli("eval", "--gt", path, EIGHT / "predictions.jsonl", "--on-error", "skip")
     count = len(record["boxes"])
     assert result.code == 1
     assert f": 1 of {count} boxes is inverted" in result.err
@@ -186,7 +186,7 @@ def test_the_images_that_are_looked_at_do_not_depend_on_their_order(hoicli: Hoic
     turned_round = CHANGES["11 if they are [y1, x1, y2, x2]"]
     copies = {
         path: [{**record, "image_id": f"{record['image_id']}_{copy}"} for copy in range(20) for record in records(of)]
-        for path, of in ((truth, GT), (found, FIXTURES / "predictions.jsonl"))
+        for path, of in ((truth, GT), (found, EIGHT / "predictions.jsonl"))
     }
     for record in copies[found]:
         record["boxes"] = [turned_round(box, (0, 0)) if chance.random() < 0.95 else box for box in record["boxes"]]

@@ -13,13 +13,13 @@ from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
 from hoicli.evaluation.selection import main_protocol, protocol_of, protocols, rows_of
 from hoicli.vocabulary.datasets import load
 from tests.support.arrays import records
-from tests.support.project import FIXTURES, Hoicli, parsed, written
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
 
 Record = dict[str, Any]
 OWN = FIXTURES / "own"
 SITE, GT, PREDICTIONS, RESULTS = (OWN / name for name in ("site.json", "gt.jsonl", "predictions.jsonl", "results.json"))
 PAIR = ("--dataset", SITE, "--gt", GT, PREDICTIONS)
-HICO_GT, HICO_PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+HICO_GT, HICO_PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 
 def perfect(path: Path, source: Path) -> Path:
@@ -263,7 +263,7 @@ def test_rows_by_subject(hoicli: Hoicli, tmp_path: Path) -> None:
     parts = {row["tags"].get("part"): row["value"] for row in rows if row["subset"] == "full"}
     assert (parts["visitor"], parts["worker"]) == (100.0, 0.0)
     assert 0 < parts[None] < 100
-    lone = hoicli("eval", "--slice", "subject", "--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+    lone = hoicli("eval", "--slice", "subject", "--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
     assert (lone.code, "all subjects of hico are person; leave it out" in lone.err) == (2, True)
 
 
@@ -299,7 +299,7 @@ def test_more_classes_than_fit_in_two_bytes(hoicli: Hoicli, tmp_path: Path) -> N
 @pytest.mark.parametrize("dataset", ["hico", "own"])
 def test_spaces_underscores_and_forms_of_unicode_are_one_spelling(hoicli: Hoicli, tmp_path: Path, dataset: str) -> None:
     options: list[object] = []
-    truth = records(FIXTURES / "gt.jsonl")
+    truth = records(EIGHT / "gt.jsonl")
     preds = [{**record, "hois": [{**hoi, "score": 0.5} for hoi in record["hois"]]} for record in truth]
     if dataset == "own":
         for record in (*truth, *preds):

@@ -13,10 +13,10 @@ import pytest
 from hoicli.evaluation.protocol_files import WORDS, protocol_record
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.schemas import schema_text
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 
 GOLDEN = Path(__file__).parent / "golden"
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 SCHEMA = jsonschema.Draft202012Validator(json.loads(schema_text("protocol")))
 
 
@@ -104,7 +104,7 @@ def test_it_goes_beside_published_ones_and_through_match(hoicli: Hoicli, tmp_pat
 def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
     path = written(tmp_path / "mine.json", {"name": "mine", "like": "qpic", "grid": "every"})
     pair = ("--gt", GT, PREDICTIONS)
-    found = parsed(hoicli("compare", *pair, FIXTURES / "other.jsonl", "--protocol", path, "--bootstrap", "20").out)
+    found = parsed(hoicli("compare", *pair, EIGHT / "other.jsonl", "--protocol", path, "--bootstrap", "20").out)
     assert {row["protocol"] for row in found} == {"mine", "diag"}
     assert "area under the precision envelope" in hoicli("eval", "--explain", "--protocol", path).out
 

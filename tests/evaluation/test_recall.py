@@ -12,7 +12,7 @@ import pytest
 from hoicli.evaluation.recall_measured import Parts
 from tests.evaluation.recall_scenes import rows, values, written
 from tests.support.graphs import OBJECTS, VERBS, Record, predictions, truth
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli
 
 GRAPHS = FIXTURES / "graphs"
 BOXES = [[0, 0, 10, 10], [20, 0, 40, 20], [50, 50, 60, 80]]
@@ -124,7 +124,7 @@ def test_nothing_to_find(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_hico_has_them_as_an_extension(hoicli: Hoicli) -> None:
-    lines = hoicli("recall", "--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", "--split", "rf-uc").out
+    lines = hoicli("recall", "--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", "--split", "rf-uc").out
     found = [json.loads(line) for line in lines.splitlines()]
     assert {row["metric"].split("@")[0] for row in found} == {"R", "mR", "zR", "F1"}
     assert all("|extension:recall|" in row["signature"] for row in found)
@@ -232,9 +232,9 @@ def test_the_ground_truth_as_its_own_predictions_is_all_found(
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
-    gt = FIXTURES / "gt.jsonl"
+    gt = EIGHT / "gt.jsonl"
     arguments = [str(gt) if word == "gt.jsonl" else word for word in options]
-    result = hoicli("recall", "--gt", gt, *arguments, FIXTURES / "predictions.jsonl")
+    result = hoicli("recall", "--gt", gt, *arguments, EIGHT / "predictions.jsonl")
     assert (result.code, result.out, result.err) == (2, "", f"hoicli: {message}\n")
 
 

@@ -13,9 +13,9 @@ from PIL import Image
 
 from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair, drawn
 from hoicli.figures.showing import names_of
-from tests.support.project import FIXTURES, Hoicli, parsed, written
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
 
-GT, PREDICTIONS, IMAGES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "images"
+GT, PREDICTIONS, IMAGES = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", EIGHT / "images"
 
 
 def record(image_id: str, **more: Any) -> dict[str, Any]:

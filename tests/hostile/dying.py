@@ -81,12 +81,12 @@ slow | curves $PAIR --plot OUT.svg
 confusion $PAIR
 slow | confusion $PAIR --plot OUT.svg
 audit $PAIR
-tree | show $PAIR --images $FIXTURES/images
-show $PAIR --images $FIXTURES/images -o OUT.png
+tree | show $PAIR --images $EIGHT/images
+show $PAIR --images $EIGHT/images -o OUT.png
 diagnose $PAIR
 diagnose --emit predictions $PAIR
 diagnose $PAIR --plot OUT.svg
-tree | explore $PAIR --images $FIXTURES/images --pictures copy
+tree | explore $PAIR --images $EIGHT/images --pictures copy
 table $FIXTURES/robust/rows.jsonl
 robust $FIXTURES/robust/rows.jsonl
 slow | robust $FIXTURES/robust/rows.jsonl --plot OUT.svg
@@ -102,9 +102,9 @@ vlm-eval --questions $CHOICE/scene.json $CHOICE/answers.jsonl
 vlm-eval $CHOICE/grounded.json
 vlm-eval --sim wordnet:wup $CHOICE/referred.json
 vlm-eval --needed $CHOICE/referred.json
-agree --permutations 10 $FIXTURES/ratings.jsonl
-slow | agree --permutations 9 --group differs --models sim $FIXTURES/ratings.csv
-slow | agree --permutations 10 $FIXTURES/ratings.jsonl --plot OUT.svg
+agree --permutations 10 $FIXTURES/agree/ratings.jsonl
+slow | agree --permutations 9 --group differs --models sim $FIXTURES/agree/ratings.csv
+slow | agree --permutations 10 $FIXTURES/agree/ratings.jsonl --plot OUT.svg
 validate $PAIR
 shoe-sim --backend wordnet:path $SHOE_PAIR
 shoe-sim --merge mean $SHOE/sim.jsonl

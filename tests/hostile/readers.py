@@ -18,12 +18,12 @@ import typer
 
 import tests.foreign
 from hoicli.cli import app
-from tests.support.project import FIXTURES
+from tests.support.project import EIGHT, FIXTURES
 
 CORPUS = Path(__file__).parent / "corpus"
 FOREIGN, VCOCO, SWIG, SHOE = FIXTURES / "foreign", FIXTURES / "vcoco", FIXTURES / "swig", FIXTURES / "shoe"
 OWN, CHOICE = FIXTURES / "own", FIXTURES / "choice"
-GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "expected/matches.jsonl"
+GT, PREDICTIONS, MATCHES = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", EIGHT / "expected/matches.jsonl"
 IMAGE = "images/HICO_test2015_00000001.jpg"
 PAIR = f"--gt {GT} {PREDICTIONS}"
 SHOE_PAIR = f"--gt {SHOE / 'gt.jsonl'} {SHOE / 'predictions.jsonl'}"
@@ -77,7 +77,7 @@ BESIDE: dict[str, dict[str, Path]] = {
     "vsrl": _in(VCOCO, "vcoco_test.json", "instances.json", "test.ids"),
     "wordnet": _in(CORPUS, "wordnet/**/*.*"),
     "mats": _in(FOREIGN / "detections_mat", "*", at="mats/"),
-    "images": _in(FIXTURES / "images", "*", at="images/"),
+    "images": _in(EIGHT / "images", "*", at="images/"),
     "records": _in(CORPUS, "pictures.jsonl"),
 }
 """Sound files that are copied into DIR, before the broken one."""
@@ -291,9 +291,9 @@ eval:protocol | $CORPUS/protocol.json | json | file=protocol.json
 show:predictions alone | $PREDICTIONS | jsonl
     show IN -o DIR/sheet.png
     show IN --top all --size 64 -o DIR/drawn
-show:JPEG | $FIXTURES/$IMAGE | jpeg | file=$IMAGE | beside=images
+show:JPEG | $EIGHT/$IMAGE | jpeg | file=$IMAGE | beside=images
     show $PAIR --images DIR/images -o DIR/drawn
-explore:JPEG | $FIXTURES/$IMAGE | jpeg | file=$IMAGE | beside=images
+explore:JPEG | $EIGHT/$IMAGE | jpeg | file=$IMAGE | beside=images
     explore $PAIR --images DIR/images --pictures copy -o DIR/explorer
 curves:matches | $MATCHES | jsonl
     curves IN
@@ -331,16 +331,16 @@ compare:ground truth | $GT | jsonl
     compare --bootstrap 10 --name a,b --gt IN $PREDICTIONS $CORPUS/predictions_b.jsonl
 
 # ratings and rows
-agree:ratings | $FIXTURES/ratings.jsonl | jsonl
+agree:ratings | $FIXTURES/agree/ratings.jsonl | jsonl
     agree --permutations 50 IN
     agree --permutations 50 --subsets --distribution IN
     agree --permutations 50 --models deepseek* IN
 agree:csv | $CORPUS/ratings.csv | text
     agree --permutations 50 IN
-agree:wide | $FIXTURES/ratings.csv | text
+agree:wide | $FIXTURES/agree/ratings.csv | text
     agree --permutations 50 --group differs --models sim --votes --bootstrap 5 IN
-agree:again | $FIXTURES/ratings_again.csv | text
-    agree --permutations 9 --group differs --again IN $FIXTURES/ratings.csv
+agree:again | $FIXTURES/agree/ratings_again.csv | text
+    agree --permutations 9 --group differs --again IN $FIXTURES/agree/ratings.csv
 table:results | $FIXTURES/robust/rows.jsonl | jsonl
     table --format csv IN
     table --format csv --lines tag.model,tag.corruption --columns tag.severity --metric mAP IN

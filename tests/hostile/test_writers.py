@@ -21,9 +21,9 @@ from hoicli.errors import UsageError
 from hoicli.shoe.answers import AnswerCache
 from tests.hostile.dying import WRITERS
 from tests.hostile.readers import CORPUS
-from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, refusal
+from tests.support.project import EIGHT, PATIENCE, ROOT, Hoicli, refusal
 
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 PYTHON = [sys.executable, "-m", "hoicli"]
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from hoicli.io.inputs import MARK
 from tests.hostile.readers import FOREIGN
-from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.project import EIGHT, ROOT, Hoicli
 
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 
 def written(path: Path, text: str, *, packed: bool = False) -> Path:

@@ -13,10 +13,10 @@ import hoicli as package
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
 from hoicli.io.messages import logged, note
 from hoicli.validation.checks import ERRORS
-from tests.support.project import FIXTURES, ROOT, Hoicli, parsed
+from tests.support.project import EIGHT, ROOT, Hoicli, parsed
 from tests.support.readme import DOCS
 
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 EVERY_CODE = [code for codes in CODES.values() for code in codes]
 EVAL = ("eval", "--gt", GT, "--protocol", "hico")
 

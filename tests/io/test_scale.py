@@ -21,10 +21,10 @@ import pytest
 
 from tests.support.forks import put_hoicli
 from tests.support.growth import make_dump
-from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, Result
+from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Hoicli, Result
 
 SCALE = FIXTURES / "scale"
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def test_tar_shards_are_corrupted_through_an_engine(shell: Shell, hoicli: Hoicli
     for number, shard in enumerate(shards):
         with tarfile.open(shard, "w") as archive:
             for place, line in enumerate(lines[number::4]):
-                archive.add(FIXTURES / "images" / json.loads(line)["file_name"], f"{number}{place}.jpg")
+                archive.add(EIGHT / "images" / json.loads(line)["file_name"], f"{number}{place}.jpg")
                 record = tarfile.TarInfo(f"{number}{place}.json")
                 record.size = len(line)
                 archive.addfile(record, io.BytesIO(line))

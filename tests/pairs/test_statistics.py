@@ -27,7 +27,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import parse_tags
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, ground_truth, lines
-from tests.support.project import FIXTURES, Hoicli, without_gt, written
+from tests.support.project import EIGHT, Hoicli, without_gt, written
 from tests.support.reference import overlap
 from tests.support.strategies import datasets, scores
 
@@ -417,7 +417,7 @@ def test_map_is_that_of_the_triplets_that_are_left(data: tuple[list[Record], lis
 
 def test_map_is_that_of_eval(hoicli: Hoicli) -> None:
     """Diag-HOI's tables have the mAP of its standard_eval.py: protocol diag, whatever is done about pairs."""
-    files = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+    files = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
     theirs = hoicli("eval", "--protocol", "diag", "--format", "jsonl", *files)
     keys = ("metric", "subset", "value", "n", "unit", "signature")
     ours, wanted = (
@@ -824,6 +824,6 @@ def test_of_a_stream_of_bad_lines_alone_nothing_is_left(hoicli: Hoicli, tmp_path
     """A number would be about something else, and the fast pass of pairs cannot do without a line."""
     path = tmp_path / "bad.jsonl"
     path.write_text('{"image_id": 1}\n')
-    result = hoicli("pairstats", "--gt", FIXTURES / "gt.jsonl", path, "--on-error", "skip", "--format", "jsonl")
+    result = hoicli("pairstats", "--gt", EIGHT / "gt.jsonl", path, "--on-error", "skip", "--format", "jsonl")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("hoicli: nothing is left: skipped 1 line; the first: ")

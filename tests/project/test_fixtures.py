@@ -1,4 +1,4 @@
-"""The commands give what fixtures/expected/ says, and the numbers in it are those of the slow evaluator."""
+"""The commands give what tests/eight/expected/ says, and the numbers in it are those of the slow evaluator."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hoicli import __version__
 from hoicli.vocabulary.datasets import load
 from tests.support import reference
 from tests.support.forks import put_hoicli
-from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.project import EIGHT, ROOT, Hoicli
 from tests.support.shell import sh
 
-EXPECTED = FIXTURES / "expected"
-PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+EXPECTED = EIGHT / "expected"
+PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_demo_runs(tmp_path: Path) -> None:
 
 def test_the_numbers_are_right() -> None:
     truth, predictions = (
-        [json.loads(line) for line in (FIXTURES / name).read_text().splitlines()]
+        [json.loads(line) for line in (EIGHT / name).read_text().splitlines()]
         for name in ("gt.jsonl", "predictions.jsonl")
     )
     hico = load("hico")

@@ -14,10 +14,10 @@ import pytest
 from hoicli import __version__
 from hoicli.records.caveats import CAVEATS, names, of_record
 from hoicli.records.schemas import schema_text
-from tests.support.project import FIXTURES, Hoicli, parsed, without_gt, written
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, without_gt, written
 from tests.support.vcoco import with_labels
 
-GT, PREDICTIONS, OTHER = (FIXTURES / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
+GT, PREDICTIONS, OTHER = (EIGHT / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
 VCOCO_TRUTH, VCOCO_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
 POCKET = FIXTURES / "foreign/instances_test2015.json"
 DERIVED = CAVEATS["derived_labels"].words

@@ -10,7 +10,7 @@ import pytest
 
 from hoicli.records.outcomes import OUTCOMES
 from hoicli.records.schemas import kinds, schema_text
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli
 
 KINDS = ["dataset", "ground_truth", "match", "prediction", "protocol", "recipe", "result", "similarity"]
 
@@ -31,15 +31,15 @@ def test_the_kinds() -> None:
 
 
 def test_fixtures_fit() -> None:
-    check("ground_truth", (FIXTURES / "gt.jsonl").read_text())
-    check("prediction", (FIXTURES / "predictions.jsonl").read_text())
+    check("ground_truth", (EIGHT / "gt.jsonl").read_text())
+    check("prediction", (EIGHT / "predictions.jsonl").read_text())
 
 
 def test_what_match_and_eval_write_fits(hoicli: Hoicli) -> None:
-    pair = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+    pair = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
     check("match", hoicli("match", "--protocol", "all", "--nms", "0.7", *pair).out)
     check("result", hoicli("eval", "--per-class", "--tag", "model=x", "--split", "uo", "--bootstrap", "50", *pair).out)
-    check("result", hoicli("compare", "--per-class", "--bootstrap", "50", *pair, FIXTURES / "other.jsonl").out)
+    check("result", hoicli("compare", "--per-class", "--bootstrap", "50", *pair, EIGHT / "other.jsonl").out)
 
 
 def test_what_shoe_sim_writes_fits(hoicli: Hoicli) -> None:

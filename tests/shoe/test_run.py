@@ -15,7 +15,7 @@ from hoicli.io.streams import Line
 from hoicli.records.columns import attempt
 from hoicli.records.parsing import parse
 from hoicli.records.triplets import named_images, open_problems
-from tests.support.project import FIXTURES, Hoicli, without_gt
+from tests.support.project import EIGHT, FIXTURES, Hoicli, without_gt
 from tests.support.shoe import FILES, SHOE, image, rows_of
 
 SOUND = image(("pet", "giraffe", 0.9), ("wash", None, 0.1), synsets=["person.n.01", None])
@@ -170,7 +170,7 @@ def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_processes_change_nothing(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Predictions read in shares, and images compared in blocks of one: every number, reason, note and pair."""
-    truth, found = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+    truth, found = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
     table = tmp_path / "sim.jsonl"
 
     def everything(name: str) -> list[object]:

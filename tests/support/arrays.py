@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.project import FIXTURES
+from tests.support.project import EIGHT
 
 Record = dict[str, Any]
 
-GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 
 def records(path: Path) -> list[Record]:

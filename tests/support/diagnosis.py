@@ -19,12 +19,12 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support.kernel import ground_truth, lines
-from tests.support.project import FIXTURES
+from tests.support.project import EIGHT
 
 HICO = load("hico")
 DIAG = PROTOCOLS["diag"]
 Record = dict[str, Any]
-PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
 
 
 READINGS: tuple[Reading, ...] = ("shared", "independent", "released")

@@ -1,4 +1,4 @@
-"""Drawn pictures: those of fixtures/images (`python -m tests.support.pictures` draws them), and small ones for tests.
+"""Drawn pictures: those of tests/eight/images (`python -m tests.support.pictures`), and small ones for tests.
 
 A scene is a smooth background with texture, and in each box a shape of its own colour and shading.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import ROHOI, SEVERITIES
 from hoicli.corruption.effects import corrupt
-from tests.support.project import FIXTURES
+from tests.support.project import EIGHT
 
 Image = NDArray[np.uint8]
 GOLDEN = Path(__file__).with_name("golden_sheet.png")
@@ -71,11 +71,11 @@ def golden_sheet() -> Image:
 
 
 def main() -> None:
-    """Draw the pictures of fixtures/gt.jsonl and the golden sheet of corruptions."""
+    """Draw the pictures of tests/eight/gt.jsonl and the golden sheet of corruptions."""
     cv2.imwrite(str(GOLDEN), cv2.cvtColor(golden_sheet(), cv2.COLOR_RGB2BGR))
-    folder = Path(FIXTURES, "images")
+    folder = Path(EIGHT, "images")
     folder.mkdir(exist_ok=True)
-    for line in (FIXTURES / "gt.jsonl").read_text().splitlines():
+    for line in (EIGHT / "gt.jsonl").read_text().splitlines():
         record = json.loads(line)
         scene = cv2.cvtColor(drawn_scene(record), cv2.COLOR_RGB2BGR)
         cv2.imwrite(str(folder / record["file_name"]), scene, [cv2.IMWRITE_JPEG_QUALITY, 80])

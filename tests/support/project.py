@@ -12,6 +12,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
+EIGHT = ROOT / "tests/eight"
+"""Eight made-up images small enough to read; README.md there says what each is for."""
 NAMED = os.environ.get("HOICLI_SHARED")
 SHARED = ROOT.parent / "shared" if NAMED is None else Path(NAMED)
 """Published annotations and golden numbers, which are not part of the repository; tests that need them skip without.

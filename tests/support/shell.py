@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.forks import put_hoicli
-from tests.support.project import FIXTURES, PATIENCE, ROOT, Result
+from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Result
 
 EVERYDAY = {
     "gt.jsonl": "gt.jsonl",
@@ -17,8 +17,8 @@ EVERYDAY = {
     "other.jsonl": "other.jsonl",
     "images": "images",
     "photo.jpg": "images/HICO_test2015_00000002.jpg",
-    "ratings.jsonl": "ratings.jsonl",
-    "ratings.csv": "ratings.csv",
+    "ratings.jsonl": "agree/ratings.jsonl",
+    "ratings.csv": "agree/ratings.csv",
     "instances_test2015.json": "foreign/instances_test2015.json",
     "results.json": "foreign/results.json",
     "label_studio.json": "own/label_studio.json",
@@ -28,13 +28,13 @@ EVERYDAY = {
     "epochs.jsonl": "robust/epochs.jsonl",
     "all.jsonl": "robust/rows.jsonl",
 }
-"""Name in the folder -> fixture."""
+"""Name in the folder -> file of tests/eight or fixtures/."""
 
 
 def furnish(folder: Path, files: Mapping[str, str] = EVERYDAY) -> None:
     """Copies of the fixtures, and a `hoicli` in .bin that is this one."""
     for name, source in files.items():
-        origin = FIXTURES / source
+        origin = next(path for path in (EIGHT / source, FIXTURES / source) if path.exists())
         if origin.is_dir():
             shutil.copytree(origin, folder / name)
         else:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, Hoicli
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What eval writes of two models, in the first lines of each subset."""
     path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
-    found = [json.loads(line) for line in (FIXTURES / "expected/eval.jsonl").read_text().splitlines()]
+    found = [json.loads(line) for line in (EIGHT / "expected/eval.jsonl").read_text().splitlines()]
     lines = [json.dumps({**row, "tags": {"model": model}}) for model in ("one", "two") for row in found]
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -78,7 +78,7 @@ def test_two_units_of_a_metric_are_refused(hoicli: Hoicli, tmp_path: Path) -> No
 
 def test_eval_s_other_metric_is_no_loss(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
-    words = ("--gt", FIXTURES / "gt.jsonl", "--protocol", "hico,hico-ko", "-o", rows, FIXTURES / "predictions.jsonl")
+    words = ("--gt", EIGHT / "gt.jsonl", "--protocol", "hico,hico-ko", "-o", rows, EIGHT / "predictions.jsonl")
     assert hoicli("eval", "--metric", "mean_max_recall", *words).code == 0
     result = hoicli("table", "--layout", "hico", rows)
     assert (result.code, result.err) == (0, "")
@@ -86,7 +86,7 @@ def test_eval_s_other_metric_is_no_loss(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_latex_of_eval_is_the_same_table(hoicli: Hoicli, tmp_path: Path) -> None:
     asked = ("--protocol", "hico,hico-ko", "--metric", "mean_max_recall")
-    pair = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", *asked)
+    pair = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", *asked)
     text = hoicli("eval", *pair, "--tag", "model=m", "--format", "latex").out
     (tmp_path / "rows.jsonl").write_text(hoicli("eval", *pair, "--tag", "model=m").out)
     made = hoicli("table", "--format", "latex", tmp_path / "rows.jsonl").out

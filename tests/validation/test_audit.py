@@ -20,7 +20,7 @@ from hoicli.validation.audit import KINDS, Audit, AuditRows
 from hoicli.validation.candidates import Rules
 from tests.support.audit_found import COMMON, found, world
 from tests.support.kernel import Record, ground_truth, lines
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, Hoicli
 from tests.support.strategies import datasets
 from tests.support.streams import Given
 
@@ -255,14 +255,14 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--votes", "3", FIXTURES / "predictions.jsonl"), "--votes 3: give a whole number from 1 to 1"),
+        (("--votes", "3", EIGHT / "predictions.jsonl"), "--votes 3: give a whole number from 1 to 1"),
         (("--sure", "20"), "--sure 20: give a number from 0 to 1"),
         (("--same", "0"), "--same 0: give a number above 0, up to 1"),
-        (("--protocol", "hico-image", FIXTURES / "predictions.jsonl"), "--protocol hico-image: has no boxes"),
+        (("--protocol", "hico-image", EIGHT / "predictions.jsonl"), "--protocol hico-image: has no boxes"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, words: tuple[object, ...], message: str) -> None:
-    result = hoicli("audit", "--gt", FIXTURES / "gt.jsonl", *words)
+    result = hoicli("audit", "--gt", EIGHT / "gt.jsonl", *words)
     assert (result.code, result.out) == (2, "")
     assert message in result.err
 

@@ -16,7 +16,7 @@ from hoicli.io.streams import Line
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 
 HICO, SWIG = load("hico"), load("swig")
 NEW = {
@@ -32,7 +32,7 @@ Record = dict[str, Any]
 Box = list[float]
 
 
-TRUTH, PREDICTIONS = parsed((FIXTURES / "gt.jsonl").read_text()), parsed((FIXTURES / "predictions.jsonl").read_text())
+TRUTH, PREDICTIONS = parsed((EIGHT / "gt.jsonl").read_text()), parsed((EIGHT / "predictions.jsonl").read_text())
 SIZES = {record["image_id"]: (record["width"], record["height"]) for record in TRUTH}
 
 
@@ -133,8 +133,8 @@ def test_classes_that_are_nowhere_annotated() -> None:
     [
         (FIXTURES / "swig" / "predictions.jsonl", "hico", "swig"),
         (FIXTURES / "swig" / "gt.jsonl", "vcoco", "swig"),
-        (FIXTURES / "predictions.jsonl", "swig", "hico"),
-        (FIXTURES / "predictions.jsonl", "vcoco", "hico"),
+        (EIGHT / "predictions.jsonl", "swig", "hico"),
+        (EIGHT / "predictions.jsonl", "vcoco", "hico"),
     ],
 )
 def test_labels_of_another_dataset(hoicli: Hoicli, path: Path, dataset: str, other: str) -> None:
@@ -290,7 +290,7 @@ def test_what_validate_finds_convert_fixes(
     good = hoicli("convert", dump).out
     renumbered(dump, objects, verbs)
     assert hoicli("convert", "--dataset", "hico", dump, "-o", found).code == 0
-    rows = parsed(hoicli("validate", "--gt", FIXTURES / "gt.jsonl", found).out)
+    rows = parsed(hoicli("validate", "--gt", EIGHT / "gt.jsonl", found).out)
     fix = f"convert the file again with {' '.join(option)}: as it is, mAP will be near zero"
     assert fix in {row["fix"] for row in rows}
     assert hoicli("convert", *option, dump).out == good != found.read_text()

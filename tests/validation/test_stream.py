@@ -15,7 +15,7 @@ from hoicli.io.streams import Line
 from hoicli.validation.checks import CHECKS
 from hoicli.validation.stream import validate_images
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import EIGHT, Hoicli
 
 HICO = load("hico")
 GOOD: dict[str, Any] = {
@@ -151,7 +151,7 @@ def test_the_pair() -> None:
 
 
 def test_swapped_files_and_streams_of_other_records(hoicli: Hoicli, tmp_path: Path) -> None:
-    truth, predictions, matches = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", tmp_path / "matches.jsonl"
+    truth, predictions, matches = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", tmp_path / "matches.jsonl"
 
     def told(gt: Path, path: Path) -> dict[str, str]:
         rows = map(json.loads, hoicli("validate", "--gt", gt, path).out.splitlines())
@@ -198,7 +198,7 @@ def test_matches_and_results_are_checked_too() -> None:
 
 
 def test_the_command_ends_with_1_only_for_errors(hoicli: Hoicli, tmp_path: Any) -> None:
-    assert hoicli("validate", "--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl").code == 0
+    assert hoicli("validate", "--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl").code == 0
     path = tmp_path / "p.jsonl"
     path.write_bytes(orjson.dumps(with_(labels=["person"])))
     result = hoicli("validate", path)

@@ -18,17 +18,17 @@ from hoicli.validation import stream as stream_room
 from hoicli.validation.checks import CHECKS
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, parsed
+from tests.support.project import EIGHT, FIXTURES, parsed
 from tests.support.strategies import parts_of
 
 Record = dict[str, Any]
 VOCABULARIES = {name: load(name) for name in ("hico", "vcoco", "swig")}
 FILES = {
-    "hico": ("gt.jsonl", "predictions.jsonl"),
-    "vcoco": ("vcoco/ground_truth.jsonl", "vcoco/predictions.jsonl"),
-    "swig": ("swig/gt.jsonl", "swig/predictions.jsonl"),
+    "hico": (EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"),
+    "vcoco": (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"),
+    "swig": (FIXTURES / "swig/gt.jsonl", FIXTURES / "swig/predictions.jsonl"),
 }
-SETS = {name: [parsed((FIXTURES / path).read_text()) for path in paths] for name, paths in FILES.items()}
+SETS = {name: [parsed(path.read_text()) for path in paths] for name, paths in FILES.items()}
 OTHER_LINES = [
     b'{"error": "match stopped: full"}\n',
     b"[1]", b'{"image_id":', b"null", b"  ", b'{"image_id": NaN}',

@@ -20,7 +20,7 @@ from hoicli.vlm.bank import SETTINGS, Question, read_bank
 from hoicli.vlm.choice import METRICS, Tallied, tallied
 from hoicli.vlm.prompts import request_id
 from tests.support import questions as made
-from tests.support.project import FIXTURES, SHARED, Hoicli
+from tests.support.project import EIGHT, FIXTURES, SHARED, Hoicli
 
 CHOICE = FIXTURES / "choice"
 GOLDEN = json.loads((Path(__file__).parent / "golden/choice.json").read_text())["figures"]
@@ -159,7 +159,7 @@ def test_which_predictions_count(tmp_path: Path) -> None:
 
 def test_records_and_their_dump_choose_alike(hoicli: Hoicli) -> None:
     """A detector's own records, and the same in the released form (which leaves two images out)."""
-    dumps = FIXTURES / "predictions.jsonl", CHOICE / "detector.json"
+    dumps = EIGHT / "predictions.jsonl", CHOICE / "detector.json"
     given = [rows(hoicli, "--questions", CHOICE / "pair.json", path) for path in dumps]
     assert [given[0][name] for name in METRICS] == [given[1][name] for name in METRICS]
 
@@ -338,5 +338,5 @@ def test_the_id_of_a_prompt_is_of_its_letters() -> None:
 def test_boxes_in_thousandths_need_the_size(hoicli: Hoicli) -> None:
     asked = ("prompts", "--task", "choice", CHOICE / "pair.json")
     assert "--image-list" in hoicli(*asked).err
-    told = hoicli(*asked, "--image-list", FIXTURES / "gt.jsonl")
+    told = hoicli(*asked, "--image-list", EIGHT / "gt.jsonl")
     assert "the person is box [498, 117, 622, 815]" in json.loads(told.out.splitlines()[0])["prompt"]

@@ -10,9 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli, parsed, triplets_of
+from tests.support.project import EIGHT, Hoicli, parsed, triplets_of
 
-GT = FIXTURES / "gt.jsonl"
+GT = EIGHT / "gt.jsonl"
 
 
 def truth() -> dict[str, dict[str, Any]]:
