@@ -117,7 +117,7 @@ def settings_line(
     columns: Sequence[tuple[str, str]],
     shown: Collection[str],
 ) -> str:
-    """`settings: data:hico|version:0.1.0; mAP: boot:1000|seed:0`, "" for rows without a signature.
+    """`settings: data:hico|version:1.0.0; mAP: boot:1000|seed:0`, "" for rows without a signature.
 
     rows: those of each value. lines, columns: what they are called, a column by its group and its head. shown: the keys
     of signatures that the table shows by itself, as it does the protocol. What a published number comes from is not

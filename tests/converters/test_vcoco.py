@@ -321,7 +321,7 @@ def test_what_one_dictionary_cannot_hold_becomes_two(hoicli: Hoicli, tmp_path: P
             (DUMP, "--to", "cdn-json"),
             f"{DUMP}: is of vcoco, which --to cdn-json cannot hold; choose vcoco-pkl",
         ),
-        ((EIGHT / "predictions.jsonl", "--to", "vcoco-pkl"), f"{FIXTURES / 'predictions.jsonl'}:1: hois["),
+        ((EIGHT / "predictions.jsonl", "--to", "vcoco-pkl"), f"{EIGHT / 'predictions.jsonl'}:1: hois["),
     ],
 )
 def test_what_cannot_be_written(hoicli: Hoicli, arguments: tuple[Any, ...], message: str) -> None:

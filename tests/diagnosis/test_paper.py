@@ -114,7 +114,7 @@ def test_predictions_from_the_match_stream_alone(
 ) -> None:
     """The bytes are those with the ground truth; every missed one is there, in images without predictions, too."""
     of_vcoco = protocol != "diag"
-    folder = FIXTURES / "vcoco" if of_vcoco else FIXTURES
+    folder = FIXTURES / "vcoco" if of_vcoco else EIGHT
     gt = folder / ("ground_truth.jsonl" if of_vcoco else "gt.jsonl")
     filters = ("--protocol", protocol, "--gt", gt, "--top-k", "20", folder / "predictions.jsonl")
     expected = hoicli("diagnose", "--emit", "predictions", *options, *filters).out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from hoicli.explorer.content import SCRIPTS
 from hoicli.records.schemas import kinds, schema_text
+from hoicli.version import __version__
 from hoicli.vocabulary.datasets import DATASETS
 from tests.support.project import ROOT
 
@@ -23,6 +25,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return next(folder.glob("*.whl"))
+
+
+def test_the_release_is_named_once() -> None:
+    """The citation and the changelog's topmost heading name the version that is here."""
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    topmost = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert topmost is not None
+    assert topmost[1] == __version__
 
 
 @pytest.mark.long
