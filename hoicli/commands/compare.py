@@ -16,7 +16,7 @@ from hoicli.vocabulary.datasets import load
 
 
 @command(
-    reads="predictions, one stream for each model, and ground truth with --gt",
+    reads="predictions, one file for each model, and ground truth with --gt",
     writes="result rows: mAP with its interval, and differences with interval and p",
     examples="""
         hoicli compare --gt gt.jsonl preds.jsonl other.jsonl  # is other better than preds, and where

@@ -148,8 +148,8 @@ Protocols = Annotated[
     Option(
         "NAME",
         "hico, hico-ko, qpic, upt, diag, diag-paper, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; hoia; "
-        "ambiguous-hoi; hico-image, hico-image-ko; several with commas, or all (default; without diag-paper); or a "
-        "file of your own (.json).",
+        "ambiguous-hoi; hico-image, hico-image-ko; several with commas, or all (default; without diag-paper "
+        "and hico-image); or a file of your own (.json).",
         offer=choices.PROTOCOLS,
         several=True,
     ),
@@ -177,7 +177,9 @@ Split = Annotated[
         offer=choices.splits,
     ),
 ]
-IgnoreNoInteraction = Annotated[bool, Option("", "Leave the no_interaction classes out of every mean (520 of 600).")]
+IgnoreNoInteraction = Annotated[
+    bool, Option("", "Leave the no_interaction classes out of every mean (HICO-DET: 520 of 600 are left).")
+]
 Iou = Annotated[
     Numbers,
     Option(
