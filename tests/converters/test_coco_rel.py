@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli, changed
 
 GRAPHS = FIXTURES / "graphs"
 FILE = GRAPHS / "foreign/_annotations.coco.json"
@@ -17,14 +17,6 @@ GT, PREDICTIONS, DATASET = GRAPHS / "gt.jsonl", GRAPHS / "predictions.jsonl", GR
 HICO = EIGHT / "gt.jsonl"
 
 Change = Callable[[Any], object]
-
-
-def changed(tmp_path: Path, change: Change) -> Path:
-    content = json.loads(FILE.read_text())
-    change(content)
-    path = tmp_path / "graphs.json"
-    path.write_text(json.dumps(content))
-    return path
 
 
 def test_the_fixture_converts_to_the_records(hoicli: Hoicli) -> None:
@@ -95,7 +87,7 @@ def test_names_of_another_dataset(hoicli: Hoicli) -> None:
     ],
 )
 def test_a_broken_file_is_one_line(hoicli: Hoicli, tmp_path: Path, change: Change, message: str) -> None:
-    path = changed(tmp_path, change)
+    path = changed(FILE, tmp_path / "graphs.json", change)
     result = hoicli("convert", path)
     assert (result.code, result.out, result.err) == (1, "", f"{path}{message}\n")
 
@@ -108,7 +100,7 @@ def test_relations_and_boxes_of_nothing_are_counted(hoicli: Hoicli, tmp_path: Pa
         content["rel_annotations"][2]["object_id"] = 7  # of another image
         content["rel_annotations"][4]["image_id"] = 77
 
-    path = changed(tmp_path, point_nowhere)
+    path = changed(FILE, tmp_path / "graphs.json", point_nowhere)
     result = hoicli("convert", path)
     hois = [len(json.loads(line)["hois"]) for line in result.out.splitlines()]
     assert (result.code, hois) == (0, [2, 2, 0, 1, 3])

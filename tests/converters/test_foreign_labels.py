@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, Hoicli, dumped
+from tests.support.project import EIGHT, Hoicli, dumped, written
 
 HICO = load("hico")
 Item = dict[str, Any]
@@ -144,11 +144,8 @@ def truth_and_predictions(strange: int, known: int, folder: Path) -> tuple[Path,
         for number in range(strange + known)
     ]
     truth, found = folder / "gt.jsonl", folder / "p.jsonl"
-    truth.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-    for record in records:
-        record["hois"] = [{**hoi, "score": 0.5} for hoi in record["hois"]]
-    found.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-    return truth, found
+    scored = [{**record, "hois": [{**hoi, "score": 0.5} for hoi in record["hois"]]} for record in records]
+    return written(truth, records), written(found, scored)
 
 
 def mostly_strange(side: str, folder: Path) -> tuple[Path, Path]:
@@ -282,7 +279,7 @@ def test_a_dump_of_every_verb_for_every_pair_is_computed(hoicli: Hoicli, tmp_pat
             for number, verb in enumerate(HICO.verbs)
             if verb != "ride"
         ]
-    found.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
+    written(found, records)
     result = hoicli("eval", "--protocol", "qpic", "--gt", truth, found)
     assert result.code == 0
     assert "predictions are no hico interaction (verb and object): ignored" in result.err

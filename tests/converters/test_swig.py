@@ -22,7 +22,7 @@ from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
 from tests.support import reference, strategies
 from tests.support.kernel import lines
-from tests.support.project import FIXTURES, Hoicli, parsed, triplets_of, without_gt
+from tests.support.project import FIXTURES, Hoicli, changed, parsed, triplets_of, without_gt
 
 SWIG = load("swig")
 FOLDER = FIXTURES / "swig"
@@ -83,13 +83,6 @@ def test_the_annotations_convert_back(hoicli: Hoicli) -> None:
     assert result.err.endswith("as swig (ground truth): 5 images, 13 boxes, 10 triplets\n")
 
 
-def changed(path: Path, change: Any) -> Path:
-    content = json.loads(ANNOTATIONS.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
-    return path
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -104,7 +97,7 @@ def changed(path: Path, change: Any) -> Path:
     ],
 )
 def test_a_wrong_annotation_is_named(hoicli: Hoicli, tmp_path: Path, change: Any, message: str) -> None:
-    path = changed(tmp_path / "swig.json", change)
+    path = changed(ANNOTATIONS, tmp_path / "swig.json", change)
     result = hoicli("convert", "--dataset", "swig", path)
     assert result.code == 1
     assert result.err.startswith(f"{path}: {message}")
@@ -132,7 +125,7 @@ def test_dumps_need_the_images(hoicli: Hoicli) -> None:
 
 
 def test_two_images_with_one_img_id_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
-    images = changed(tmp_path / "swig.json", lambda content: content[1].update(img_id=0))
+    images = changed(ANNOTATIONS, tmp_path / "swig.json", lambda content: content[1].update(img_id=0))
     result = hoicli("convert", "--dataset", "swig", "--image-list", images, DUMP)
     assert (result.code, result.err) == (1, f"{images}: juggling_12 and flicking_5 have one img_id, 0\n")
 

@@ -20,7 +20,7 @@ from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load as load_vocabulary
 from tests.foreign import hico_mat as maker
-from tests.support.project import EIGHT, FIXTURES, Hoicli, Result, dumped
+from tests.support.project import EIGHT, FIXTURES, Hoicli, Result, changed, dumped
 from tests.support.project import records_of as records
 
 FOREIGN = FIXTURES / "foreign"
@@ -82,10 +82,7 @@ Change = Callable[[list[Record]], object]
 
 
 def hoia_file(tmp_path: Path, change: Change) -> Path:
-    """test_hico.json with a change."""
-    content = json.loads((FOREIGN / "test_hico.json").read_text())
-    change(content)
-    return dumped(tmp_path / "hoia.json", content)
+    return changed(FOREIGN / "test_hico.json", tmp_path / "hoia.json", change)
 
 
 def test_hoia_keeps_sizes_where_the_file_has_them(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -203,9 +200,7 @@ def test_hoia_refuses_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def frills_file(tmp_path: Path, change: Change) -> Path:
     """anno_list.json with a change; item 0 is the train image, item n is line n of the truth."""
-    content = json.loads((FOREIGN / "anno_list.json").read_text())
-    change(content)
-    return dumped(tmp_path / "anno_list.json", content)
+    return changed(FOREIGN / "anno_list.json", tmp_path / "anno_list.json", change)
 
 
 TRAIN = {**TRUTH[0], "image_id": "HICO_train2015_00000001", "file_name": "HICO_train2015_00000001.jpg"}

@@ -15,7 +15,7 @@ import pytest
 from hoicli.vocabulary.contents import coco_objects
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
-from tests.support.project import EIGHT, FIXTURES, Hoicli, Result, dumped
+from tests.support.project import EIGHT, FIXTURES, Hoicli, Result, changed, dumped
 from tests.support.project import records_of as records
 
 VCOCO = load("vcoco")
@@ -30,16 +30,10 @@ Change = Callable[[Any], None]
 
 
 def refusal(result: Result) -> str:
-    """The one line that says why a conversion failed."""
+    """The one line that says why a conversion failed, some records of which may be written."""
     assert result.code == 1, result
     assert result.err.count("\n") == 1
     return result.err.strip()
-
-
-def changed(source: Path, target: Path, change: Change) -> Path:
-    content = json.loads(source.read_text())
-    change(content)
-    return dumped(target, content)
 
 
 # The official annotations

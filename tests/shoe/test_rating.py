@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from hoicli.shoe.table import JoinedTables, combined
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.llm_stub import Asked, Response, Stub, rate, said, serving
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, parsed
+from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, parsed, written
 
 VLM = FIXTURES / "vlm"
 TRUTH = VLM / "ground_truth.jsonl"
@@ -135,7 +135,7 @@ def test_senses_named_in_the_records_are_taken(hoicli: Hoicli, tmp_path: Path) -
 
 
 def test_lines_come_back_in_their_order_with_a_similarity(hoicli: Hoicli, tmp_path: Path) -> None:
-    asked = [
+    asked: list[dict[str, Any]] = [
         {"pos": "v", "a": "ride", "b": "drive", "id": 7},
         {"pos": "n", "a": "car", "b": "automobile"},
         {"pos": "n", "a": "zzyzx", "b": "car"},
@@ -144,8 +144,7 @@ def test_lines_come_back_in_their_order_with_a_similarity(hoicli: Hoicli, tmp_pa
         {"pos": "v", "a": "touching", "b": "pet.v.01"},
         {"pos": "n", "a": "motorcar.n.01", "b": "car.n.01"},
     ]
-    path = tmp_path / "pairs.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in asked))
+    path = written(tmp_path / "pairs.jsonl", asked)
     result = hoicli("shoe-sim", "--backend", "wordnet:path", "--pairs", path)
     found = parsed(result.out)
     assert [{key: line[key] for key in line if key != "similarity"} for line in found] == asked
@@ -163,8 +162,7 @@ def test_lines_come_back_in_their_order_with_a_similarity(hoicli: Hoicli, tmp_pa
 
 
 def _rated(hoicli: Hoicli, folder: Path, pairs: list[tuple[str, str, str]], backend: str = "wordnet:path") -> str:
-    path = folder / "senses.jsonl"
-    path.write_text("".join(json.dumps(dict(zip(("pos", "a", "b"), pair, strict=True))) + "\n" for pair in pairs))
+    path = written(folder / "senses.jsonl", (dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs))
     return hoicli("shoe-sim", "--backend", backend, "--pairs", path).out
 
 
@@ -316,9 +314,7 @@ PAIRS = [("v", "clean.v.01", f"wash.v.{number:02}") for number in range(1, 10)] 
 
 @pytest.fixture
 def pairs_file(tmp_path: Path) -> Path:
-    path = tmp_path / "pairs.jsonl"
-    path.write_text("".join(json.dumps(dict(zip(("pos", "a", "b"), pair, strict=True))) + "\n" for pair in PAIRS))
-    return path
+    return written(tmp_path / "pairs.jsonl", (dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in PAIRS))
 
 
 def mean_rating(pair: tuple[str, str, str], *models: str) -> float:
@@ -416,15 +412,9 @@ def until(condition: Any, seconds: float = PATIENCE) -> None:
 
 @pytest.fixture
 def many_pairs(tmp_path: Path) -> tuple[Path, int]:
-    path = tmp_path / "many.jsonl"
-    senses = [*candidates("hold", "v"), *candidates("carry", "v")]
-    count = 0
-    with path.open("w") as file:
-        for at, a in enumerate(senses[:20]):
-            for b in senses[at + 1 : 20]:
-                file.write(json.dumps({"pos": "v", "a": a, "b": b}) + "\n")
-                count += 1
-    return path, count
+    senses = [*candidates("hold", "v"), *candidates("carry", "v")][:20]
+    many = [{"pos": "v", "a": a, "b": b} for a, b in combinations(senses, 2)]
+    return written(tmp_path / "many.jsonl", many), len(many)
 
 
 @pytest.mark.long

@@ -66,6 +66,13 @@ def dumped(path: Path, content: object) -> Path:
     return path
 
 
+def changed(source: Path, target: Path, change: Callable[[Any], object]) -> Path:
+    """A file of JSON with a change."""
+    content = json.loads(source.read_text())
+    change(content)
+    return dumped(target, content)
+
+
 def triplets_of(record: dict[str, Any]) -> list[tuple[Any, ...]]:
     """(the subject's box, verb, the object's label, its box, score or None) of each triplet of a record."""
     boxes, labels = record["boxes"], record["labels"]

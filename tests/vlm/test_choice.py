@@ -20,16 +20,11 @@ from hoicli.vlm.bank import SETTINGS, Question, read_bank
 from hoicli.vlm.choice import METRICS, Tallied, tallied
 from hoicli.vlm.prompts import request_id
 from tests.support import questions as made
-from tests.support.project import EIGHT, FIXTURES, SHARED, Hoicli
+from tests.support.project import EIGHT, FIXTURES, SHARED, Hoicli, dumped
 
 CHOICE = FIXTURES / "choice"
 GOLDEN = json.loads((Path(__file__).parent / "golden/choice.json").read_text())["figures"]
 PUBLISHED = SHARED / "data/crosshoi-bench"
-
-
-def written(path: Path, content: Any) -> Path:
-    path.write_text(json.dumps(content))
-    return path
 
 
 def measured(bank: Path, answers: Path, *, setting: str | None = None, released: bool = False) -> Tallied:
@@ -53,7 +48,7 @@ def test_the_released_figures(case: str, tmp_path: Path) -> None:
     dataset, setting, what, *_ = case.split()
     questions = made.questions(dataset, setting)
     content = made.answers(questions, what) if what in made.MANNERS else made.dump(questions, dataset)
-    bank, answers = written(tmp_path / "bank.json", questions), written(tmp_path / "answers.json", content)
+    bank, answers = dumped(tmp_path / "bank.json", questions), dumped(tmp_path / "answers.json", content)
     scores = measured(bank, answers, setting=setting, released=True).scores()
     if GOLDEN[case] is None:  # the script divides by zero: nothing was chosen, or nothing right
         assert scores["micro_f1", "full"].value == 0.0
@@ -87,7 +82,7 @@ def test_each_figure(tmp_path: Path) -> None:
         "a.jpg": {"QA_0": ["ride a/an horse", "feed a/an horse", "feed a/an horse", "fly"]},
         "b.jpg": {"QA_0": ["ride a/an horse"], "QA_1": []},
     }
-    paths = written(tmp_path / "bank.json", bank), written(tmp_path / "answers.json", answers)
+    paths = dumped(tmp_path / "bank.json", bank), dumped(tmp_path / "answers.json", answers)
     scores = {name: score.value for (name, _), score in measured(*paths).scores().items()}
     assert scores["instance_f1"] == pytest.approx((1 / 2 + 1 + 1 + 0) / 4)
     assert scores["precision"] == pytest.approx(2 / 3)
@@ -109,7 +104,7 @@ def test_where_nothing_is_right(chosen: list[str], value: int, tmp_path: Path) -
     bank = {"a.jpg": {"gt_choices": [], "wrong_choices": ["hold a/an cup"]},
             "b.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": []}}  # fmt: skip
     answers = {"a.jpg": {"QA_0": chosen}, "b.jpg": {"QA_0": ["ride a/an horse"]}}
-    paths = written(tmp_path / "bank.json", bank), written(tmp_path / "answers.json", answers)
+    paths = dumped(tmp_path / "bank.json", bank), dumped(tmp_path / "answers.json", answers)
     scores = measured(*paths).scores()
     assert [scores[name, "full"].value for name in ("instance_f1", "exact_match")] == [(1 + value) / 2] * 2
     assert measured(*paths, released=True).scores()["instance_f1", "full"].value == (1 + (not chosen)) / 2
@@ -139,8 +134,8 @@ def test_what_a_detector_chooses(setting: str, row: dict[str, Any], chosen: bool
         "h_boxes": [row.get("human", BOXES["human"])], "o_boxes": [row.get("object", BOXES["object"])],
         "ho_scores": [0.5], "ao_names": [row.get("name", "ride a/an horse")],
     }  # fmt: skip
-    bank = written(tmp_path / "bank.json", {"a.jpg": question})
-    found = measured(bank, written(tmp_path / "dump.json", {"a.jpg": dump}))
+    bank = dumped(tmp_path / "bank.json", {"a.jpg": question})
+    found = measured(bank, dumped(tmp_path / "dump.json", {"a.jpg": dump}))
     assert int(found.tp.sum() + found.fp.sum()) == chosen
 
 
@@ -152,8 +147,8 @@ def test_which_predictions_count(tmp_path: Path) -> None:
         "o_boxes": [[0, 0, 1, 1]] * 7,
         "ho_scores": [0.8, 0.7, 0.8, 0.1, 0.9, 0.2, 0.2],
     }
-    bank = written(tmp_path / "bank.json", {"a.jpg": {"gt_choices": names, "wrong_choices": []}})
-    answers = written(tmp_path / "dump.json", {"a.jpg": {**dump, "ao_names": names}})
+    bank = dumped(tmp_path / "bank.json", {"a.jpg": {"gt_choices": names, "wrong_choices": []}})
+    answers = dumped(tmp_path / "dump.json", {"a.jpg": {**dump, "ao_names": names}})
     assert int(measured(bank, answers).tp.sum()) == 6
 
 
@@ -176,8 +171,8 @@ def test_actions_of_vcoco_have_the_benchmarks_names(tmp_path: Path) -> None:
         "gt_choices": ["hit with a/an tennis racket", "look at a/an tennis racket"],
         "wrong_choices": ["hit a/an tennis racket"],
     }
-    bank = written(tmp_path / "bank.json", {"COCO_val2014_000000000001.jpg": question})
-    assert measured(bank, written(tmp_path / "records.jsonl", record)).scores()["exact_match", "full"].value == 1.0
+    bank = dumped(tmp_path / "bank.json", {"COCO_val2014_000000000001.jpg": question})
+    assert measured(bank, dumped(tmp_path / "records.jsonl", record)).scores()["exact_match", "full"].value == 1.0
 
 
 # The command
@@ -205,7 +200,7 @@ def test_order_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
     shuffled = [dict(random.sample(list(content.items()), len(content))) for content in (bank, answers)]
     printed = []
     for one, other in ((bank, answers), shuffled):
-        paths = written(tmp_path / "q.json", one), written(tmp_path / "a.json", other)
+        paths = dumped(tmp_path / "q.json", one), dumped(tmp_path / "a.json", other)
         printed.append(hoicli("vlm-eval", "--setting", "person", "--bootstrap", 40, "--questions", *paths).out)
     assert printed[0] == printed[1] != ""
 
@@ -224,11 +219,11 @@ def test_order_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
     ],
 )
 def test_bad_answers_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, Any], problem: str) -> None:
-    bank = written(
+    bank = dumped(
         tmp_path / "q.json", {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": ["hold a/an horse"]}}
     )
     good = {"file_name": "a.jpg", "options": {"A": "ride a/an horse", "B": "hold a/an horse"}}
-    path = written(tmp_path / "a.jsonl", good | row)
+    path = dumped(tmp_path / "a.jsonl", good | row)
     result = hoicli("vlm-eval", "--questions", bank, path)
     assert (result.code, result.out) == (1, "")
     assert f"{path}:1: " in result.err, result.err
@@ -236,25 +231,25 @@ def test_bad_answers_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, 
 
 
 def test_answers_nobody_asked_for_and_those_given_twice(hoicli: Hoicli, tmp_path: Path) -> None:
-    bank = written(tmp_path / "q.json", {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": []}})
+    bank = dumped(tmp_path / "q.json", {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": []}})
     right = {"QA_0": ["ride a/an horse"]}
-    answers = written(tmp_path / "a.json", {"a.jpg": {**right, "QA_1": []}, "b.jpg": {"QA_0": []}})
+    answers = dumped(tmp_path / "a.json", {"a.jpg": {**right, "QA_1": []}, "b.jpg": {"QA_0": []}})
     result = hoicli("vlm-eval", "--questions", bank, answers)
     assert result.code == 0
     assert "answers to questions that nobody asked, left out: 2" in result.err
-    result = hoicli("vlm-eval", "--questions", bank, answers, written(tmp_path / "b.json", {"a.jpg": right}))
+    result = hoicli("vlm-eval", "--questions", bank, answers, dumped(tmp_path / "b.json", {"a.jpg": right}))
     assert result.code == 1
     assert "is answered already" in result.err
 
 
 def test_both_boxes_need_a_word(hoicli: Hoicli, tmp_path: Path) -> None:
     bank = made.questions("vcoco", "pair")
-    answers = written(tmp_path / "a.json", made.answers(bank, "good"))
-    result = hoicli("vlm-eval", "--questions", written(tmp_path / "bank.json", bank), answers)
+    answers = dumped(tmp_path / "a.json", made.answers(bank, "good"))
+    result = hoicli("vlm-eval", "--questions", dumped(tmp_path / "bank.json", bank), answers)
     assert result.code == 2
     assert "say --setting person or --setting pair" in result.err
     for name, setting in (("vcoco_newbench_person.json", "person"), ("vcoco_newbench_ho.json", "pair")):
-        assert read_bank(str(written(tmp_path / name, bank)), ErrorPolicy()).setting == setting
+        assert read_bank(str(dumped(tmp_path / name, bank)), ErrorPolicy()).setting == setting
     with pytest.raises(UsageError, match="has no boxes for it"):
         read_bank(str(CHOICE / "scene.json"), ErrorPolicy(), setting="pair")
 
@@ -262,7 +257,7 @@ def test_both_boxes_need_a_word(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_the_missing_are_in_the_signature(hoicli: Hoicli, tmp_path: Path) -> None:
     content = json.loads((CHOICE / "saved.json").read_text())
     del content["HICO_test2015_00000007.jpg"]
-    found = rows(hoicli, "--questions", CHOICE / "pair.json", written(tmp_path / "a.json", content))
+    found = rows(hoicli, "--questions", CHOICE / "pair.json", dumped(tmp_path / "a.json", content))
     assert "|missing:2|" in found["macro_f1"]["signature"]
     assert found["instance_f1"]["n"] == 5
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hoicli.converters.containers.source import Source
@@ -137,6 +137,7 @@ ITEMS = st.lists(
 
 
 @given(ITEMS, st.sampled_from([None, 0, 2]), st.sampled_from([(", ", ": "), (",", ":")]))
+@example([{"a": {"a": 1}}, {"a": 2}], None, (", ", ": "))  # the first key recurs at once: no item ends there
 def test_split_items_agrees_with_json(items: list[Any], indent: int | None, separators: tuple[str, str]) -> None:
     text = json.dumps(items, indent=indent, separators=separators)
     assert [json.loads(span) for span in split_items(text.encode(), 1, to_end=True)] == items
@@ -146,11 +147,6 @@ def test_split_items_agrees_with_json(items: list[Any], indent: int | None, sepa
 def test_split_items_agrees_with_repr(items: list[Any]) -> None:
     text = f"{{'preds': {items!r}, 'gts': {items!r}}}"
     assert [literal(span) for span in split_items(text.encode(), len("{'preds': ["))] == items
-
-
-def test_split_items_follows_a_nested_first_key() -> None:
-    """The first key recurs at once, inside the first item: a cut there must not end the item."""
-    assert list(split_items(b'[{"a": {"a": 1}}, {"a": 2}]', 1)) == [b'{"a": {"a": 1}}', b'{"a": 2}']
 
 
 @pytest.mark.parametrize(
@@ -219,15 +215,8 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_gives_the_same_items(form: str, tmp_path: Path) -> None:
-    path = tmp_path / "dump"
-    path.write_text(FORMS[form])
-    assert read_all(path) == (DETECTIONS if form != "clean text" else DETECTIONS[::2], None)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_cut_file_is_an_error_or_complete(form: str, tmp_path: Path) -> None:
-    """At every byte: all items are there, or an error says from which on they are not."""
+def test_every_form_gives_the_same_items_or_an_error(form: str, tmp_path: Path) -> None:
+    """Whole, and cut at every byte: all items are there, or an error says from which on they are not."""
     path = tmp_path / "dump"
     data = FORMS[form].encode()
     complete = DETECTIONS if form != "clean text" else DETECTIONS[::2]
@@ -240,6 +229,8 @@ def test_a_cut_file_is_an_error_or_complete(form: str, tmp_path: Path) -> None:
             assert "text" in form  # what follows the predictions is not needed; a JSON list has nothing behind it
         elif items:
             assert (error.place, error.field) == (str(path), f"[{len(items)}]")
+    path.write_bytes(data)
+    assert read_all(path) == (complete, None)
 
 
 def test_errors_have_the_item_and_a_mend(tmp_path: Path) -> None:
@@ -274,22 +265,3 @@ def test_a_pickled_list_has_items_and_a_dictionary_none(tmp_path: Path) -> None:
     path.write_bytes(pickle.dumps({"a": DETECTIONS}))
     assert Source(str(path)).first_item is None
     assert str(read_all(path)[1]) == f"{path}: holds no list (pickle); --from NAME chooses another format"
-
-
-@pytest.mark.parametrize(
-    ("data", "kind"),
-    [
-        (b" [1]", "json-list"),
-        (b'"text"', "json-text"),
-        (b'{"a": 1}', "json-object"),
-        (b'{"image_id": 1}\n{"image_id": 2', "json-lines"),
-        (pickle.dumps([1]), "pickle"),
-        (b"a.jpg\nb.jpg\n", "unknown"),
-        (b"MATLAB 5.0 MAT-file", "mat"),
-    ],
-)
-def test_kinds(data: bytes, kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(data)
-    assert Source(str(path)).kind == kind
-    assert Source(str(tmp_path)).kind == "folder"
