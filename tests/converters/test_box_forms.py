@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, dumped
 
 BOXES = {"xyxy": [10, 20, 40, 80], "xywh": [10, 20, 30, 60], "cxcywh": [25, 50, 30, 60]}
 SITE = FIXTURES / "own/site.json"
@@ -81,8 +81,7 @@ def test_a_mapper_from_the_numbers_of_a_dump(hoicli: Hoicli, tmp_path: Path) -> 
     pairs = json.loads(SITE.read_text())["interactions"]
     site = numbered(tmp_path / "site.json", {"7": pairs[0], "2": pairs[3], "30": pairs[1]})
     rows = [[number, 0.5, 0, 0, 9, 9, 3, 3, 6, 6] for number in (30, 2)]
-    dump = tmp_path / "dump.json"
-    dump.write_text(json.dumps({"site_1.jpg": rows}))
+    dump = dumped(tmp_path / "dump.json", {"site_1.jpg": rows})
     found = record(hoicli, "--dataset", site, "--from", "inpcc", dump)
     assert [[hoi["verb"], found["labels"][hoi["object"]]] for hoi in found["hois"]] == [pairs[1], pairs[3]]
     raw = logits(tmp_path / "a.npz", [0.5, 0.5, 0.2, 0.2], [-9.0, 5.0, -9.0])  # by number: 2, 7, 30

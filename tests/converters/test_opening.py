@@ -16,7 +16,7 @@ from hoicli.converters.opening import Opening, content
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line, Stream
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped
 
 FOREIGN = FIXTURES / "foreign"
 GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
@@ -140,8 +140,7 @@ def test_a_dump_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
 def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:
     content_ = json.loads(OF_CDN.read_text())
     content_[2]["hoi_prediction"][0]["category_id"] = 500
-    path = tmp_path / "dump.json"
-    path.write_text(json.dumps(content_))
+    path = dumped(tmp_path / "dump.json", content_)
     with pytest.raises(DataError, match=rf"^{path}: \[2\]\.hoi_prediction\[0\]"):
         records(path)
     assert len(records(path, opening=Opening(skip=True))) == 6

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 import hoicli as library
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, triplets_of
+from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped, parsed, triplets_of
 from tests.support.strategies import datasets
 
 GT, PREDICTIONS, FOREIGN, OWN = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", FIXTURES / "foreign", FIXTURES / "own"
@@ -125,8 +125,7 @@ def test_what_has_no_place_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
     hois = [{"subject": 0, "object": 1, "verb": "ride"}, {"subject": 0, "object": 0, "verb": "ride"}]
     one: Json = {"image_id": "b", "file_name": "a.jpg", "boxes": [[0, 0, 9, 9], [1, 1, 5, 5], [2, 2, 3, 3]]}
     one |= {"labels": ["person", "horse", "cup"], "hois": hois, "crowd": True, "note": ""}
-    path = tmp_path / "gt.jsonl"
-    path.write_text(json.dumps(one))
+    path = dumped(tmp_path / "gt.jsonl", one)
     sizes = hoicli("convert", path, "--to", "pocket", "-o", tmp_path / "none.json")
     assert sizes.err == "image b: width: missing; the format states the size of every image\n"
     assert not (tmp_path / "none.json").exists()

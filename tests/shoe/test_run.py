@@ -15,7 +15,7 @@ from hoicli.io.streams import Line
 from hoicli.records.columns import attempt
 from hoicli.records.parsing import parse
 from hoicli.records.triplets import named_images, open_problems
-from tests.support.project import EIGHT, FIXTURES, Hoicli, without_gt
+from tests.support.project import EIGHT, FIXTURES, Hoicli, without_gt, written
 from tests.support.shoe import FILES, SHOE, image, rows_of
 
 SOUND = image(("pet", "giraffe", 0.9), ("wash", None, 0.1), synsets=["person.n.01", None])
@@ -206,8 +206,7 @@ def test_vcoco_s_own_predictions_have_objects_without_a_label(hoicli: Hoicli, tm
         found.append(
             {"image_id": record["image_id"], "boxes": record["boxes"], "labels": labels, "hois": agents + hois}
         )
-    path = tmp_path / "preds.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in found))
+    path = written(tmp_path / "preds.jsonl", found)
     options = ("--dataset", "vcoco", "--sim", "wordnet:wup", "--gt", VCOCO / "ground_truth.jsonl", "--format", "jsonl")
     result = hoicli("shoe-eval", *options, "--reasons", tmp_path / "why.jsonl", path)
     assert result.code == 0, result.err

@@ -20,7 +20,7 @@ from hoicli.vlm.bank import SETTINGS, Question, read_bank
 from hoicli.vlm.choice import METRICS, Tallied, tallied
 from hoicli.vlm.prompts import request_id
 from tests.support import questions as made
-from tests.support.project import EIGHT, FIXTURES, SHARED, Hoicli, dumped
+from tests.support.project import EIGHT, FIXTURES, SHARED, Hoicli, dumped, written
 
 CHOICE = FIXTURES / "choice"
 GOLDEN = json.loads((Path(__file__).parent / "golden/choice.json").read_text())["figures"]
@@ -282,8 +282,7 @@ def test_prompts_are_answered(hoicli: Hoicli, tmp_path: Path, name: str) -> None
         jsonschema.validate({"answer": right}, line["response_format"]["json_schema"]["schema"])
         line["response"] = json.dumps({"answer": right})
     assert len(lines) == len(questions)
-    path = tmp_path / "answers.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path = written(tmp_path / "answers.jsonl", lines)
     found = rows(hoicli, "--questions", CHOICE / name, path)
     assert {found[metric]["value"] for metric in METRICS} == {100.0}
 

@@ -14,7 +14,7 @@ from hoicli.shoe.pairs import Pair
 from hoicli.vlm.measured import Score
 from hoicli.vlm.referring import compared, needed, referred, similarities
 from hoicli.vlm.results import Referring
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, dumped
 
 ROWS = FIXTURES / "choice/referred.json"
 
@@ -106,8 +106,7 @@ def test_no_rows_are_no_mean() -> None:
     ],
 )
 def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, Any], problem: str) -> None:
-    path = tmp_path / "rows.json"
-    path.write_text(json.dumps([{"file_name": "a.jpg", **row}]))
+    path = dumped(tmp_path / "rows.json", [{"file_name": "a.jpg", **row}])
     result = hoicli("vlm-eval", "--task", "refer", path)
     assert (result.code, result.out) == (1, "")
     assert problem in result.err

@@ -13,7 +13,7 @@ import pytest
 
 from hoicli.converters.vlm.forms import read_answer
 from hoicli.converters.vlm.logprobs import Tokens, scored
-from tests.support.project import Hoicli
+from tests.support.project import Hoicli, dumped
 
 ANSWER = (
     '<think>é</think>[{"person_bbox": [10, 20, 30, 40], "object_bbox": [25, 30, 50, 45], "object": "Dining table", '
@@ -111,8 +111,7 @@ def test_log_probabilities_are_found(hoicli: Hoicli, tmp_path: Path, name: str) 
      {"content": [{"token": ANSWER, "bytes": [300], "logprob": -1}]}, {"content": [{"token": ANSWER}]}],
 )  # fmt: skip
 def test_without_them_there_is_no_score(hoicli: Hoicli, tmp_path: Path, logprobs: Any) -> None:
-    path = tmp_path / "answers.json"
-    path.write_text(json.dumps([{"file_name": "a.jpg", "response": ANSWER, "logprobs": logprobs}]))
+    path = dumped(tmp_path / "answers.json", [{"file_name": "a.jpg", "response": ANSWER, "logprobs": logprobs}])
     read = hoicli("convert", "--from", "vlm", "--coords", "pixels", "--scores", "tokens", path)
     assert read.code == 0 or "nan" in read.err.lower() or "NaN" in path.read_text(), read.err
     if read.code == 0:
