@@ -30,6 +30,8 @@ MUTANTS := --sample $(or $(SAMPLE),40) --seed $(or $(SEED),1) $(if $(OWN),--own)
 $(VENV)/.demo: EXTRA = plot,images
 $(VENV)/.ready: EXTRA = dev
 $(VENV)/.demo $(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or \
+	  sys.exit("hoicli needs Python 3.10 or later, and $(PYTHON) is " + sys.version.split()[0] + "; make PYTHON=python3.12 names another")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRA)]'
 	@touch $@
