@@ -198,3 +198,10 @@ def _moved(random: Random, box: list[float]) -> list[float]:
     by = random.choice((0.0, 0.0625, 0.25))
     sides = (box[2] - box[0], box[3] - box[1]) * 2
     return [at + random.choice((-by, 0.0, by)) * side for at, side in zip(box, sides, strict=True)]
+
+
+def batch_result(custom_id: str, text: str) -> dict[str, Any]:
+    """A result of OpenAI's batch."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+    body = {"object": "chat.completion", "choices": [choice], "usage": {"prompt_tokens": 200}}
+    return {"id": "r", "custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None}

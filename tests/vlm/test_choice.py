@@ -297,7 +297,7 @@ def test_a_batch_is_answered(hoicli: Hoicli, tmp_path: Path) -> None:
     for line in lines:
         right = bank[line["image_id"], line["question"]].right
         text = ", ".join(letter for letter, option in line["options"].items() if option in right)
-        results.append(result(line["custom_id"], text))
+        results.append(made.batch_result(line["custom_id"], text))
         plain.append({"custom_id": line["custom_id"], "response": text})
     path = tmp_path / "results.jsonl"
     for answered in (results, plain):
@@ -306,17 +306,11 @@ def test_a_batch_is_answered(hoicli: Hoicli, tmp_path: Path) -> None:
         assert {found[metric]["value"] for metric in METRICS} == {100.0}
     other = lines[1]["custom_id"][:-8] + "00000000"  # another order of its options, or another setting
     failed = {"custom_id": lines[0]["custom_id"], "response": None, "error": {"message": "expired"}}
-    path.write_text("".join(json.dumps(row) + "\n" for row in (*results[2:], failed, result(other, "A"))))
+    path.write_text("".join(json.dumps(row) + "\n" for row in (*results[2:], failed, made.batch_result(other, "A"))))
     told = hoicli("vlm-eval", "--questions", CHOICE / "pair.json", path)
     assert f"batch results without an answer: 1 (the first: {path}:{len(lines) - 1}: expired)" in told.err
     assert f"nobody asked, left out: 1 (the first: {path}:{len(lines)}: {other} " in told.err
     assert f"2 of {len(lines)} questions have no answer" in told.err
-
-
-def result(custom_id: str, text: str) -> dict[str, Any]:
-    """A result of OpenAI's batch."""
-    body = {"choices": [{"message": {"role": "assistant", "content": text}}]}
-    return {"custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None}
 
 
 def test_the_id_of_a_prompt_is_of_its_letters() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.project import Hoicli
+from tests.support.project import Hoicli, written
+from tests.support.questions import batch_result
 
 ANSWER = {
     "person_box": [100, 200, 300, 400],
@@ -16,12 +16,6 @@ ANSWER = {
     "object": "bicycle",
     "verbs": ["ride"],
 }
-
-
-def result(custom_id: str, text: str) -> dict[str, Any]:
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}}
-    body = {"object": "chat.completion", "choices": [choice], "usage": {"prompt_tokens": 200}}
-    return {"id": "r", "custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None}
 
 
 @pytest.mark.parametrize("first", ["answered", "failed"])
@@ -33,9 +27,8 @@ def test_from_results_to_records(hoicli: Hoicli, tmp_path: Path, first: str) -> 
     error = {"code": "batch_expired", "message": "This request could not be executed in time."}
     failed = {"id": "r", "custom_id": "a", "response": None, "error": error}
     slow = {"custom_id": "c", "response": {"status_code": 429, "body": {"error": {"message": "slow"}}}}
-    lines = [result("b", json.dumps({"interactions": [ANSWER]})), failed, slow]
-    path = tmp_path / "results.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in (lines if first == "answered" else lines[::-1])))
+    lines = [batch_result("b", json.dumps({"interactions": [ANSWER]})), failed, slow]
+    path = written(tmp_path / "results.jsonl", lines if first == "answered" else lines[::-1])
     read = hoicli("convert", "--coords", "1000", "--image-list", sizes, path)
     assert read.code == 0, read.err
     found = json.loads(read.out)
