@@ -241,7 +241,7 @@ def check(parameters: Sequence[Parameter], values: Values) -> None:
         if isinstance(mark, Count | OneOf):
             mark.refuse(value, one.said(value))
         elif isinstance(mark, Written) and value is not None:
-            if value == "":
+            if isinstance(value, str) and not value:
                 raise UsageError(f"{one.said()}: the name is empty; give one (an unset variable?)")
             mark.refuse(os.fspath(value), one.said())
             claims.writes(os.fspath(value), one.said(), whole=mark.whole)
@@ -258,7 +258,7 @@ def check(parameters: Sequence[Parameter], values: Values) -> None:
 
 
 def _inputs(one: Parameter, mark: Read, value: Any, values: Values) -> Iterator[str]:
-    if value == "" and mark.names:
+    if isinstance(value, str) and not value and mark.names:
         raise UsageError(f"{one.said()}: the name is empty; give one (an unset variable?)")
     for path in mark.paths(value, values, piped=isinstance(one.option, Piped) and not IN_PYTHON.get()):
         yield from parts_of(path)

@@ -120,8 +120,11 @@ def corrupt_records(
     todo = list(unique_jobs(_jobs(sources, plan, inputs), policy, part))
 
     def made() -> Iterator[bytes]:
-        yield from run(todo, plan, processes=jobs or processors(), policy=policy)
-        policy.report()
+        left = False
+        for line in run(todo, plan, processes=jobs or processors(), policy=policy):
+            left = True
+            yield line
+        policy.report(left=left)
 
     return Records(made())
 

@@ -109,7 +109,7 @@ def prompts(
                 continue
             written += 1
             yield found
-        policy.report()
+        policy.report(left=written + without > 0)
         note(f"{written:,} prompts" + (f"; {without:,} images without a pair have none" if without else ""))
 
     return Records(made())

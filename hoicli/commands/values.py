@@ -82,4 +82,7 @@ def tags_of(given: Tags, *taken: str) -> dict[str, str]:
             if not isinstance(key, str) or not key or "=" in key:
                 raise UsageError(f"{arg('tag')}: {key!r} is no name of a tag")
         given = [f"{key}={value}" for key, value in given.items()]
-    return parse_tags([given] if isinstance(given, str) else list(given or ()), taken=taken)
+    tags = [given] if isinstance(given, str) else given or ()
+    if not isinstance(tags, list | tuple) or not all(isinstance(one, str) for one in tags):
+        raise UsageError(f"{arg('tag')}: {given!r} is no tag; give key=value, or several in a list or a dictionary")
+    return parse_tags(list(tags), taken=taken)

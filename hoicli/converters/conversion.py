@@ -83,6 +83,8 @@ class Conversion:
 
     def report(self, assumed: Sequence[str]) -> None:
         """Say on stderr what was assumed, what was converted, and what was left out."""
+        if not self._counts["images"]:
+            self._context.policy.report(left=False)
         totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
         for text in (*assumed, f"converted {', '.join(self._read)}: {totals}"):
             note(text)

@@ -150,7 +150,8 @@ class _Outputs:
         widths = {"pred_logits": len(self._interactions), "pred_boxes": 8, "box_scores": 1}
         images = zip(self._ids(), self._sizes(), *[self._rows(*one) for one in widths.items()], strict=True)
         for index, (image, size, logits, boxes, scores) in enumerate(images):
-            item = (image, size, *(row.astype(np.float64) for row in (logits, boxes, scores[:, 0])))
+            with np.errstate(invalid="ignore"):  # a NaN that signals: it is refused later
+                item = (image, size, *(row.astype(np.float64) for row in (logits, boxes, scores[:, 0])))
             yield (f"[{index}]" if self._batch else ""), item
 
     def _rows(self, name: str, width: int) -> NDArray[Any]:

@@ -53,6 +53,7 @@ class Source:
         register = ImageRegister()
         most = None if choice.image_ids else choice.count
         self.stream.first  # noqa: B018 (raises if the stream is empty)
+        any_sound = False
         for line in self.stream:
             try:
                 record = parse(line)
@@ -65,12 +66,15 @@ class Source:
             except DataError as error:
                 policy.handle(error)
                 continue
+            any_sound = True
             if not choice.image_ids or image_id in choice.image_ids:
                 self.kept[image_id] = record
             if most is not None and len(self.kept) > 2 * most:
                 self._forget(most)
         if most is not None:
             self._forget(most)
+        if not any_sound:
+            policy.report(left=False)
 
     def _forget(self, count: int) -> None:
         """Keep the first `count` images by id."""

@@ -147,7 +147,7 @@ class PairStatistics:
 
         Pair recall and precision are those of pair_localization.py: recall counts the true pairs that some detected
         pair matches; precision counts the detected pairs that are, in the record's order, the first to match some true
-        pair. one_to_one (section 4.1, "only one of them is counted towards recall"): by descending interactiveness each
+        pair. one_to_one (section 4.1, "only one of them is counted towards recall"): by descending triplet score each
         detected pair takes one of the free true pairs that it matches, the one with the largest min(IoU); the others
         stay in the denominator.
 

@@ -61,7 +61,7 @@ def read_columns(
             any_left = True
             yield made
     if policy.skipped > before and not any_left:
-        raise DataError(f"nothing is left: {policy.summary}")
+        policy.report(left=False)
 
 
 def _batches(lines: Iterable[Line], batch: int) -> Iterator[list[Line]]:

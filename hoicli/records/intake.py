@@ -34,8 +34,11 @@ class ErrorPolicy:
         units = self._unit if self.skipped == 1 else f"{self._unit}s"
         return "" if self._first is None else f"skipped {self.skipped:,} {units}; the first: {self._first}"
 
-    def report(self) -> None:
-        """Say how many lines were dropped, and show the first."""
+    def report(self, *, left: bool = True) -> None:
+        """Say how many lines were dropped, and show the first. Raises `DataError` if some were and nothing is `left`: a
+        number would be about something else."""
+        if self.summary and not left:
+            raise DataError(f"nothing is left: {self.summary}")
         if self.summary:
             note(self.summary)
 

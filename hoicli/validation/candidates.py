@@ -48,6 +48,8 @@ class Rules:
     def of(self, models: int) -> Rules:
         """The rules with the votes in force. Raises `UsageError` for more votes than models."""
         votes = (models + 1) // 2 if self.votes is None else self.votes
+        if not models and self != Rules(self.same):
+            raise UsageError(f"{arg('votes')} and {arg('sure')} are about models: give predictions, too")
         if models and not 1 <= votes <= models:
             raise UsageError(f"{arg('votes', votes)}: give a whole number from 1 to {models}, the number of models")
         return replace(self, votes=votes)

@@ -406,3 +406,26 @@ def test_several_files_are_models_elsewhere(hoicli: Hoicli) -> None:
         assert result.code == 0
         models = {json.loads(line).get("tags", {}).get("model") for line in result.out.splitlines()}
         assert models >= ({"other"} if command == "compare" else {"predictions", "other"})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "eval --gt GT",
+        "pairstats --gt GT",
+        "mask",
+        "prompts",
+        "corrupt --records-only",
+        "show --gt GT --images . -o DIR",
+        "convert --from records -o OUT",
+    ],
+)
+def test_skipping_everything_is_an_error(hoicli: Hoicli, tmp_path: Path, words: str) -> None:
+    """And leaves nothing: its numbers and pictures would be of no predictions."""
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("{bad\n")
+    places = {"GT": str(GT), "DIR": str(tmp_path / "shown"), "OUT": str(tmp_path / "out.jsonl")}
+    result = hoicli(*(places.get(word, word) for word in words.split()), "--on-error", "skip", bad)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("hoicli: nothing is left: skipped 1 ")
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]
