@@ -128,8 +128,13 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
     with watched():
         check(parameters, values)
         unused = [name for name in ("plot", "format") if door.get(name) not in (None, "auto")]
-        if unused and (command.listed is None or not command.listed(own)):
+        rows = command.listed is not None and command.listed(own)
+        if unused and not rows:
             raise UsageError(f"{' and '.join(map(arg, unused))}: no rows are written here; leave it out")
+        if rows:
+            from hoicli.tables.notations import chosen_format
+
+            chosen_format(door["format"], output)  # before the work: it refuses names that rows are not written under
         look = _look(command, own, door) if command.plot else None
         result = command.function(**own)
         if isinstance(result, str):
@@ -140,8 +145,6 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
             drawn = door.get("plot")
             if drawn is not None and look is not None and result.drawn is not None:
                 result.drawn(drawn, look)
-            from hoicli.tables.notations import chosen_format
-
             notation = chosen_format(door.get("format", "auto"), output, piped=result.piped or command.piped)
             if notation != "table" or output != "-" or not sys.stdout.isatty():
                 for sentence in result.above:

@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterable, Sequence
 
-from hoicli.errors import visible
+from hoicli.errors import UsageError, arg, visible
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
@@ -18,16 +18,22 @@ FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
 
 ENDINGS = {".tex": "latex", ".md": "md", ".html": "html", ".htm": "html", ".csv": "csv", ".jsonl": "jsonl"}
 """The notation of a file by its ending, without .gz."""
+_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".docx", ".odt", ".pdf", ".png", ".svg", ".parquet")
+"""Endings of other formats, which rows under such a name would not be in."""
 
 
 def chosen_format(name: str, output: str, *, piped: str = "jsonl") -> str:
     """The notation in force: the one that is named, else that of the output's ending, else a table on a terminal and
-    `piped` elsewhere."""
+    `piped` elsewhere. Raises `UsageError` for the ending of a format that is not written."""
     if name != "auto":
         return name
     if output == "-":
         return "table" if sys.stdout.isatty() else piped
     path = output.removesuffix(".gz")
+    if path.lower().endswith(_NOT_WRITTEN):
+        *endings, last = ENDINGS
+        problem = f"rows are not written in this format; end the name in {', '.join(endings)} or {last}"
+        raise UsageError(f"{arg('output', output)}: {problem}", code="bad-output")
     return next((notation for ending, notation in ENDINGS.items() if path.endswith(ending)), piped)
 
 

@@ -59,23 +59,30 @@ def annotated(
     return replace(table, notes=below, marks=marks, settings=settings_line(usual, lines, columns, shown))
 
 
+_MARK = re.compile(r"\*[0-9]*")
 _UNRANKED = re.compile(r"(, unlike the others.*)?: not (ranked with them|comparable)$")
 
 
 def in_two(table: TextTable) -> TextTable:
-    """The table with at most two notes, as papers have room for: why values are not ranked, and all else."""
+    """The table with its notes in at most two paragraphs, as papers have room for: why values are not ranked, and all
+    else. In a paragraph each note keeps a mark of its own, since it is true only of what has this mark."""
     if len(table.notes) <= 2:
         return table
     unranked = [(mark, _UNRANKED.sub("", note)) for mark, note in table.notes if mark and _UNRANKED.search(note)]
     others = [(mark, note) for mark, note in table.notes if not (mark and _UNRANKED.search(note))]
-    both = [(f"{why}{'; '.join(dict.fromkeys(note for _, note in of))}", {mark for mark, _ in of} - {""})
-            for why, of in (("not ranked with the others: ", unranked), ("", others)) if of]  # fmt: skip
-    marks: dict[Place, str] = {}
-    for place, old in table.marks.items():
-        of_place = set(re.findall(r"\*[0-9]*", old))
-        marks[place] = "".join(f"*{number}" for number, (_, of) in enumerate(both, start=1) if of & of_place)
-    notes = [(f"*{number}" if of else "", text) for number, (text, of) in enumerate(both, start=1)]
-    return replace(table, notes=notes, marks=marks)
+    others.sort(key=lambda told: told[0] != "")  # what is true of all values stands before the first mark
+    new = {note: f"*{n}" for n, note in enumerate(dict.fromkeys(note for mark, note in unranked + others if mark), 1)}
+    of = {mark: new[note] for mark, note in unranked + others if mark}
+    marks = {
+        place: "".join(sorted({of[mark] for mark in _MARK.findall(old)}, key=list(new.values()).index))
+        for place, old in table.marks.items()
+    }
+    both = [
+        (begin, list(dict.fromkeys((of.get(mark, ""), note) for mark, note in told)))
+        for begin, told in (("not ranked with the others: ", unranked), ("", others))
+    ]
+    notes = [told for _, of_both in both for told in of_both]
+    return replace(table, notes=notes, marks=marks, paragraphs=[(begin, len(told)) for begin, told in both if told])
 
 
 def _marking(

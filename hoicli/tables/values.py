@@ -26,6 +26,7 @@ class TextTable:
     identify a line, the others are values.
 
     notes: (mark, what it means), to stand below; marks: where these marks stand, behind the texts of (line, column).
+    paragraphs: how each paragraph of notes begins, and how many it has; by default each note is one.
     settings: what made the values, in a line. best, second: the (line, column) of the best values of their columns.
     cites: the key of the BibTeX entry that a line is of. own: the first line below published ones, 0 for none.
     """
@@ -36,6 +37,7 @@ class TextTable:
     names: int
     notes: Sequence[tuple[str, str]] = ()
     marks: Mapping[Place, str] = field(default_factory=dict)
+    paragraphs: Sequence[tuple[str, int]] = ()
     settings: str = ""
     best: Collection[Place] = ()
     second: Collection[Place] = ()

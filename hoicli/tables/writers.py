@@ -13,6 +13,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress, islice
 
 from hoicli.errors import visible
 from hoicli.tables.values import ABOVE, HEAD, TextTable
@@ -111,8 +112,10 @@ def _marked(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], li
 
 def _below(table: TextTable, mark: Callable[[str], str]) -> list[str]:
     """The notes with their marks, then the settings."""
-    notes = [f"{mark(sign)} {note}" if sign else note for sign, note in table.notes]
-    return notes + [table.settings] * bool(table.settings)
+    notes = (f"{mark(sign)} {note}" if sign else note for sign, note in table.notes)
+    paragraphs = table.paragraphs or [("", 1)] * len(table.notes)
+    texts = [begin + "; ".join(islice(notes, length)) for begin, length in paragraphs]
+    return texts + [table.settings] * bool(table.settings)
 
 
 def _raised(marks: str) -> str:
@@ -261,8 +264,11 @@ def _csv(table: TextTable) -> str:
     notes = {mark: note for mark, note in table.notes if mark}
     general = dict.fromkeys(note for mark, note in table.notes if not mark)
     of_line: list[dict[str, None]] = [{**general} for _ in table.lines]
-    for (place, _), marks in table.marks.items():
-        concerned = of_line if place < 0 else of_line[place : place + 1]
+    spans = dict(_spans(table.above, table.names))
+    for (place, at), marks in table.marks.items():
+        end = at + (spans[at] if place == ABOVE else 1)
+        valued = [any(text != "-" for text in line[at:end]) for line in table.lines]  # a head's mark is of its values
+        concerned = list(compress(of_line, valued)) if place < 0 else of_line[place : place + 1]
         for mark in re.findall(r"\*[0-9]*", marks):
             for words in concerned:
                 words[notes[mark]] = None

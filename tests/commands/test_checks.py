@@ -101,6 +101,9 @@ def test_the_ending_and_what_it_needs_are_looked_at_first(
 ) -> None:
     said = refused(hoicli("diagnose", "--plot", tmp_path / "x.bmp", "nothing"))
     assert said == f"--plot {tmp_path / 'x.bmp'}: end the name in .png, .svg or .pdf"
+    said = refused(hoicli("eval", "-o", tmp_path / "x.XLSX", "nothing"))
+    endings = ".tex, .md, .html, .htm, .csv or .jsonl"
+    assert said == f"-o {tmp_path / 'x.XLSX'}: rows are not written in this format; end the name in {endings}"
     monkeypatch.setattr("hoicli.io.outputs.find_spec", lambda _: None)
     assert refused(hoicli("robust", "--plot", tmp_path / "x.png", "nothing")).startswith("--plot needs matplotlib")
 

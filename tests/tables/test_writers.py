@@ -76,16 +76,30 @@ def test_titles_are_words_in_latex() -> None:
     assert "mri_diff" in written(table, "table")
 
 
-def test_at_most_two_notes() -> None:
-    upt = "made with protocol:upt, unlike the others (protocol:hico): not ranked with them"
-    notes = [("*1", upt), ("*2", "by hand"), ("*3", "copied: not comparable"), ("", "all of them")]
-    table = in_two(replace(TABLE, notes=notes, marks={(0, 0): "*1*2", (1, 0): "*3", (HEAD, 1): "*2"}))
-    assert table.notes == [
-        ("*1", "not ranked with the others: made with protocol:upt; copied"),
-        ("*2", "by hand; all of them"),
-    ]
-    assert table.marks == {(0, 0): "*1*2", (1, 0): "*1", (HEAD, 1): "*2"}
+def test_at_most_two_paragraphs_of_notes() -> None:
+    """Each mark says of a line what is true of that line alone."""
+    upt, other = (f"made with protocol:upt, unlike the others ({of}): not ranked with them" for of in ("a", "b"))
+    notes = [("*1", upt), ("*2", "by hand"), ("*3", "copied: not comparable"), ("*4", other), ("", "all of them")]
+    marks = {(0, 0): "*1*2", (1, 0): "*2*3", (HEAD, 3): "*4"}
+    table = in_two(replace(TABLE, notes=notes, marks=marks))
+    assert table.marks == {(0, 0): "*1*3", (1, 0): "*2*3", (HEAD, 3): "*1"}
+    for notation, before in (("table", "*"), ("md", r"\*")):
+        below = written(table, notation)
+        assert f"not ranked with the others: {before}1 made with protocol:upt; {before}2 copied\n" in below
+        assert f"\nall of them; {before}3 by hand\n" in below
+    assert r"others: $^{1}$ made with protocol:upt; $^{2}$ copied}" in written(table, "latex")
+    csv = written(replace(TABLE, notes=notes, marks=marks), "csv").splitlines()
+    assert f'"all of them; {upt}; by hand",' in csv[1]  # with no value where the other has its mark
+    assert f"all of them; by hand; copied: not comparable; {other}" in csv[2]
     assert in_two(replace(TABLE, notes=notes[:2])).notes == notes[:2]
+
+
+def test_one_s_own_line_is_not_said_to_be_copied() -> None:
+    own = {"metric": "mAP", "subset": "full", "value": 30.0, "protocol": "hico", "tags": {"model": "ours"},
+           "signature": "protocol:hico|data:hico|gt:aa|version:1"}  # fmt: skip
+    table = in_two(by_layout([*published_rows("hico"), own], LAYOUTS["hico"], Showing())[0])
+    mark = table.marks[table.own, 0]
+    assert dict(table.notes)[mark] == "made with gt:aa"
 
 
 @pytest.mark.parametrize("name", ["[x]", " [x]", "*"])
