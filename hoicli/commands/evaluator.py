@@ -175,7 +175,7 @@ class Evaluator:
                 coverage.inverted.report("compute()")
             except DataError as error:  # a network that has learnt nothing may do so
                 doubts.append(str(error))
-            coverage.inverted = Inverted()
+            coverage.inverted, coverage.largest = Inverted(), float("inf")  # so that report refuses nothing
             coverage.report(self._truth, protocols, "compute()")
             if self._repeated:
                 note(f"{len(self._repeated):,} images came again with the same predictions, and count once")

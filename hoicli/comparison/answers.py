@@ -13,6 +13,8 @@ from hoicli.tables.values import number_text
 
 SURE = 0.05
 """The p below which a difference counts as shown, if its interval leaves 0 out as well."""
+NO_WIDTH = 1e-9
+"""Points between the ends of an interval that are rounding."""
 CLASSES_BETTER, CLASSES_WORSE = "classes_better", "classes_worse"
 _SUMS = frozenset({"false_positive", "false_negative"})
 """Oracles that repair several types of error."""
@@ -119,6 +121,8 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     elif unlikely and not leaves_out:
         doubt = f" ({name} is small, but its interval includes 0)"
     span = f"[{number_text(low, 2)}, {number_text(high, 2)}]"
+    if value != 0 and high - low < NO_WIDTH:
+        span += " (without width, as all resamples agree: it does not show how images differ)"
     return f"{model} {verdict} {baseline}: {numbers}, 95 % interval {span}, {name} = {chance:.2g}{doubt}"
 
 

@@ -86,7 +86,7 @@ def _format(name: str, module: str, holds: str, dataset: str, traits: str, signs
         writes=bool(said & {"writes", "write-only"}),
         joint="joint" in said,
         numbers=frozenset(said & {"verbs", "objects", "interactions"}),
-        boxes=module in ("hoi_lists", "logits") and "write-only" not in said,
+        boxes=module in ("own", "hoi_lists", "logits") and "write-only" not in said,
         named="names" in said,
     )
 

@@ -1,4 +1,5 @@
-"""hoicli's own records as an input of `convert`, so that `convert --to` starts from them. Nothing is shifted."""
+"""hoicli's own records as an input of `convert`, so that `convert --to` starts from them. Nothing is shifted;
+--box-form may say that their boxes are no corners."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
+from hoicli.converters.numbers import corners
 from hoicli.converters.vlm.rows import first_line, is_answers, lines_of
 from hoicli.errors import DataError
 from hoicli.records.image import image_id_problems, problems
@@ -18,14 +20,17 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """The records as they are, each checked."""
+    """The records, each checked, with their boxes as corners."""
 
     def check(record: Record) -> Iterator[Problem]:
         hois = record.get("hois")
         scored = isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
         return problems(record, None if context.open_names else context.vocabulary, scored=scored)
 
-    return _checked(source, context, check)
+    for record in _checked(source, context, check):
+        if context.box_form:
+            record["boxes"] = [corners(box, "boxes", form=context.box_form) for box in record["boxes"]]
+        yield record
 
 
 def images(source: Source, context: Context) -> Iterator[Record]:

@@ -10,7 +10,7 @@ from heapq import nsmallest
 import numpy as np
 
 from hoicli.errors import DataError, Place, arg
-from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, BoxEvidence
+from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, OVERSHOOT, BoxEvidence
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import first_largest
@@ -34,6 +34,9 @@ OF_NO_CLASS = (
 SAMPLE = 100
 """Ours: images whose boxes are looked at, the first by name: the choice does not depend on their order, nor on how they
 are split among processes. In their 200 boxes, shares of 1/10 or 2/3 are not chance."""
+
+IN_PIXELS = 20
+"""Ours: annotated boxes are pixels, and none of them next to the corner, if half of them reach further than this."""
 
 
 def allow() -> str:
@@ -146,6 +149,8 @@ class Coverage:
 
     numbers: Counter[str] = field(default_factory=Counter)
     inverted: Inverted = field(default_factory=Inverted)
+    largest: float = 0.0
+    """The largest number in a predicted box, whatever its sign."""
     best: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
     """Of images with predictions: their places in the ground truth, and the two boxes of their best prediction, the
     first of equal scores, NaN for no object."""
@@ -163,6 +168,7 @@ class Coverage:
             }
         )
         self.inverted.add(found)
+        self.largest = max(self.largest, float(np.abs(found.boxes).max(initial=0.0)))
         if len(best := first_largest(found.image_of_hoi, found.score)):
             object_ = np.where((found.object[best] < 0)[:, np.newaxis], np.nan, found.boxes[found.object[best]])
             self.best.append((batch.image_of_hoi[best], found.boxes[found.subject[best]], object_))
@@ -171,6 +177,7 @@ class Coverage:
         """Add another part's counts."""
         self.numbers += other.numbers
         self.inverted.merge(other.inverted)
+        self.largest = max(self.largest, other.largest)
         self.best += other.best
 
     def _off(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
@@ -192,6 +199,13 @@ class Coverage:
         tells = f"hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
         return f"do the boxes fit? {off}; {tells}" if off else ""
 
+    def refuse_relative(self, truth: GroundTruth, views: Sequence[Protocol], name: str) -> None:
+        """Raises `DataError` at `name` if all boxes are parts of the image's sides, and the annotated ones pixels."""
+        off = self._off(truth, views) if 0 < self.largest <= OVERSHOOT else ""
+        if off and np.median(truth.scenes.boxes[:, 2:].max(axis=1)) > IN_PIXELS:
+            fix = "multiply x by the image's width and y by its height (hoicli validate)"
+            raise DataError(f"{off}; {fix}", place=name, field="boxes", code="relative-box")
+
     def report(
         self, truth: GroundTruth, views: Sequence[Protocol], name: str, *, shard: bool = False, model: str | None = None
     ) -> None:
@@ -199,7 +213,7 @@ class Coverage:
         objects without a label, boxes that do not fit, classes without ground truth, derived image-level labels, images
         in no slice of a file.
         name: the predictions', in errors. `model`: the model's name, if there are several. Raises `DataError` for too
-        many inverted boxes.
+        many inverted boxes, and (but for a `shard`) for relative ones.
         """
 
         def tell(message: str) -> None:
@@ -208,6 +222,8 @@ class Coverage:
         vocabulary, numbers = truth.vocabulary, self.numbers
         if self.inverted.count:
             self.inverted.report(name, shard=shard, cause=self._off(truth, views))
+        if not shard:
+            self.refuse_relative(truth, views, name)
         protocols, total = distinct(views), len(truth.scenes.image_ids)
         for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
             if slice_.measure == FILE and (left := int((~truth.slice_members(slice_).any(axis=0)).sum())):

@@ -39,6 +39,7 @@ def counted(better: int, worse: int, n: int, **further: Any) -> list[Row]:
 
 
 BETTER, WORSE, NEITHER = "is better than", "is worse than", "is not shown to differ from"
+NO_WIDTH = "(without width, as all resamples agree: it does not show how images differ)"
 DOUBT = "(its interval excludes 0, but p does not confirm it)"
 
 
@@ -51,6 +52,7 @@ DOUBT = "(its interval excludes 0, but p does not confirm it)"
         (0.75, (-0.8, 2.34), 0.39, NEITHER, "+0.75 mAP (hico: 40.00 to 40.75)", "[-0.80, 2.34], p = 0.39"),
         (0.0, (0.0, 0.0), 1.0, NEITHER, "0.00 mAP (hico: 40.00 to 40.00)", "[0.00, 0.00], p = 1"),
         (-0.001, (-0.1, 0.1), 0.9, NEITHER, "0.00 mAP (hico: 40.00 to 40.00)", "[-0.10, 0.10], p = 0.9"),
+        (1.2, (1.2, 1.2 + 1e-14), 0.003, BETTER, "+1.20 mAP", f"interval [1.20, 1.20] {NO_WIDTH}, p = 0.003"),
         # one of the two is not enough
         (-1.19, (-2.63, -0.1), 1.0, NEITHER, "-1.19 mAP (hico: 40.00 to 38.81)", f"[-2.63, -0.10], p = 1 {DOUBT}"),
         (1.0, (-0.01, 2.0), 0.04, NEITHER, "+1.00 mAP", "p = 0.04 (p is small, but its interval includes 0)"),

@@ -45,6 +45,13 @@ def test_one_box_in_three_forms(hoicli: Hoicli, tmp_path: Path, form: str) -> No
     assert "as the released code does (--box-form xywh: as described)" in hoicli("convert", path).err
 
 
+@pytest.mark.parametrize("form", BOXES)
+def test_records(hoicli: Hoicli, tmp_path: Path, form: str) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text(json.dumps({"image_id": "a", "boxes": [BOXES[form]], "labels": ["person"], "hois": []}) + "\n")
+    assert record(hoicli, "--box-form", form, path)["boxes"] == [BOXES["xyxy"]]
+
+
 def logits(path: Path, numbers: list[float], columns: list[float]) -> Path:
     boxes, sizes = np.array([numbers * 2]), np.array([100, 200])
     np.savez(path, pred_logits=np.array([columns]), pred_boxes=boxes, box_scores=np.array([[9.0]]), sizes=sizes)
@@ -63,7 +70,7 @@ def test_raw_outputs(hoicli: Hoicli, tmp_path: Path, form: str) -> None:
 def test_a_format_of_one_form_refuses_the_option(hoicli: Hoicli) -> None:
     result = hoicli("convert", "--box-form", "xywh", FIXTURES / "foreign/preds.pkl")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert "--box-form xywh is not for inpcc, but for qpic-vcoco, " in result.err
+    assert "--box-form xywh is not for inpcc, but for records, qpic-vcoco, " in result.err
 
 
 # Numbers of classes

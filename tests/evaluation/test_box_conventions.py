@@ -31,13 +31,12 @@ def bent(folder: Path, change: Callable[[Box, tuple[float, float]], Box], name: 
     return path
 
 
+RELATIVE = "and none of their numbers is above 2: parts of the image's sides (0-1)?"
 CHANGES: dict[str, Callable[[Box, tuple[float, float]], Box]] = {
     "11 if they are [x, y, w, h]": lambda b, _: [b[0], b[1], b[2] - b[0], b[3] - b[1]],
     "11 if they are [y1, x1, y2, x2]": lambda b, _: [b[1], b[0], b[3], b[2]],
     "11 if they are [x2, y2, x1, y1]": lambda b, _: [b[2], b[3], b[0], b[1]],
-    "and none of their numbers is above 2: parts of the image's sides (0-1)?": lambda b, s: [
-        b[0] / s[0], b[1] / s[1], b[2] / s[0], b[3] / s[1]
-    ],
+    RELATIVE: lambda b, s: [b[0] / s[0], b[1] / s[1], b[2] / s[0], b[3] / s[1]],
 }  # fmt: skip
 COMMANDS = {
     "eval": ("eval",),
@@ -62,6 +61,10 @@ def test_boxes_of_another_convention_are_asked_about(name: str, what: str, hoicl
     if "x2, y2" in what or "w, h" in what:  # such boxes are inverted
         assert (result.code, result.err.count("\n")) == (1, 1 if name != "compare" else 2)
         assert f" of the 12 boxes of best predictions meet an annotated box, {what}; convert them" in result.err
+        return
+    if what == RELATIVE:
+        assert (result.code, result.err.count("\n")) == (1, 1 if name != "compare" else 2)
+        assert result.err.endswith(f"{what}; multiply x by the image's width and y by its height (hoicli validate)\n")
         return
     assert result.code == 0
     model = "p: " if name == "compare" else ""
@@ -146,6 +149,26 @@ def test_a_shard_is_not_judged_by_its_few_boxes(hoicli: Hoicli, tmp_path: Path) 
     path.write_bytes(bent(tmp_path, turned).read_bytes().splitlines()[0])
     result = hoicli("match", "--only-predicted", "--gt", GT, path)
     assert (result.code, "inverted" in result.err) == (0, True)
+
+
+def test_relative_boxes_are_refused_only_where_that_is_certain(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Not in a shard, nor for pictures of a few pixels, nor where one box is in pixels, nor if all are nothing."""
+    path, tiny = bent(tmp_path, CHANGES[RELATIVE]), tmp_path / "tiny.jsonl"
+    tiny.write_bytes(
+        b"".join(orjson.dumps({**r, "boxes": [[9, 9, 12, 12]] * len(r["boxes"])}) + b"\n" for r in records(GT))
+    )
+    mixed, nothing = (
+        bent(tmp_path, lambda b, s: [b[0] / s[0], 0, b[0] / s[0], 3], "m"),
+        bent(tmp_path, lambda *_: [0] * 4, "n"),
+    )
+    for arguments in (
+        ("match", "--only-predicted", "--gt", GT, path), ("eval", "--gt", tiny, path),
+        ("eval", "--gt", GT, mixed), ("eval", "--gt", GT, nothing),
+    ):  # fmt: skip
+        result = hoicli(*arguments)
+        assert (result.code, len(questions(result.err))) == (0, 1), result.err
+    result = hoicli("eval", "--boxes", "--gt", GT, path)
+    assert (result.code, RELATIVE in result.err) == (1, True)
 
 
 def test_too_few_images_are_not_asked_about(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import shutil
 from dataclasses import dataclass
@@ -50,6 +51,16 @@ def recipes(text: str) -> list[Recipe]:
 RECIPES = recipes((DOCS / "recipes.md").read_text())
 
 
+def relative(found: list[str], truth: list[str]) -> list[str]:
+    """Predictions, as lines, with boxes in parts of the image's sides."""
+    sizes = {record["image_id"]: (record["width"], record["height"]) * 2 for record in map(json.loads, truth)}
+    lines = []
+    for record in map(json.loads, found):
+        boxes = [[n / side for n, side in zip(box, sizes[record["image_id"]], strict=True)] for box in record["boxes"]]
+        lines.append(json.dumps({**record, "boxes": boxes}) + "\n")
+    return lines
+
+
 @pytest.fixture(scope="module")
 def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which all recipes run, one after another as on the page: the sample, and `preds` lacks an image."""
@@ -61,7 +72,7 @@ def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
         gzip.decompress((SAMPLE / f"{name}.jsonl.gz").read_bytes()).decode().splitlines(keepends=True)
         for name in ("gt", "baseline", "ours")
     )
-    files = {"gt": truth, "a": baseline, "b": ours, "preds": ours[:5] + ours[6:], "relative": truth}
+    files = {"gt": truth, "a": baseline, "b": ours, "preds": ours[:5] + ours[6:], "relative": relative(ours, truth)}
     files |= {"checkpoints/1": baseline, "checkpoints/2": ours}
     for name, lines in files.items():
         (folder / f"{name}.jsonl").write_text("".join(lines))
