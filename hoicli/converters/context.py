@@ -199,11 +199,12 @@ def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> 
     raise DataError(problem, place=source.name, field=where or "")
 
 
-def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> T:
-    """`items[index - base]`; raises `DataError` that names the field for anything but the number of an item."""
+def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0, of: str = "") -> T:
+    """`items[index - base]`; raises `DataError` that names the field for anything but the number of an item. of: what
+    holds the items, for the message."""
     number = (index if type(index) is int else whole_number(index, field_name)) - base
     if not 0 <= number < len(items):
-        raise DataError(f"id {number + base}, but there are {len(items)}, counted from {base}", field=field_name)
+        raise DataError(f"id {number + base}, but there are {len(items)}{of}, counted from {base}", field=field_name)
     return items[number]
 
 

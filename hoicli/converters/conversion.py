@@ -171,6 +171,11 @@ class Conversion:
                 first.append(record)  # noqa: PERF402 (keep the records before a broken one)
         except DataError as error:
             broken = error
+        if (
+            broken is not None and broken.code != "unknown-label"
+        ):  # no number of a label: it says nothing of the dataset
+            yield from first
+            raise broken
         by_pair = "verbs" in row.numbers
         if found := _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair):
             counted = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""

@@ -204,6 +204,9 @@ def detect(source: Source) -> str:
         signs = _SIGN.findall(row.signs)
         if signs and all(_shows(source, sign, row.module) for sign in signs):
             return row.name
+    if source.first_has("image_id", "hois"):
+        problem = "is a list of records; make a line of each: jq -c '.[]' FILE"
+        raise DataError(problem, place=source.name, code="unknown-format")
     raise DataError(
         f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, "
         f"{arg('from_', like='NAME')} forces one, "

@@ -45,7 +45,7 @@ from hoicli.converters.context import (
     kept,
     require_scores,
 )
-from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers, corners, whole_number
+from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers, corners, score_of, whole_number
 from hoicli.errors import DataError, arg
 from hoicli.records.caveats import UNMARKED_PEOPLE
 from hoicli.records.names import image_id_of
@@ -200,7 +200,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         return
     layout = LAYOUTS[context.format]
     _announce(source, layout, context)
-    objects, roles = _objects(source, layout, context), _roles(layout, context)
+    objects, order = _objects(source, layout, context), VCOCO_ORDERS[str(layout.verbs)] if layout.roles else ()
+    roles = {name: action_role(name, context) for name in order}  # what each of V-COCO's makes of a triplet
     verbs = Numbers.counted([*roles], context.base(0)) if roles else context.verbs(base=int(layout.verbs))
     verb_of, verb_key, scored = verbs.names, layout.verb, layout.scored
     shift, form = context.truth_shift(layout.shift) if layout.shift else None, context.box_form
@@ -218,7 +219,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         ]
         hois, count = [], len(boxes)
         for index, hoi in enumerate(item[hoi_key]):  # hundreds of thousands: most need no call
-            subject, object_ = hoi["subject_id"], hoi["object_id"]
+            subject, object_ = hoi.get("subject_id"), hoi.get("object_id")
             if not type(subject) is type(object_) is int:
                 subject = whole_number(subject, f".{hoi_key}[{index}].subject_id")
                 object_ = whole_number(object_, f".{hoi_key}[{index}].object_id")
@@ -229,7 +230,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
                     without = subject < 0 or (object_ < 0 and not roles)
                     context.drop(WITHOUT if without else BEYOND, f"{context.place}.{hoi_key}[{index}]")
                     continue
-            number = hoi[verb_key]
+                else:
+                    entry(boxes, subject, f".{hoi_key}[{index}].subject_id", of=f" in {name}")
+                    entry(boxes, object_, f".{hoi_key}[{index}].object_id", of=f" in {name}")
+            number = hoi.get(verb_key)
             verb = verb_of.get(number) if type(number) is int else None
             if verb is None:
                 verb = verbs.name(number, f".{hoi_key}[{index}].{verb_key}")
@@ -238,9 +242,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
                 made["object"] = None if object_ is None or labels[object_] is None else object_
                 made |= roles[verb]
             if scored:
-                made["score"] = float(hoi["score"])
+                score = hoi.get("score")
+                made["score"] = score if type(score) is float else score_of(score, f".{hoi_key}[{index}].score", name)
                 if "action_score" in hoi:
-                    made["verb_score"] = float(hoi["action_score"])
+                    made["verb_score"] = score_of(hoi["action_score"], f".{hoi_key}[{index}].action_score", name)
             hois.append(made)
         if not roles:
             return image_record(name, boxes, labels, hois, kept(item, *layout.kept))
@@ -291,12 +296,6 @@ def _has_coco_ids(source: Source) -> bool:
     return False
 
 
-def _roles(layout: Layout, context: Context) -> dict[str, dict[str, str | None]]:
-    """What each of V-COCO's action-roles makes of a triplet; none for other datasets."""
-    order = () if isinstance(layout.verbs, int) else VCOCO_ORDERS[layout.verbs]
-    return {name: action_role(name, context) for name in order}
-
-
 def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
     """The spelling that the item uses; the first one if it has none, for the message about a missing key."""
     return next((key for key in keys if key in item), keys[0])
@@ -327,12 +326,14 @@ def _read_classless(source: Source, context: Context) -> Iterator[Record]:
         used, table = set(), BoxTable(context.subject)
         for index, hoi in enumerate(item["hoi_prediction"]):
             field = f".hoi_prediction[{index}]"
-            number = whole_number(hoi["category_id"], f"{field}.category_id")
+            number = whole_number(hoi.get("category_id"), f"{field}.category_id")
             verb, label = interactions.name(number, f"{field}.category_id")
-            subject, person = entry(boxes, hoi["subject_id"], f"{field}.subject_id")
-            object_, other = entry(boxes, hoi["object_id"], f"{field}.object_id")
-            of_verb = {"verb_score": float(hoi["action_score"])} if "action_score" in hoi else {}
-            table.pair(person, other, label, verb=verb, score=float(hoi["score"]), **of_verb)
+            subject, person = entry(boxes, hoi.get("subject_id"), f"{field}.subject_id")
+            object_, other = entry(boxes, hoi.get("object_id"), f"{field}.object_id")
+            scores = {"score": score_of(hoi.get("score"), f"{field}.score", item["filename"])}
+            if "action_score" in hoi:
+                scores["verb_score"] = score_of(hoi["action_score"], f"{field}.action_score", item["filename"])
+            table.pair(person, other, label, verb=verb, **scores)
             used |= {subject, object_}
             highest = max(highest, number)
         unused = [index for index, _ in boxes if index not in used]

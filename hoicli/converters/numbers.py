@@ -26,12 +26,26 @@ def whole_number(value: Any, field: str) -> int:
     try:
         plain = value.item() if hasattr(value, "item") else value  # a NumPy number; an array raises ValueError
     except ValueError:
-        plain = None
+        plain = value
     if type(plain) is int or (type(plain) is float and plain.is_integer()):
         return int(plain)
     if type(plain) is str and _DIGITS.fullmatch(plain):
         return int(plain)
-    raise DataError(f"{shown(plain)} is no whole number; ids and indices are", field=field)
+    raise DataError(
+        f"{NOTHING if plain is None else shown(plain)} is no whole number; ids and indices are", field=field
+    )
+
+
+NOTHING = "nothing (null, or missing)"
+
+
+def score_of(value: Any, field: str, image: str) -> float:
+    """A score from a file: a number, or text. Raises `DataError` that names image and field for what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        given = NOTHING if value is None else shown(value)
+        raise DataError(f"{given} is no score; every interaction of {image} needs one", field=field) from None
 
 
 LARGEST = 1 << 63
@@ -158,5 +172,5 @@ class Numbers(Generic[T]):
         """What has the number. Raises `DataError` that names the field for any other number."""
         found = self.names.get(number if type(number) is int else whole_number(number, field))
         if found is None:
-            raise DataError(f"id {str(number).strip()}{self.refusal}", field=field)
+            raise DataError(f"id {str(number).strip()}{self.refusal}", field=field, code="unknown-label")
         return found

@@ -43,7 +43,8 @@ def problems(
     boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
     for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):
         if key not in record:
-            yield Problem(key, f"missing; every image line has {key} (an empty list where there are none)")
+            text = f"missing{_renamed(record, key)}; every image line has {key} (an empty list where there are none)"
+            yield Problem(key, text)
         elif type(value) is not list:
             yield Problem(key, f"{json_type(value)}; it must be an array")
     if type(boxes) is list:
@@ -136,11 +137,23 @@ def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | 
     """Problems of the index of a box, out of `count` boxes (None: unknown)."""
     value = item.get(key)
     if key not in item:
-        yield Problem(f"{field}.{key}", "missing; it is the index of a box")
+        yield Problem(f"{field}.{key}", f"missing{_renamed(item, key)}; it is the index of a box")
     elif type(value) is not int:
         yield Problem(f"{field}.{key}", f"{short(value)} is no index; it must be the integer index of a box")
     elif count is not None and not 0 <= value < count:
         yield Problem(f"{field}.{key}", f"index {value}, but the line has {count} boxes; indices are 0-based")
+
+
+_OTHERWISE = {
+    "predicate": "verb", "action": "verb", "hoi": "hois", "bbox": "boxes", "bboxes": "boxes", "confidence": "score",
+    "subject_id": "subject", "object_id": "object", "image": "image_id", "classes": "labels", "label": "labels",
+}  # fmt: skip
+"""What others call our fields."""
+
+
+def _renamed(item: Mapping[str, Any], key: str) -> str:
+    """For the message about a missing key: the name under which the item has it, perhaps."""
+    return next((f" (is it {name!r}? rename that)" for name in item if _OTHERWISE.get(name) == key), "")
 
 
 def _caveat_problems(caveats: Any) -> Iterator[Problem]:
@@ -252,9 +265,8 @@ def pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems of the image's id."""
     if "image_id" not in record:
-        yield Problem(
-            "image_id", "missing; every image line names its image (foreign files go through `hoicli convert`)"
-        )
+        text = f"missing{_renamed(record, 'image_id')}; every image line names its image"
+        yield Problem("image_id", f"{text} (foreign files go through `hoicli convert`)")
     elif type(record["image_id"]) not in (str, int):
         yield Problem("image_id", f"{json_type(record['image_id'])}; it must be a string or an integer")
     elif is_blank(record["image_id"]):
@@ -272,7 +284,13 @@ UNKNOWN_LABEL = "unknown-label"
 
 def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
     """The problem of a verb or an object (`what`) that the vocabulary does not have."""
-    return Problem(field, lambda: f"unknown {what} {_shown(name)}; {suggestion(name, vocabulary, what)}", UNKNOWN_LABEL)
+    free = ""
+    if what == "verb" and name.replace(" ", "_").partition("_")[0].endswith("ing"):
+        way = f"hoicli convert {arg('to_vocabulary')}"
+        free = f" (a model's own words? hoicli shoe-eval scores them, {way} maps its answers to the dataset's)"
+    return Problem(
+        field, lambda: f"unknown {what} {_shown(name)}; {suggestion(name, vocabulary, what)}{free}", UNKNOWN_LABEL
+    )
 
 
 def _shown(name: str) -> str:
@@ -305,14 +323,15 @@ def _hoi_problems(
         problem = "null is no index; it must be the integer index of a box; the dataset has no action without an object"
         yield Problem(f"{field}.object", f"{problem} ({records_of('vcoco')})")
     if "verb" not in hoi:
-        yield Problem(f"{field}.verb", "missing; every interaction names its verb")
+        yield Problem(f"{field}.verb", f"missing{_renamed(hoi, 'verb')}; every interaction names its verb")
     elif type(hoi["verb"]) is not str:
         yield Problem(f"{field}.verb", f"{short(hoi['verb'])} is no name; verbs are strings")
     elif vocabulary is not None and hoi["verb"] not in vocabulary.verb_ids:
         yield unknown_label(f"{field}.verb", "verb", hoi["verb"], vocabulary)
     if scored and "score" not in hoi:
         doubt = "is this the ground truth? answers of a model have none: hoicli convert --from vlm --scores ones"
-        yield Problem(f"{field}.score", f"missing; every predicted interaction has a score ({doubt})")
+        text = f"missing{_renamed(hoi, 'score')}; every predicted interaction has a score ({doubt})"
+        yield Problem(f"{field}.score", text)
     elif scored and not is_number(hoi["score"]):
         yield Problem(f"{field}.score", f"{short(hoi['score'])} is no score; give a finite number")
 

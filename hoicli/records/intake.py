@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from hoicli.errors import DataError, StoppedError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
+from hoicli.records.names import image_id_of, image_number, path_of
 
 UNKNOWN_IMAGE, DUPLICATE_IMAGE = "unknown-image", "duplicate-image"
 """Codes of what `ImageRegister` finds."""
@@ -92,15 +94,28 @@ def unknown_image(image_id: str, known: Container[str]) -> str:
 
 def _otherwise_named(image_id: str, known: Container[str]) -> str:
     """What to do where the ids of the ground truth are of another kind (paths, numbers); "" where they look alike."""
+    for rule, named in _RULES.items():
+        if named(image_id) in known:
+            return f"hoicli convert {arg('id_', rule)} makes it {named(image_id)!r}"
     example = next(iter(known), image_id) if isinstance(known, Iterable) else image_id
+    if image_id + PurePosixPath(example).suffix in known:
+        return f"make one kind of both with hoicli convert {arg('id_', 'name')}"
     kinds = ("/" in image_id, image_id.isdecimal()), ("/" in example, example.isdecimal())
     if kinds[0] == kinds[1]:
         fronts = (example[:at] for at in range(1, len(example)) if not example[at - 1].isalnum())
         front = next((one for one in fronts if one + image_id in known), "")
         missing = f"ids there end in it, and {front!r} is missing in front: jq -c '.image_id |= \"{front}\" + .'"
         return missing if front else ""
-    rule = "path" if any(path for path, _ in kinds) else "number"
+    rule = "name" if kinds[0][0] else "path" if kinds[1][0] else "number"
     return f"make one kind of both with hoicli convert {arg('id_', rule)}"
+
+
+_RULES: Mapping[str, Callable[[str], str]] = {
+    "name": image_id_of,
+    "path": path_of,
+    "number": lambda one: str(image_number(image_id_of(one))),
+}
+"""What `convert --id` makes of an id."""
 
 
 def _spot(line: Line) -> tuple[str | None, int | str]:

@@ -78,7 +78,7 @@ def ending(write: Callable[[bytes], object], command: str) -> Iterator[None]:
 
 
 _FOREIGN = "a foreign dump goes through `hoicli convert` first"
-_LIST = f"an array, not an object; {_FOREIGN} (a list of records: jq -c '.[]')"
+_LIST = f"an array, not an object; a list of records becomes lines (jq -c '.[]' FILE), {_FOREIGN}"
 
 
 _CONSTANT = re.compile(rb"\bNaN\b|\bInfinity\b")

@@ -65,6 +65,8 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
         own = ", ".join(vocabulary.subjects)
         return f'own subjects are {own}: `aliases` maps names ({{"{name}": "{vocabulary.subjects[0]}"}})'
     spelt = normalise(name).lower()
+    if spelt == "human" and SUBJECT in known(vocabulary):
+        return f"did you mean {SUBJECT!r}?"
     near = nearest(spelt, known(vocabulary))
     meant = f"did you mean {near[0]!r}?" if near else ""
     others = (other for other in DATASETS if other != vocabulary.name and name not in known(vocabulary))

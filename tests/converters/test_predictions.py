@@ -19,7 +19,7 @@ from hoicli.converters import hoi_lists
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.formats import FORMATS, detect
-from hoicli.converters.numbers import whole_number
+from hoicli.converters.numbers import NOTHING, whole_number
 from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
@@ -133,7 +133,15 @@ def test_cdn_example(tmp_path: Path) -> None:
             cdn_item(hoi_prediction=hoi_of(category_id=117)),
             ".hoi_prediction[0].category_id: id 117, but there are 117, counted from 0",
         ),
-        (cdn_item(hoi_prediction=[{"subject_id": 0}]), f": has no 'object_id'; {REALLY}"),
+        (cdn_item(hoi_prediction=[{"subject_id": 0}]), f".hoi_prediction[0].object_id: {NOTHING} {NOT_WHOLE}"),
+        (
+            cdn_item(hoi_prediction=hoi_of(object_id=99)),
+            f".hoi_prediction[0].object_id: id 99, but there are 2 in {cdn_item()['filename']}, counted from 0",
+        ),
+        (
+            cdn_item(hoi_prediction=hoi_of(score=None)),
+            f".hoi_prediction[0].score: {NOTHING} is no score; every interaction of {cdn_item()['filename']} needs one",
+        ),
         (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
         (
             cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),

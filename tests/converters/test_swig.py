@@ -92,7 +92,7 @@ def test_the_annotations_convert_back(hoicli: Hoicli) -> None:
         ),
         (
             lambda c: c[0]["hoi_annotations"][0].update(object_id=3),
-            "image juggling_12: hois[0].object: index 3, but the line has 3 boxes",
+            "[0].hoi_annotations[0].object_id: id 3, but there are 3 in juggling_12.jpg",
         ),
     ],
 )

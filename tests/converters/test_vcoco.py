@@ -455,7 +455,11 @@ def qpic_list() -> list[Record]:
             lambda c: c[0]["hoi_prediction"][0].update(category_id=29),
             "[0].hoi_prediction[0].category_id: id 29, but there are 29, ",
         ),
-        (qpic_list, lambda c: c[0]["hoi_prediction"][0].pop("score"), "[0]: has no 'score'; "),
+        (
+            qpic_list,
+            lambda c: c[0]["hoi_prediction"][0].pop("score"),
+            "[0].hoi_prediction[0].score: nothing (null, or missing) is no score; ",
+        ),
         (qpic_list, lambda c: c[0].update(file_name="COCO_x.jpg"), "[0].file_name: 'COCO_x.jpg' is no COCO image "),
         (pocket, lambda c: c["objects"].append("yeti"), "objects: 'yeti' is no name of the dataset"),
         (pocket, lambda c: c["classes"].append("fly obj"), "classes: 'fly obj' is no V-COCO action with its role, "),

@@ -77,7 +77,8 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
         (
             with_hoi(verb="riding"),
             "hois[0].verb: unknown verb 'riding'; SWIG-HOI records? --dataset swig (or did you mean 'ride'?); "
-            "own classes? hoicli vocab --from GT.jsonl -o FILE.json",
+            "own classes? hoicli vocab --from GT.jsonl -o FILE.json (a model's own words? hoicli shoe-eval scores "
+            "them, hoicli convert --to-vocabulary maps its answers to the dataset's)",
         ),
         (with_hoi(verb="flyy"), "hois[0].verb: unknown verb 'flyy'; did you mean 'fly'?"),
         (
@@ -88,6 +89,11 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
         (with_hoi(verb=3), "hois[0].verb: 3 is no name; verbs are strings"),
         (with_hoi(score="0.5"), 'hois[0].score: "0.5" is no score; give a finite number'),
         (with_(labels=["person", "Kites"]), "labels[1]: unknown object 'Kites'; did you mean 'kite'?"),
+        (with_(labels=["human", "kite"]), "labels[0]: unknown object 'human'; did you mean 'person'?"),
+        (
+            with_(hois=[{**{key: GOOD["hois"][0][key] for key in ("subject", "object", "score")}, "predicate": "fly"}]),
+            "hois[0].verb: missing (is it 'predicate'? rename that); every interaction names its verb",
+        ),
         (with_(labels=["person"]), "labels: 1 labels for 2 boxes; give one label a box"),
         (
             with_(boxes=[[0, 0, 9], [1, 2, 3, 4]]),
@@ -107,8 +113,8 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
         (with_(caveats="pairs_only"), "caveats: a string; it must be an array of names, as convert writes it"),
         (
             [1],
-            "an array, not an object; a foreign dump goes through `hoicli convert` first (a list of records: jq -c "
-            "'.[]')",
+            "an array, not an object; a list of records becomes lines (jq -c '.[]' FILE), a foreign dump goes through "
+            "`hoicli convert` first",
         ),
     ],
 )
@@ -169,11 +175,22 @@ def test_an_image_twice_names_both_lines() -> None:
         list(read_scenes(lines, HICO, scored=True, policy=ErrorPolicy(), batch=2))
 
 
-def test_an_image_that_the_ground_truth_does_not_have() -> None:
+@pytest.mark.parametrize(
+    ("image_id", "known", "mend"),
+    [
+        (1, ["a_1", "b_1"], "make one kind of both with hoicli convert --id number"),
+        ("a_1", ["1"], "hoicli convert --id number makes it '1'"),
+        ("/data/a_1.png", ["a_1"], "hoicli convert --id name makes it 'a_1'"),
+        ("a_1.png", ["a_1"], "hoicli convert --id name makes it 'a_1'"),
+        ("b/a_1.png", ["b/a_1"], "hoicli convert --id path makes it 'b/a_1'"),
+        ("a_1", ["a_1.png"], "make one kind of both with hoicli convert --id name"),
+    ],
+)
+def test_an_image_that_the_ground_truth_does_not_have(image_id: Any, known: list[str], mend: str) -> None:
     with pytest.raises(DataError) as raised:
-        list(read_scenes([line(with_(image_id=1))], HICO, scored=True, policy=ErrorPolicy(), known=["a_1", "b_1"]))
-    problem = "'1' is not in the ground truth (which names images as 'a_1'); make one kind of both "
-    assert (raised.value.field, raised.value.problem) == ("image_id", f"{problem}with hoicli convert --id number")
+        list(read_scenes([line(with_(image_id=image_id))], HICO, scored=True, policy=ErrorPolicy(), known=known))
+    problem = f"{str(image_id)!r} is not in the ground truth (which names images as {known[0]!r}); {mend}"
+    assert (raised.value.field, raised.value.problem) == ("image_id", problem)
 
 
 def test_skipping_drops_counts_and_keeps_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
