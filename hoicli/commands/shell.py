@@ -142,6 +142,8 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
         elif isinstance(result, Records):
             result.write(output)
         elif isinstance(result, Result):
+            from hoicli.tables.notations import chosen_format
+
             drawn = door.get("plot")
             if drawn is not None and look is not None and result.drawn is not None:
                 result.drawn(drawn, look)
