@@ -44,7 +44,7 @@ def convert(
     from_: Annotated[str | None, Option("NAME", one_of=choices.readable_formats)] = None,
     to: Annotated[str | None, Option("NAME", one_of=choices.writable_formats)] = None,
     image_list: Annotated[options.Path | None, Option("FILE", mark=READ)] = None,
-    id_: Annotated[str | None, Option("NAME", one_of="converters.image_ids:ID_RULES")] = None,
+    id_: Annotated[str | None, Option("NAME", one_of="records.names:ID_RULES")] = None,
     part: Annotated[str, Option(one_of=("test", "train"))] = "test",
     dataset: Annotated[
         options.Path | None,

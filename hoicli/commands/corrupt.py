@@ -119,14 +119,7 @@ def corrupt_records(
     plan = Plan(Path(images), out, cells, seed, recipe=constants, kept=boxes == "kept", alone=records_only)
     todo = list(unique_jobs(_jobs(sources, plan, inputs), policy, part))
 
-    def made() -> Iterator[bytes]:
-        left = False
-        for line in run(todo, plan, processes=jobs or processors(), policy=policy):
-            left = True
-            yield line
-        policy.report(left=left)
-
-    return Records(made())
+    return Records(policy.reported(run(todo, plan, processes=jobs or processors(), policy=policy)))
 
 
 def require_libraries(who: str = "corrupt") -> None:

@@ -96,7 +96,6 @@ def mask(
             yield line, record
 
     def made() -> Iterator[Record]:
-        left = False
         for line, record in sound() if target is None else list(sound()):  # all is checked before a file is written
             try:
                 if source is None or target is None:
@@ -106,8 +105,6 @@ def mask(
             except DataError as error:
                 policy.handle(error.at(line.place))
                 continue
-            left = True
             yield {"image_id": record["image_id"], change.key: changed[change.key]} if rectangles else changed
-        policy.report(left=left)
 
-    return Records(made())
+    return Records(policy.reported(made()))

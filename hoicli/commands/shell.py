@@ -132,9 +132,7 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
         if unused and not rows:
             raise UsageError(f"{' and '.join(map(arg, unused))}: no rows are written here; leave it out")
         if rows:
-            from hoicli.tables.notations import chosen_format
-
-            chosen_format(door["format"], output)  # before the work: it refuses names that rows are not written under
+            _notation(door, output)  # before the work: it refuses names that rows are not written under
         look = _look(command, own, door) if command.plot else None
         result = command.function(**own)
         if isinstance(result, str):
@@ -142,12 +140,10 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
         elif isinstance(result, Records):
             result.write(output)
         elif isinstance(result, Result):
-            from hoicli.tables.notations import chosen_format
-
             drawn = door.get("plot")
             if drawn is not None and look is not None and result.drawn is not None:
                 result.drawn(drawn, look)
-            notation = chosen_format(door.get("format", "auto"), output, piped=result.piped or command.piped)
+            notation = _notation(door, output, result.piped or command.piped)
             if notation != "table" or output != "-" or not sys.stdout.isatty():
                 for sentence in result.above:
                     note(sentence)
@@ -156,6 +152,13 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
                 note(result.hint)
         if isinstance(result, Records | Result) and result.failed is not None:
             raise result.failed
+
+
+def _notation(door: dict[str, Any], output: str, piped: str = "jsonl") -> str:
+    """The notation of rows. Raises `UsageError` for a name of the output that promises another one."""
+    from hoicli.tables.notations import chosen_format
+
+    return chosen_format(door.get("format", "auto"), output, piped=piped)
 
 
 def _look(command: Command, own: dict[str, Any], door: dict[str, Any]) -> Look | None:

@@ -38,7 +38,7 @@ class Context:
     format, target: the names of FORMATS that are read and written. split: "test" or "train", for sources that hold
     both. prefix: PREFIX of `data add PREFIX:PART`. open_names: labels may be any, because the files state them and no
     dataset was named. verb_base, object_order: the file's numbering, if it differs from its format's. id_rule: of
-    `image_ids.ID_RULES`, or "". box_form: of BOX_FORMS, if it differs from the format's. coords, boxes, to_vocabulary,
+    `names.ID_RULES`, or "". box_form: of BOX_FORMS, if it differs from the format's. coords, boxes, to_vocabulary,
     scores: options for answers of models. announce: prints an assumption. dropped: what was left out: (count, first
     place) by reason. place: the current item of `each`.
     """

@@ -171,9 +171,7 @@ class Conversion:
                 first.append(record)  # noqa: PERF402 (keep the records before a broken one)
         except DataError as error:
             broken = error
-        if (
-            broken is not None and broken.code != "unknown-label"
-        ):  # no number of a label: it says nothing of the dataset
+        if broken is not None and broken.code != "unknown-label":  # it says nothing of the dataset
             yield from first
             raise broken
         by_pair = "verbs" in row.numbers

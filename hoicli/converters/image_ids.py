@@ -10,11 +10,8 @@ from itertools import chain
 from hoicli.converters.context import Context
 from hoicli.errors import DataError, Place, arg
 from hoicli.io.streams import Spool
-from hoicli.records.names import image_id_of, image_number, path_of
+from hoicli.records.names import ID_RULES, image_id_of, path_of
 from hoicli.records.parsing import Record
-
-ID_RULES = ("name", "path", "number")
-"""What `--id` takes: of the image's file the base name, or the path; or the number of the image."""
 
 Records = Iterator[tuple[str, Record]]
 """(file, record) of each image."""
@@ -44,15 +41,13 @@ def known_size(record: Record, context: Context) -> tuple[float, float] | None:
 def _asked(record: Record, rule: str) -> str | int:
     """The id of an image by a rule of ID_RULES; one without a file name keeps its own. Raises `DataError` for an image
     without a number."""
+    if rule == "number" and type(record.get("img_id")) is int:
+        return int(record["img_id"])
     name = record.get("file_name") or str(record["image_id"])
-    if rule == "path":
-        return path_of(name)
-    if rule == "name":
-        return image_id_of(name)
-    number = record["img_id"] if type(record.get("img_id")) is int else image_number(image_id_of(name))
-    if number is None:
+    made = ID_RULES[rule](name)
+    if made is None:
         raise DataError(f"no number at the end of {name!r}, as in img_12; {arg('id_', 'name')} or path")
-    return number
+    return made
 
 
 def _told_apart(records: Records, context: Context, taken: Set[str]) -> Records:

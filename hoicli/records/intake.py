@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
+from typing import TypeVar
 
 from hoicli.errors import DataError, StoppedError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
-from hoicli.records.names import image_id_of, image_number, path_of
+from hoicli.records.names import ID_RULES
+
+T = TypeVar("T")
 
 UNKNOWN_IMAGE, DUPLICATE_IMAGE = "unknown-image", "duplicate-image"
 """Codes of what `ImageRegister` finds."""
@@ -43,6 +46,14 @@ class ErrorPolicy:
             raise DataError(f"nothing is left: {self.summary}")
         if self.summary:
             note(self.summary)
+
+    def reported(self, made: Iterable[T]) -> Iterator[T]:
+        """All that was made of the good lines; at the end `report`, which raises if that is nothing."""
+        left = False
+        for one in made:
+            left = True
+            yield one
+        self.report(left=left)
 
 
 class ImageRegister:
@@ -94,9 +105,9 @@ def unknown_image(image_id: str, known: Container[str]) -> str:
 
 def _otherwise_named(image_id: str, known: Container[str]) -> str:
     """What to do where the ids of the ground truth are of another kind (paths, numbers); "" where they look alike."""
-    for rule, named in _RULES.items():
-        if named(image_id) in known:
-            return f"hoicli convert {arg('id_', rule)} makes it {named(image_id)!r}"
+    for rule, named in ID_RULES.items():
+        if (made := str(named(image_id))) in known:
+            return f"hoicli convert {arg('id_', rule)} makes it {made!r}"
     example = next(iter(known), image_id) if isinstance(known, Iterable) else image_id
     if image_id + PurePosixPath(example).suffix in known:
         return f"make one kind of both with hoicli convert {arg('id_', 'name')}"
@@ -108,14 +119,6 @@ def _otherwise_named(image_id: str, known: Container[str]) -> str:
         return missing if front else ""
     rule = "name" if kinds[0][0] else "path" if kinds[1][0] else "number"
     return f"make one kind of both with hoicli convert {arg('id_', rule)}"
-
-
-_RULES: Mapping[str, Callable[[str], str]] = {
-    "name": image_id_of,
-    "path": path_of,
-    "number": lambda one: str(image_number(image_id_of(one))),
-}
-"""What `convert --id` makes of an id."""
 
 
 def _spot(line: Line) -> tuple[str | None, int | str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -27,6 +27,15 @@ def image_number(image_id: str) -> int | None:
     """The number at the end of an image id (HICO_test2015_00000042 -> 42), None without one."""
     digits = image_id.rsplit("_", 1)[-1]
     return int(digits) if digits.isdecimal() and len(digits) <= LONGEST_NUMBER else None
+
+
+ID_RULES: Mapping[str, Callable[[str], str | int | None]] = {
+    "name": image_id_of,
+    "path": path_of,
+    "number": lambda name: image_number(image_id_of(name)),
+}
+"""What `convert --id` takes, and the id that each makes of a file name: its base name, its path, or the number at its
+end, None without one."""
 
 
 def is_blank(image_id: str | int) -> bool:

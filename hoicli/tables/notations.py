@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from hoicli.errors import UsageError, arg, visible
+from hoicli.io.outputs import FIGURE_ENDINGS
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
@@ -18,7 +19,7 @@ FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
 
 ENDINGS = {".tex": "latex", ".md": "md", ".html": "html", ".htm": "html", ".csv": "csv", ".jsonl": "jsonl"}
 """The notation of a file by its ending, without .gz."""
-_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".docx", ".odt", ".pdf", ".png", ".svg", ".parquet")
+_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".docx", ".odt", ".parquet", *FIGURE_ENDINGS)
 """Endings of other formats, which rows under such a name would not be in."""
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hoicli.records.caveats import words_of
 from hoicli.records.results import Row, joined_settings, signed
-from hoicli.tables.values import ABOVE, HEAD, Place, TextTable
+from hoicli.tables.values import ABOVE, HEAD, MARK, Place, TextTable
 
 _NAMED = 3
 """Lines or columns that a part of the line names before it only counts."""
@@ -59,7 +59,6 @@ def annotated(
     return replace(table, notes=below, marks=marks, settings=settings_line(usual, lines, columns, shown))
 
 
-_MARK = re.compile(r"\*[0-9]*")
 _UNRANKED = re.compile(r"(, unlike the others.*)?: not (ranked with them|comparable)$")
 
 
@@ -74,7 +73,7 @@ def in_two(table: TextTable) -> TextTable:
     new = {note: f"*{n}" for n, note in enumerate(dict.fromkeys(note for mark, note in unranked + others if mark), 1)}
     of = {mark: new[note] for mark, note in unranked + others if mark}
     marks = {
-        place: "".join(sorted({of[mark] for mark in _MARK.findall(old)}, key=list(new.values()).index))
+        place: "".join(sorted({of[mark] for mark in MARK.findall(old)}, key=list(new.values()).index))
         for place, old in table.marks.items()
     }
     both = [

@@ -18,6 +18,8 @@ _DIGITS = {"probability": 4, "ratio": 3}
 """Digits behind the point by unit, where not 2: a ratio, CRI, is below 1 and differs between models in the third."""
 HEAD, ABOVE = -1, -2
 """The numbers of the two lines over a table's own, as places of marks have them."""
+MARK = re.compile(r"\*[0-9]*")
+"""A mark of a note, of those that stand at a place."""
 
 
 @dataclass(frozen=True)

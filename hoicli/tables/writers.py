@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import compress, islice
 
 from hoicli.errors import visible
-from hoicli.tables.values import ABOVE, HEAD, TextTable
+from hoicli.tables.values import ABOVE, HEAD, MARK, TextTable
 
 _WIDEST = 200
 """A text longer than this stands alone: every line as wide as a label of a megabyte would be gigabytes."""
@@ -269,7 +269,7 @@ def _csv(table: TextTable) -> str:
         end = at + (spans[at] if place == ABOVE else 1)
         valued = [any(text != "-" for text in line[at:end]) for line in table.lines]  # a head's mark is of its values
         concerned = list(compress(of_line, valued)) if place < 0 else of_line[place : place + 1]
-        for mark in re.findall(r"\*[0-9]*", marks):
+        for mark in MARK.findall(marks):
             for words in concerned:
                 words[notes[mark]] = None
     settings = table.settings.removeprefix("settings: ")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +80,17 @@ def known(found: Records) -> Records:
     return found
 
 
-@pytest.mark.parametrize("block", range(4))
-def test_cdn_s_hico_eval(block: int) -> None:
+def worlds(block: int) -> Iterator[tuple[int, Records, Records]]:
+    """(seed, ground truth, predictions) of those of a quarter of WORLDS that have predictions."""
     for seed in range(block * WORLDS // 4, (block + 1) * WORLDS // 4):
         truth, found = world(seed)
-        if not known(found):
-            continue
+        if known(found):
+            yield seed, truth, found
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_cdn_s_hico_eval(block: int) -> None:
+    for seed, truth, found in worlds(block):
         rows = hoicli.evaluate(truth, found, protocol="qpic", metric="mean_max_recall").to_dict()
         theirs = released.cdn(PEERS, truth, found)
         for name, key in {"mAP": "mAP/full", "mAP rare": "mAP/rare", "mAP non-rare": "mAP/non_rare",
@@ -95,10 +101,7 @@ def test_cdn_s_hico_eval(block: int) -> None:
 
 @pytest.mark.parametrize("block", range(4))
 def test_inp_cc_s_calc_ap(block: int) -> None:
-    for seed in range(block * WORLDS // 4, (block + 1) * WORLDS // 4):
-        truth, found = world(seed)
-        if not known(found):
-            continue
+    for seed, truth, found in worlds(block):
         rows = hoicli.evaluate(truth, found, protocol="inp-cc", per_class=True).rows
         ours = {(row["verb"], row["object"]): row["value"] for row in rows if row["metric"] == "AP"}
         theirs = released.inp_cc(PEERS, truth, found)
