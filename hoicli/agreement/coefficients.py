@@ -19,8 +19,8 @@ from hoicli.resampling.intervals import FEWEST_IMAGES, TOLERANCE, interval
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 """The levels of measurement that alpha knows."""
-WEIGHTS = ("identity", "linear", "ordinal", "quadratic")
-"""What a near miss counts for Gwet: nothing (then the coefficient is AC1, else AC2), or the less the farther it is."""
+WEIGHTS = {"ac1": "identity", "ac2": "quadratic"}
+"""What a near miss counts for Gwet: nothing, or as much as for kappa."""
 
 Measure = Callable[[Floats, Floats], Floats]
 """(ratings [items, raters], drawn [items, R]) -> [R] values."""
@@ -125,25 +125,29 @@ def _distances(values: Floats, level: str) -> Floats:
     return np.square(difference)
 
 
-def gwet(ratings: Floats, drawn: Floats, *, weights: str, levels: int) -> Floats:
-    """Gwet's AC1 or AC2 of ratings that are levels from 0 to levels - 1 (Gwet 2008; Handbook of Inter-Rater
-    Reliability, 4th edition, chapters 2 and 3).
+def gwet(ratings: Floats, drawn: Floats, *, levels: int, quadratic: bool) -> Floats:
+    """Gwet's AC1, or AC2 with `quadratic` weights, of ratings that are levels from 0 to levels - 1 (Gwet 2008; Handbook
+    of Inter-Rater Reliability, 4th edition, chapters 2 and 3).
 
     Kappa and alpha fall towards 0 where nearly all ratings are of one level, as they expect two such raters to agree by
-    chance; Gwet counts as chance only what comes of items that are hard to rate. weights: of WEIGHTS. Observed is the
-    mean over the items with two or more ratings of the weight of a pair of them; expected the mean weight times the sum
-    of p (1 - p) over the levels' shares p, divided by levels - 1, where each rated item has an equal part in a share.
+    chance; Gwet counts as chance only what comes of items that are hard to rate. Observed is the mean over the items
+    with two or more ratings of the weight of a pair of them; expected the mean weight times the sum of p (1 - p) over
+    the levels' shares p, divided by levels - 1, where each rated item has an equal part in a share.
     """
+
+    def weight(distance: Floats) -> Floats:
+        """Of pairs of levels, as whole numbers up to `most`, so that sums are exact."""
+        return most - distance * distance if quadratic else (distance == 0).astype(np.float64)
+
+    most = float((levels - 1) ** 2) if quadratic else 1.0
     values, counts = _counted(ratings)
     raters = counts.sum(axis=1)
     several, rated = raters >= 2, raters > 0
-    # Whole numbers up to the greatest, which is the weight 1: their sums are exact.
-    pairs, most = _weights(np.abs(values[:, np.newaxis] - values), weights, levels)
-    within = ((counts @ pairs) * counts).sum(axis=1) - most * raters
+    within = ((counts @ weight(values[:, np.newaxis] - values)) * counts).sum(axis=1) - most * raters
     of_pairs = _ratio(within, most * raters * (raters - 1), several, 0.0)
     shares = _ratio(counts, raters[:, np.newaxis], rated[:, np.newaxis], 0.0)
     # A weight depends on the distance alone, which `levels - distance` pairs have, each in two orders but for 0.
-    steps, _ = _weights(np.arange(levels, dtype=np.float64), weights, levels)
+    steps = weight(np.arange(levels, dtype=np.float64))
     total = math.fsum(float((levels - at) * step * (2 if at else 1)) for at, step in enumerate(steps))
     items = _summed(rated, drawn)
     spread = np.zeros_like(items)
@@ -154,18 +158,6 @@ def gwet(ratings: Floats, drawn: Floats, *, weights: str, levels: int) -> Floats
     observed = _ratio(_summed(of_pairs, drawn), pairable, pairable > 0)
     expected = total / most / (levels * (levels - 1)) * spread
     return _ratio(observed - expected, 1 - expected, expected != 1)
-
-
-def _weights(distance: Floats, weights: str, levels: int) -> tuple[Floats, float]:
-    """The weights of level distances as whole numbers, and the number that stands for 1."""
-    far = float(levels - 1)
-    if weights == "identity":
-        return (distance == 0).astype(np.float64), 1.0
-    if weights == "ordinal":  # by the pairs of levels from one to the other
-        return (far * (far + 1) - distance * (distance + 1)) / 2, far * (far + 1) / 2
-    if weights == "linear":
-        return far - distance, far
-    return far * far - distance * distance, far * far
 
 
 def agreement(columns: Floats, drawn: Floats, *, levels: int) -> Floats:

@@ -146,8 +146,8 @@ class _Rows:
         for level in LEVELS:
             yield self.measured("alpha", level, paired, "alpha", partial(alpha, level=level), values, level=level)
         rated = np.full_like(values, np.nan) if (values % 1 > 0).any() else values  # AC1 and AC2 are of levels
-        for weights in WEIGHTS:
-            metric, measure = "ac1" if weights == "identity" else "ac2", partial(gwet, weights=weights, levels=levels)
+        for metric, weights in WEIGHTS.items():
+            measure = partial(gwet, levels=levels, quadratic=metric == "ac2")
             yield self.measured(metric, weights, paired, "ac", measure, rated, least=1)
         spread = measures.variability(values)
         group = "humans" if self.people else "models"

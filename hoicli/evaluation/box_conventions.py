@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.evaluation.pairing import blocks_of
+from hoicli.evaluation.pairing import counterparts
 from hoicli.evaluation.slicing import object_area
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Ints, expanded
+from hoicli.records.kit import Bools, Floats, Ints
 
 Columns = Sequence[Floats] | Floats
 """Boxes [4, N], or sizes (width, height) [2, N]."""
@@ -125,19 +125,14 @@ class BoxEvidence:
     def _met(self, boxes: Floats, image: Ints) -> Bools:
         """[M] whether each of the boxes [4, M] meets an annotated one of its image."""
         met = np.zeros(len(image), dtype=bool)
-        start, count = self.start[image], self.count[image]
-        for block in blocks_of(count):
-            box, row = expanded(start[block], count[block])
-            box += block.start
+        for box, row in counterparts(self.start[image], self.count[image]):
             met[box[iou(boxes[:, box], self.annotated[row].T, inclusive=False) >= HALF]] = True
         return met
 
     def _meeting_scaled(self) -> int:
         """How many boxes meet if one scale makes both of an image meet: that of its subject and an annotated box."""
         found = 0
-        for block in blocks_of(self.count):
-            image, row = expanded(self.start[block], self.count[block])
-            image += block.start
+        for image, row in counterparts(self.start, self.count):
             with np.errstate(all="ignore"):
                 scale = np.sqrt(object_area(self.annotated[row]) / object_area(self.subject[image]))
                 usable = (object_area(self.subject[image]) > 0) & (scale != 0)

@@ -17,7 +17,7 @@ from hoicli.evaluation.coverage import Coverage, served
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest
+from hoicli.evaluation.pairing import check_pairs, counterparts, first_largest
 from hoicli.evaluation.tally import per_class
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
@@ -26,7 +26,7 @@ from hoicli.records import caveats
 from hoicli.records.boxes import iou
 from hoicli.records.columns import read_columns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.kit import Bools, Floats, Growing, Ints, expanded, rank_by_id, ranks_in_groups, run_starts
+from hoicli.records.kit import Bools, Floats, Growing, Ints, rank_by_id, ranks_in_groups, run_starts
 from hoicli.records.outcomes import FALSE_POSITIVE, OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.reading import checker, named_scenes, numbered_scenes, scores_by_box, stated_in_record
 from hoicli.records.results import Row, percent, row_ends
@@ -113,9 +113,7 @@ class BoxEvaluation:
         start = np.searchsorted(self._key, key)
         count = np.searchsorted(self._key, key, side="right") - start
         check_pairs(count, image, found.image_ids, "boxes of one label")
-        for part in blocks_of(count):
-            row, mate = expanded(start[part], count[part])
-            row += part.start
+        for row, mate in counterparts(start, count):
             sides = boxes[row].T, self._boxes[mate].T
             edges, pixels = iou(*sides, inclusive=False), iou(*sides, inclusive=True)
             near = np.maximum(edges, pixels) >= _NEAR

@@ -18,7 +18,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import NO_SHIFT, Protocol
 from hoicli.records import caveats
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Ints, expanded, joined, run_starts
+from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts
 from hoicli.records.outcomes import OUTCOME_CODES
 from hoicli.records.roles import class_columns
 from hoicli.records.scenes import Scenes, box_kinds
@@ -58,12 +58,11 @@ class Pairing:
         rows of the predictions, ascending, and of the ground truth. Unlike `match`, a prediction may have several, and
         be one of several for a triplet."""
         every = np.zeros(len(self.predictions.score), dtype=np.uint8)
-        enough = [
-            (row[fits], truth[fits])
-            for row, truth, subject, object_ in self._blocks(protocol, every)
-            for fits in [reaches(protocol, np.minimum(subject, object_))]
-        ]
-        row, truth = (joined([part[side] for part in enough], np.int64) for side in (0, 1))
+        found = []
+        for row, truth, subject, object_ in self._blocks(protocol, every):
+            enough = reaches(protocol, np.minimum(subject, object_))
+            found.append((row[enough], truth[enough]))
+        row, truth = map(np.concatenate, zip(*found, strict=True))
         labels, annotated = self.predictions.labels, self.truth.scenes
         same = labels[self.predictions.subject[row]] == annotated.labels[annotated.subject[truth]]
         return row[same], truth[same]
@@ -137,9 +136,7 @@ class Pairing:
             count = starts[image + 1] - starts[image]
             check_pairs(count, self.predictions.image_of_box[subjects], self.predictions.image_ids, "people")
             person, largest = np.full(len(subjects), -1, dtype=np.int64), np.zeros(len(subjects))
-            for part in blocks_of(count):
-                row, place = expanded(starts[image[part]], count[part])
-                row += part.start
+            for row, place in counterparts(starts[image], count):
                 overlap = self.iou_of(protocol, subjects[row], people[place])
                 best = first_largest(row, overlap)
                 person[row[best]], largest[row[best]] = people[place[best]], overlap[best]
@@ -166,15 +163,13 @@ class Pairing:
         count = start[image + 1] - start[image]
         check_pairs(count, self.predictions.image_of_box, self.predictions.image_ids, "boxes")
         found = []
-        for part in blocks_of(count):
-            box, truth_box = expanded(start[image[part]], count[part])
-            box += part.start
+        for box, truth_box in counterparts(start[image], count):
             if not any_label:
                 box, truth_box = self._fitting(protocol, box, truth_box)
             enough = self.meets(protocol, box, truth_box)
             found.append((box[enough], truth_box[enough]))
-        boxes, truth_boxes = zip(*found, strict=True)
-        return joined(boxes, np.int64), joined(truth_boxes, np.int64)
+        boxes, truth_boxes = map(np.concatenate, zip(*found, strict=True))
+        return boxes, truth_boxes
 
     def meets(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Bools:
         """[M] whether aligned predicted and ground-truth boxes overlap enough, whatever their labels."""
@@ -241,6 +236,15 @@ def blocks_of(count: Ints) -> list[slice]:
         done = total[bounds[-1] - 1] if bounds[-1] else 0
         bounds.append(max(int(np.searchsorted(total, done + PAIRS_AT_ONCE, side="right")), bounds[-1] + 1))
     return [slice(*ends) for ends in pairwise(bounds)]
+
+
+def counterparts(start: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Every (row, counterpart), some rows at a time, at least once: those of row r are start[r], start[r] + 1, ...,
+    `count[r]` of them."""
+    for part in blocks_of(count):
+        row, counterpart = expanded(start[part], count[part])
+        row += part.start
+        yield row, counterpart
 
 
 def first_largest(group: Ints, value: Floats | Ints) -> Ints:

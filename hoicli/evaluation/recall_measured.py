@@ -9,7 +9,7 @@ so no order of images changes a value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
@@ -36,6 +36,8 @@ from hoicli.resampling.rounds import HIDDEN_OF_MEANS, Observed
 from hoicli.vocabulary.labels import Vocabulary
 
 Ends = tuple[float, float]
+At = tuple[str, int]
+"""A constraint and K."""
 
 
 @dataclass(frozen=True)
@@ -148,17 +150,13 @@ class Measured:
 
     @cached_property
     def parts(self) -> dict[str, Parts]:
-        """The parts of each metric of METRICS that has some here."""
-        made = {name: metric.of(self) for name, metric in METRICS.items() if metric.of is not None}
-        return {name: parts for name, parts in made.items() if parts is not None}
+        """The parts of R, of mR, and of zR if some ground truth is known to be unseen."""
+        rows = np.flatnonzero(self._counted)
+        parts = {"R": self._parts_of(rows), "mR": self._parts_of(rows, by_verb=True)}
+        return parts if self.unseen is None else parts | {"zR": self._parts_of(rows[self.unseen.triplets[rows]])}
 
-    @cached_property
-    def rows(self) -> Ints:
-        """The rows of the ground truth that count."""
-        return np.flatnonzero(self._counted)
-
-    def grouped(self, rows: Ints, *, by_verb: bool = False) -> Parts:
-        """The parts of some `rows`: of one group, or of one for each verb."""
+    def _parts_of(self, rows: Ints, *, by_verb: bool = False) -> Parts:
+        """The parts of some ground truth: of one group, or of one for each verb."""
         image, _ = self._image
         if not by_verb:
             return Parts(rows, image[rows], np.zeros_like(rows))
@@ -170,70 +168,41 @@ class Measured:
         """[verbs] how many ground-truth triplets count of each."""
         return np.bincount(self.truth.scenes.verb[self._counted], minlength=len(self.truth.vocabulary.verbs))
 
-    def _hits(self, constraint: str, k: int) -> Bools:
+    def hits(self, constraint: str, k: int) -> Bools:
         """[T] whether each ground-truth triplet is found by the best `k`."""
         hits: Bools = self.found.rank(constraint, len(self.truth.scenes.verb)) < k
         return hits
 
-    def recall(self, name: str, constraint: str, k: int) -> Recall:
-        """A metric of METRICS at `k`."""
-        if balances := METRICS[name].balances:
-            first, second = (self.recall(each, constraint, k) for each in balances)
-            if first.value is None or second.value is None:
-                return Recall(None, second.n, {})
-            return Recall(float(_harmonic(np.array(first.value), np.array(second.value))), second.n, {})
-        return self.parts[name].recall(self._hits(constraint, k))
+    def recalls(self, hits: Bools) -> dict[str, Recall]:
+        """The metrics in the order of their rows: those of `parts`, and F1, the harmonic mean of R and mR."""
+        found = {name: parts.recall(hits) for name, parts in self.parts.items()}
+        both = [found[name].value for name in ("R", "mR")]
+        f1 = None if None in both else float(_harmonic(*np.array(both, dtype=np.float64)))
+        return found | {"F1": Recall(f1, found["mR"].n, {})}
 
-    def intervals(
-        self, metrics: Sequence[str], ks: Sequence[int], resampling: Resampling
-    ) -> dict[tuple[str, int, str], Ends | None]:
-        """By (constraint, k, metric), the 95 % interval in [0, 1]; None with fewer than FEWEST_IMAGES images."""
-        wanted = [
-            (constraint, k, self._hits(constraint, k)) for constraint, k in product(self.convention.constraints, ks)
-        ]
-        rounds: dict[tuple[str, int, str], list[Floats]] = {}
+    def intervals(self, wanted: Mapping[At, Bools], resampling: Resampling) -> dict[tuple[At, str], Ends | None]:
+        """By what is wanted (the hits at each) and metric, the 95 % interval in [0, 1]; None with fewer than
+        FEWEST_IMAGES images."""
+        rounds: dict[tuple[At, str], list[Floats]] = {}
         _, images = self._image
         with Progress("resamples", total=resampling.rounds, unit="round") as bar:
             for block in blocks(resampling) if images >= FEWEST_IMAGES else ():
                 weights = block.resamples(images)
-                for constraint, k, hits in wanted:
+                for at, hits in wanted.items():
                     drawn = {name: parts.rounds(hits, weights) for name, parts in self.parts.items()}
-                    for name in metrics:
-                        if balances := METRICS[name].balances:
-                            drawn[name] = _harmonic(*(drawn[each] for each in balances))
-                        rounds.setdefault((constraint, k, name), []).append(drawn[name])
+                    drawn["F1"] = _harmonic(drawn["R"], drawn["mR"])
+                    for name, values in drawn.items():
+                        rounds.setdefault((at, name), []).append(values)
                 bar.advance(block.rounds)
-        ends: dict[tuple[str, int, str], Ends | None] = {}
-        for (constraint, k, _), name in product(wanted, metrics):
-            recall, place = self.recall(name, constraint, k), (constraint, k, name)
-            over = recall.n if name in self.parts and not self.parts[name].several else images
-            ends[place] = None
-            if recall.value is not None and place in rounds:
-                ends[place] = interval(recall.value, np.concatenate(rounds[place]), over, lowest=0.0, highest=1.0)
+        ends: dict[tuple[At, str], Ends | None] = {}
+        for at, hits in wanted.items():
+            for name, recall in self.recalls(hits).items():
+                ends[at, name] = None
+                if recall.value is not None and (at, name) in rounds:
+                    over = recall.n if name in ("R", "zR") else images
+                    values = np.concatenate(rounds[at, name])
+                    ends[at, name] = interval(recall.value, values, over, lowest=0.0, highest=1.0)
         return ends
-
-
-@dataclass(frozen=True)
-class Metric:
-    """How a metric is made: as the mean recall of the parts that `of` gives (None: there is no such ground truth), or
-    as the harmonic mean of two others, which it `balances`. subset: what its rows say they are of."""
-
-    of: Callable[[Measured], Parts | None] | None = None
-    balances: tuple[str, ...] = ()
-    subset: str = "full"
-
-
-def _of_unseen(found: Measured) -> Parts | None:
-    return None if found.unseen is None else found.grouped(found.rows[found.unseen.triplets[found.rows]])
-
-
-METRICS: Mapping[str, Metric] = {
-    "R": Metric(lambda found: found.grouped(found.rows)),
-    "mR": Metric(lambda found: found.grouped(found.rows, by_verb=True)),
-    "zR": Metric(_of_unseen, subset="unseen"),
-    "F1": Metric(balances=("R", "mR")),
-}
-"""All metrics, in the order of their rows."""
 
 
 def _harmonic(first: Floats, second: Floats) -> Floats:
@@ -281,31 +250,31 @@ def recall_rows(
     per_class: bool = False,
     resampling: Resampling | None = None,
 ) -> Iterator[Row]:
-    """METRICS at every K under each constraint, in percent; zR@K if some ground truth is known to be
-    unseen. `n`: the images of R@K and zR@K, the verbs of mR@K and F1@K. per_class: then the recall R@K of each verb,
-    with the count of its ground truth; resampling: intervals for the means. `settings` go into every signature.
+    """Every metric at every K under each constraint, in percent. `n`: the images of R@K and zR@K, the verbs of mR@K and
+    F1@K. per_class: then the recall R@K of each verb, with the count of its ground truth; resampling: intervals for the
+    means. `settings` go into every signature.
     """
-    names = [name for name, metric in METRICS.items() if metric.of is None or name in measured.parts]
-    ends = {} if resampling is None else measured.intervals(names, ks, resampling)
+    convention, unseen = measured.convention, measured.unseen
+    wanted = {at: measured.hits(*at) for at in product(convention.constraints, ks)}
+    recalls = {at: measured.recalls(hits) for at, hits in wanted.items()}
+    ends = {} if resampling is None else measured.intervals(wanted, resampling)
     drawn = {} if resampling is None else resampling.signature()
-    split = {} if measured.unseen is None else {"split": measured.unseen.name}
-    released = {"released": measured.convention.name} if measured.convention.name else {}
-    constraints = measured.convention.constraints
-    scored = caveats.settings(measured.found.caveats & measured.convention.matching.depends_on)
+    settings = {**settings, **({"released": convention.name} if convention.name else {})}
+    settings |= caveats.settings(measured.found.caveats & convention.matching.depends_on)
 
     def last(constraint: str, more: Mapping[str, str]) -> Row:
-        signed = {**settings, **released, **scored, "constraint": constraint, **more}
         unit: Row = {"unit": "%", "constraint": constraint}
-        return unit | row_ends(PROTOCOL, tags, signed)
+        return unit | row_ends(PROTOCOL, tags, {**settings, "constraint": constraint, **more})
 
-    for name, constraint, k in product(names, constraints, ks):
-        recall, subset = measured.recall(name, constraint, k), METRICS[name].subset
-        row: Row = {"metric": f"{name}@{k}", "subset": subset, "value": percent(recall.value), "n": recall.n}
+    for name, at in product([*measured.parts, "F1"], wanted):
+        recall, split = recalls[at][name], {} if name != "zR" or unseen is None else {"split": unseen.name}
+        row: Row = {"metric": f"{name}@{at[1]}", "subset": "unseen" if split else "full"}
+        row |= {"value": percent(recall.value), "n": recall.n}
         if resampling is not None:
-            row |= interval_keys(ends[constraint, k, name])
-        yield row | last(constraint, {**drawn, **(split if subset == "unseen" else {})})
+            row |= interval_keys(ends[at, name])
+        yield row | last(at[0], {**drawn, **split})
     verbs, counts = measured.truth.vocabulary.verbs, measured.verb_counts.tolist()
-    for constraint, k in product(constraints, ks) if per_class else ():
-        for verb, value in measured.recall("mR", constraint, k).groups.items():
+    for constraint, k in wanted if per_class else ():
+        for verb, value in recalls[constraint, k]["mR"].groups.items():
             row = {"metric": f"R@{k}", "subset": "full", "verb": verbs[verb], "value": percent(value)}
             yield row | {"n": counts[verb]} | last(constraint, {})

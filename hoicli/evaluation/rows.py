@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -211,27 +211,26 @@ def tally_rows(
     """All rows of a tally: means of each protocol, and classes if requested; with intervals from `resampling`."""
     settings = {**settings, "data": vocabulary.signed, **wanted.settings()}
 
-    def rows(protocol: Protocol, results: ClassResults, lists: RankedLists | None = None) -> Iterator[Row]:
+    def rows(
+        protocol: Protocol, results: ClassResults, intervals: Callable[[Evaluated], Intervals | None] = lambda _: None
+    ) -> Iterator[Row]:
         signed = {**settings, **tally.settings(protocol)}
-        rounds: list[Rounds] = []
-        if lists is not None and resampling is not None:
-            from hoicli.resampling.rounds import resampled
-
-            rounds = resampled([lists], resampling, f"{protocol.key}: resamples")
         for evaluated in Evaluated.of(protocol, vocabulary, wanted, results, signed, tags):
-            intervals = None
-            if lists is not None and resampling is not None:
-                intervals = evaluated.intervals(lists, rounds[0], resampling)
-            yield from evaluated.rows(intervals)
+            found = intervals(evaluated)
+            yield from evaluated.rows(found)
             if wanted.per_class and evaluated.within is None:
-                yield from evaluated.class_rows(intervals)
+                yield from evaluated.class_rows(found)
 
     if resampling is None:
         for protocol, results in tally.results(vocabulary):
             yield from rows(protocol, results)
-    else:
-        for protocol, results, lists in tally.ranked(vocabulary, tally.image_ids):
-            yield from rows(protocol, results, lists)
+        return
+    from hoicli.resampling.rounds import resampled
+
+    for protocol, results, lists in tally.ranked(vocabulary, tally.image_ids):
+        (rounds,) = resampled([lists], resampling, f"{protocol.key}: resamples")
+        drawn = partial(Evaluated.intervals, lists=lists, rounds=rounds, resampling=resampling)
+        yield from rows(protocol, results, drawn)
 
 
 def class_subsets(vocabulary: Vocabulary, protocol: Protocol) -> dict[int, str]:

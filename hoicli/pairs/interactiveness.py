@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from hoicli.evaluation.average_precision import interpolated_ap
-from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest, protocol_iou
+from hoicli.evaluation.pairing import check_pairs, counterparts, first_largest, protocol_iou
 from hoicli.evaluation.protocols import GRID_TENTHS, Protocol
 from hoicli.evaluation.selection import main_protocol, rows_of
 from hoicli.pairs.truth import TruthPairs
-from hoicli.records.kit import Floats, Ints, expanded
+from hoicli.records.kit import Floats, Ints
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -52,9 +52,7 @@ class InteractingPairs:
         count = self._start[image + 1] - self._start[image]
         check_pairs(count, image, self._image_ids, "pairs")
         mates = np.full(len(image), -1, dtype=np.int64)
-        for part in blocks_of(count):
-            row, mate = expanded(self._start[image[part]], count[part])
-            row += part.start
+        for row, mate in counterparts(self._start[image], count):
             overlap = np.minimum(
                 self._overlap(pairs.boxes[pairs.subject[row]], self._subject[mate]),
                 self._overlap(pairs.boxes[pairs.object[row]], self._object[mate]),

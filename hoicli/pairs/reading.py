@@ -158,57 +158,37 @@ def pair_batch(
     np.maximum.at(best_score, place, scenes.score[triplets])
     surest_verb[-1] = np.nan
 
-    # The pairs that records list. One without interactiveness gets the scores of its triplets.
-    image, subject, object_, interactiveness = _listed_pairs(raw, scenes)
-    at, met = find(keys, pair_key(scenes, subject, object_))
-    at = np.where(met, at, len(keys))
-    stated, possible = ~np.isnan(interactiveness), _can_be_pairs(scenes, vocabulary, subject, object_)
-    silent = np.bincount(image[possible & ~stated], minlength=len(scenes.image_ids)) > 0
-    listed = {
-        "image": image,
-        "subject": subject,
-        "object": object_,
-        "score": np.where(silent[image], best_score[at], interactiveness),
-        "interacting": np.where(stated, interactiveness, surest_verb[at]),
-        "stated": stated,
-    }
-
-    # If a record has no list, the pairs of its triplets, in the order of their first triplets.
+    # The pairs that records list; of a record without a list those of its triplets, in the order of the first ones.
     without_list = np.array([pairs is None for pairs in raw.each("pairs")], dtype=bool)[scenes.image_of_hoi[first]]
-    unlisted = np.flatnonzero(without_list)
-    unlisted = unlisted[np.argsort(first[unlisted])]
-    derived = {
-        "image": scenes.image_of_hoi[first[unlisted]],
-        "subject": scenes.subject[first[unlisted]],
-        "object": scenes.object[first[unlisted]],
-        "score": best_score[unlisted],
-        "interacting": surest_verb[unlisted],
-        "stated": np.zeros(len(unlisted), dtype=bool),
-    }
+    derived = np.flatnonzero(without_list)
+    derived = derived[np.argsort(first[derived])]
+    *listed, interactiveness = _listed_pairs(raw, scenes)
+    possible = _can_be_pairs(scenes, vocabulary, *listed[1:])
+    image, subject, object_ = (
+        np.concatenate([column[possible], of_triplets[first[derived]]])
+        for column, of_triplets in zip(listed, (scenes.image_of_hoi, scenes.subject, scenes.object), strict=True)
+    )
+    order = np.argsort(image, kind="stable")
+    image, subject, object_ = image[order], subject[order], object_[order]
 
-    columns = {name: np.concatenate([listed[name][possible], derived[name]]) for name in listed}
-    order = np.argsort(columns["image"], kind="stable")
-    columns = {name: column[order] for name, column in columns.items()}
+    # What does not state its interactiveness has the scores of its triplets; `score` is one or the other of an image.
+    place, met = find(keys, pair_key(scenes, subject, object_))
+    place = np.where(met, place, len(keys))
+    interactiveness = np.append(interactiveness[possible], np.full(len(derived), np.nan))[order]
+    stated = ~np.isnan(interactiveness)
+    silent = np.bincount(image[~stated], minlength=len(scenes.image_ids)) > 0
     zeros = np.zeros(len(order), dtype=np.int64)
     pairs = replace(
         scenes,
-        subject=columns["subject"],
-        object=columns["object"],
-        score=columns["score"],
+        subject=subject,
+        object=object_,
+        score=np.where(silent[image], best_score[place], interactiveness),
         verb=zeros,
         interaction=zeros - 1,
-        hoi_start=starts_of(np.bincount(columns["image"], minlength=len(scenes.image_ids))),
+        hoi_start=starts_of(np.bincount(image, minlength=len(scenes.image_ids))),
     )
-    return PairBatch(
-        scenes,
-        pair,
-        first,
-        verb_score,
-        pairs,
-        interacting=columns["interacting"],
-        stated=columns["stated"],
-        box_scores=scores_of_boxes,
-    )
+    interacting = np.where(stated, interactiveness, surest_verb[place])
+    return PairBatch(scenes, pair, first, verb_score, pairs, interacting, stated, scores_of_boxes)
 
 
 def actual_triplets(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol) -> Bools:

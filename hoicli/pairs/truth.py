@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.pairing import blocks_of, check_pairs, protocol_iou, reaches
+from hoicli.evaluation.pairing import check_pairs, counterparts, protocol_iou, reaches
 from hoicli.evaluation.protocols import Protocol
 from hoicli.pairs.reading import distinct_pairs
-from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id
+from hoicli.records.kit import Bools, Floats, Ints, rank_by_id
 from hoicli.records.scenes import Scenes, box_kinds
 
 
@@ -67,9 +67,7 @@ class TruthPairs:
         truth, protocol = self.truth.scenes, self.protocol
         kinds = box_kinds(scenes.labels, self.truth.vocabulary)
         found = []
-        for part in blocks_of(count):
-            row, mate = expanded(self.start[image[part]], count[part])
-            row += part.start
+        for row, mate in counterparts(self.start[image], count):
             if person is not None:
                 of_person = person[row] == self.subject[mate]
                 row, mate = row[of_person], mate[of_person]
