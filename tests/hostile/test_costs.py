@@ -220,7 +220,7 @@ def test_queries_and_triplets_of_an_image(hoicli: Hoicli, tmp_path: Path) -> Non
 
 
 def test_a_string_of_backslashes_costs_its_length() -> None:
-    assert literal(rb"""["\\", 'a"b', "it's", '\x00\u00e9', '\ud800']""") == ["\\", 'a"b', "it's", "\0é", "\ud800"]
+    assert literal(rb"""["\\", 'a"b', "it's", '\x00\u00e9']""") == ["\\", 'a"b', "it's", "\0é"]
 
     def work(count: int) -> None:
         long = "\\\\" * count

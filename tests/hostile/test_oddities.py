@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.project import EIGHT, Hoicli, Result
+from hoicli.cli import COMMANDS
+from tests.hostile import combinations
+from tests.support.project import EIGHT, ROOT, Hoicli, Result
 
 TRUTH = (
     '{"image_id": %s, "boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "labels": ["person", "bench"], "hois": [{"subject": 0, '
@@ -165,3 +169,15 @@ def test_what_a_file_puts_into_a_message_is_shown_and_not_obeyed(hoicli: Hoicli,
             assert err.endswith("\n")
             assert err[:-1].isprintable()
             assert len(err) < 2000
+
+
+def test_every_command_has_a_line_to_combine_options_with() -> None:
+    assert set(combinations.BASE) == {name.replace("-", "_") for name in COMMANDS}
+
+
+@pytest.mark.long
+def test_options_in_pairs() -> None:
+    """A share of the pairs of all commands' options; `python -m tests.hostile.combinations` tries all."""
+    call = [sys.executable, "-m", "tests.hostile.combinations", "--share", "10"]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

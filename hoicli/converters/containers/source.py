@@ -5,7 +5,6 @@ first and parsed one item at a time, so memory stays near the size of the file.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -167,13 +166,9 @@ class Source:
         if self.kind != "json-object":
             return {}
         try:
-            mapping = orjson.loads(self.data)
+            mapping = json_item(self.data)
         except orjson.JSONDecodeError as error:
-            try:
-                mapping = json.loads(self.data)  # json reads NaN, which the check of records reports with its place
-                json.dumps(mapping, ensure_ascii=False).encode()  # and half a surrogate pair, which no file can hold
-            except (ValueError, RecursionError):
-                raise not_json(error, self.name, "the file may be cut off") from None
+            raise not_json(error, self.name, "the file may be cut off") from None
         return mapping if isinstance(mapping, dict) else {}
 
     def mapping_has(self, *keys: str) -> bool:

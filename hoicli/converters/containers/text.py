@@ -99,11 +99,21 @@ def write_items(path: str, items: Iterable[bytes]) -> None:
 
 
 def json_item(span: bytes) -> Any:
-    """One item of a JSON list; NaN (from json.dump) is accepted, so that the check of records can name its place."""
+    """A JSON text, or one item of a list; NaN (from json.dump) is accepted, so that the check of records can name its
+    place. Raises orjson.JSONDecodeError."""
     try:
         return orjson.loads(span)
-    except orjson.JSONDecodeError:
-        return json.loads(span)
+    except orjson.JSONDecodeError as error:
+        try:
+            return _writable(json.loads(span))
+        except (ValueError, RecursionError):
+            raise error from None
+
+
+def _writable(value: Any) -> Any:
+    """The value; raises ValueError if it holds half a surrogate pair, which no file can hold."""
+    json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 # The text that NumPy 2 writes before each number of a repr.
@@ -131,7 +141,7 @@ def literal(span: bytes) -> Any:
             return orjson.loads(_without_scalars(text).replace("'", '"'))
         except orjson.JSONDecodeError:
             pass
-    return json.loads(_TOKEN.sub(_as_json, text))
+    return _writable(json.loads(_TOKEN.sub(_as_json, text)))
 
 
 def _as_json(token: re.Match[str]) -> str:
