@@ -114,8 +114,12 @@ def convert(
     if source is None:
         listed = "(hoicli convert --list shows the formats)"
         raise UsageError(f"convert: give a PATH to convert, or - for stdin {listed}")
-    of_logits = {"activation": activation, "lambda_": lambda_, "threshold": threshold}
-    of_logits |= {"box_scores": box_scores, "box_nms": box_nms}
+    chosen: dict[str, object] = {
+        "verb_base": verb_base, "object_order": object_order, "box_form": box_form,
+        "coords": coords, "boxes": text_of(boxes), "to_vocabulary": to_vocabulary or None, "scores": scores,
+        "activation": activation, "lambda_": lambda_, "threshold": threshold,
+        "box_scores": box_scores, "box_nms": box_nms,
+    }  # fmt: skip
     policy = policy_of(on_error, unit="item")
     notes: list[str] = []  # printed only after success: a failure is one line
     context = Context(
@@ -123,19 +127,12 @@ def convert(
         policy,
         announce=notes.append,
         split=part,
-        verb_base=verb_base,
-        object_order=object_order,
         id_rule=id_ or "",
-        box_form=box_form,
-        coords=coords,
-        boxes=text_of(boxes),
-        to_vocabulary=to_vocabulary,
-        scores=scores,
         target=to or "",
-        logits={name: value for name, value in of_logits.items() if value is not None},
+        options={name: value for name, value in chosen.items() if value is not None},
     )
     if image_list is not None:
-        context.images, context.image_numbers, context.image_sizes = read_image_list(text_of(image_list) or "", context)
+        read_image_list(text_of(image_list) or "", context)
     conversion = Conversion(context, from_, text_of(dataset))
     target = text_of(output) or "-"
     if to is not None and target == "-" and IN_PYTHON.get():

@@ -32,12 +32,11 @@ as false. Read by DirtyHarryLYL/DJ-RN (-Results/Evaluate_ambiguous.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, image_record
-from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
+from hoicli.converters.imagelist import NumberedImages
 from hoicli.converters.numbers import corners, finite, finite_list, plain, shown, table
 from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record
@@ -85,13 +84,11 @@ def _read_ican(source: Source, context: Context) -> Iterator[Record]:
         raise DataError(
             f"holds no dictionary of images; {arg('from_', like='NAME')} chooses another format", place=source.name
         )
-    numbers = cache(lambda: numbered_images(context, source))
     rows_of = {label: vocabulary.interactions_of(label) for label in vocabulary.objects}
-    if any(type(number_or_name(image)) is int for image in source.mapping):
-        numbers()  # without the numbers of the images there is nothing to read
+    known = NumberedImages(source, context, source.mapping)
 
     def build(item: tuple[Any, Any]) -> Record:
-        head = named_image(item[0], numbers, context)
+        head = known.record(item[0])
         table = BoxTable(context.subject)
         for index, row in enumerate(item[1]):
             field = f"[{index}]"
@@ -112,8 +109,7 @@ def _read_ican(source: Source, context: Context) -> Iterator[Record]:
                 table.hois.append({**ends, "verb": vocabulary.interactions[interaction][0], "score": score})
         return {**head, **table.columns}
 
-    images = ((f"[{shown(image)}]", (number_or_name(image), rows)) for image, rows in source.mapping.items())
-    yield from context.each(images, build, source)
+    yield from context.each(((f"[{shown(item[0])}]", item) for item in source.mapping.items()), build, source)
 
 
 # Diag-HOI

@@ -33,14 +33,12 @@ UNTURNED = "boxes of records are upright; draw it so"
 class Context:
     """The settings of a conversion, and what it found.
 
-    images, image_numbers, image_sizes: from `--image-list`, else None or empty: image ids in order, the image id of
-    each `img_id`, each image's width and height. logits: the options of post-processing that were given, by name.
-    format, target: the names of FORMATS that are read and written. split: "test" or "train", for sources that hold
-    both. prefix: PREFIX of `data add PREFIX:PART`. open_names: labels may be any, because the files state them and no
-    dataset was named. verb_base, object_order: the file's numbering, if it differs from its format's. id_rule: of
-    `names.ID_RULES`, or "". box_form: of BOX_FORMS, if it differs from the format's. coords, boxes, to_vocabulary,
-    scores: options for answers of models. announce: prints an assumption. dropped: what was left out: (count, first
-    place) by reason. place: the current item of `each`.
+    options: the options of `convert` that only some formats have (`Format.options`), those that were given. images,
+    image_numbers, image_sizes: from `--image-list`, else None or empty: image ids in order, the image id of each
+    `img_id`, each image's width and height. format, target: the names of FORMATS that are read and written. split:
+    "test" or "train", for sources that hold both. prefix: PREFIX of `data add PREFIX:PART`. open_names: labels may be
+    any, because the files state them and no dataset was named. id_rule: of `names.ID_RULES`, or "". announce: prints an
+    assumption. dropped: what was left out: (count, first place) by reason. place: the current item of `each`.
     """
 
     vocabulary: Vocabulary
@@ -48,21 +46,14 @@ class Context:
     announce: Callable[[str], None]
     format: str = ""
     target: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
     images: Sequence[str] | None = None
     image_numbers: Mapping[int, str] = field(default_factory=dict)
     image_sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    logits: Mapping[str, Any] = field(default_factory=dict)
     split: str = "test"
     prefix: str = ""
     open_names: bool = False
-    verb_base: int | None = None
-    object_order: str | None = None
     id_rule: str = ""
-    box_form: str | None = None
-    coords: str | None = None
-    boxes: str | None = None
-    to_vocabulary: bool = False
-    scores: str | None = None
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
     place: str = ""
 
@@ -73,28 +64,29 @@ class Context:
     def verbs(self, *, base: int) -> Numbers[str]:
         """The verbs by number: as the dataset's `numbering` has them, else counted from --verb-base or the format's
         `base`."""
-        own = None if self.verb_base is not None else self._numbering("verbs", self.vocabulary.verbs)
+        own = None if "verb_base" in self.options else self._numbering("verbs", self.vocabulary.verbs)
         return own or Numbers.counted(self.vocabulary.verbs, self.base(base))
 
     def base(self, base: int) -> int:
         """The number of the first verb in this file; `base` is the format's."""
-        return base if self.verb_base is None else self.verb_base
+        return int(self.options.get("verb_base", base))
 
     def objects(self, order: str, hint: str = "") -> Numbers[str]:
         """The objects by their numbers in this file: as the dataset's `numbering` has them, else in the order (from
         OBJECT_ORDERS) of --object-order or the format; `hint` is added to the message about another number. Raises
         `DataError` for COCO's ids and a dataset of other objects."""
         known = self.vocabulary
-        own = None if self.object_order is not None else self._numbering("objects", known.objects)
-        if own is not None:
+        if "object_order" in self.options:
+            order = self.options["object_order"]
+        elif (own := self._numbering("objects", known.objects)) is not None:
             return own
-        if (self.object_order or order) == "coco-id" and not known.coco_ids:
+        if order == "coco-id" and not known.coco_ids:
             problem = f"{self.format} numbers objects by COCO's ids, which {known.name} does not have"
             raise DataError(
                 f"{problem}: say what a number means in its numbering.objects, or {arg('object_order', 'coco-1')} "
                 "(its own order, from 1) or coco (from 0)"
             )
-        refusal, names = OBJECT_ORDERS[self.object_order or order]
+        refusal, names = OBJECT_ORDERS[order]
         return Numbers(names(known), refusal + hint)
 
     def interactions(self, hint: str = "") -> Numbers[tuple[str, str]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
-from hoicli.converters.formats import FORMATS, Format, detect
+from hoicli.converters.formats import FORMATS, NUMBERED_BY, Format, detect
 from hoicli.converters.image_ids import identified
 from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.inputs import parts_of
@@ -24,9 +24,6 @@ from hoicli.records.names import is_blank
 from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
-
-CHOSEN = ("verb_base", "object_order", "box_form", "coords", "boxes", "to_vocabulary", "scores")
-"""The options in a `Context` that some formats have."""
 
 
 class Conversion:
@@ -153,8 +150,7 @@ class Conversion:
         if vocabulary.roles or row.numbers.isdisjoint({"verbs", "interactions"}):
             return False
         told = {*vocabulary.numbering}
-        told |= {"verbs"} if context.verb_base is not None else set()
-        told |= {"objects"} if context.object_order is not None else set()
+        told |= {kind for kind, option in NUMBERED_BY.items() if option in context.options}
         return self._dataset is None or (vocabulary.own and "verbs" in row.numbers and not row.numbers <= told)
 
     def _shown(self, row: Format, source: Source, records: Iterator[Record]) -> Iterator[Record]:
@@ -189,9 +185,8 @@ class Conversion:
 
     def _check_options(self, row: Format) -> None:
         """Raises `UsageError` for an option that says nothing of files in this format."""
-        options = {name: getattr(self._context, name) for name in CHOSEN}
-        for name, value in (options | {**self._context.logits}).items():
-            if value is not None and value is not False and name not in row.options:
+        for name, value in self._context.options.items():
+            if name not in row.options:
                 fitting = ", ".join(each.name for each in FORMATS.values() if name in each.options)
                 raise UsageError(
                     f"{arg(name, None if value is True else value)} is not for {row.name}, but for {fitting}"

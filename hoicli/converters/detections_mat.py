@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +32,13 @@ from hoicli.converters.imagelist import images_by_position
 from hoicli.errors import DataError
 from hoicli.io.progress import Progress
 from hoicli.records.caveats import LAST_PIXELS
+from hoicli.records.kit import Ints
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
 
 VARIABLE = "all_boxes"
 WIDTH = 9
 """Numbers in a row: two boxes and a score."""
-
-
-class _Rows(NamedTuple):
-    """One file's detections by column: rows [N, 9], interaction ids [N]; column c is start[c] to start[c + 1]."""
-
-    rows: NDArray[Any]
-    interactions: NDArray[np.int16]
-    start: list[int]
 
 
 def sniff(source: Source) -> bool:
@@ -65,16 +58,24 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     columns = _columns(paths, vocabulary)
     images = images_by_position(columns, "columns", source, context)
     rows_of = [vocabulary.interactions_of(name) for name in vocabulary.objects]
-    tables = []
+    parts = []
     with Progress(source.name, total=len(paths), unit="file") as progress:
-        for interactions, path in sorted(zip(rows_of, paths, strict=True)):  # in HOI order, as records have it
-            tables.append(_read_file(path, interactions, images, context))
+        for interactions, path in sorted(zip(rows_of, paths, strict=True)):
+            parts.append(_read_file(path, interactions, images, context))
             progress.advance()
     context.announce(f"{source.name}: x2, y2 are taken for last pixels, as UPT writes them (caveat {LAST_PIXELS})")
-    if not any(len(table.rows) for table in tables):
+    rows, interaction, column = map(np.concatenate, zip(*parts, strict=True))
+    if not len(rows):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
-    for column, image_id in enumerate(images):
-        yield _record(image_id, tables, column, vocabulary)
+    order = np.lexsort((interaction, column))  # keeps the order within a cell
+    start = np.searchsorted(column[order], np.arange(columns + 1)).tolist()
+    for at, image_id in enumerate(images):
+        own = order[start[at] : start[at + 1]]
+        boxes = BoxTable()
+        for number, row in zip(interaction[own].tolist(), rows[own].tolist(), strict=True):
+            verb, label = vocabulary.interactions[number]
+            boxes.pair(row[:4], row[4:8], label, verb=verb, score=row[8])
+        yield {"image_id": image_id, **boxes.columns, "caveats": [LAST_PIXELS]}
 
 
 # The files
@@ -123,49 +124,35 @@ def _shape(path: Path) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def _read_file(path: Path, interactions: list[int], images: Sequence[str], context: Context) -> _Rows:
-    """The detections of one object. Errors of bad cells and rows go to the policy, with MATLAB's name of the cell."""
-    cells: list[Any] = load(Source(str(path)), VARIABLE).items
-    width, height = len(images), len(interactions)
-    numbers, kept = [], []
-    for position, cell in enumerate(cells):  # column by column, as MATLAB has them
+def _read_file(
+    path: Path, interactions: Sequence[int], images: Sequence[str], context: Context
+) -> tuple[NDArray[Any], Ints, Ints]:
+    """(rows [N, 9], interactions [N], columns [N]) of the detections of one object. Errors of bad cells and rows go to
+    the policy, with MATLAB's name of the cell."""
+
+    height = len(interactions)
+
+    def refuse(problem: str, position: int) -> None:
+        column, row = divmod(position, height)
+        field = f"{VARIABLE}{{{row + 1},{column + 1}}} ({images[column]})"
+        context.policy.handle(DataError(problem, place=str(path), field=field))
+
+    kept, positions = [], []
+    for position, cell in enumerate(load(Source(str(path)), VARIABLE).items):  # column by column, as MATLAB has them
         if isinstance(cell, Numbers) and not cell.data:
             continue
-        column, row = divmod(position, height)
         if isinstance(cell, Numbers) and cell.shape[1:] == (WIDTH,):
-            numbers.append(row * width + column)
             kept.append(cell.array())
+            positions.append(position)
         else:
             size = " x ".join(map(str, cell.shape)) if isinstance(cell, Numbers) else "no numbers"
-            problem = f"{size}; a cell is K x {WIDTH} numbers (human box, object box, score)"
-            context.policy.handle(DataError(problem, place=str(path), field=_cell_name(row * width + column, images)))
-    index = np.repeat(np.array(numbers, dtype=np.int64), [len(cell) for cell in kept])
-    rows = np.concatenate(kept) if kept else np.empty((0, WIDTH))
+            refuse(f"{size}; a cell is K x {WIDTH} numbers (human box, object box, score)", position)
+    place = np.repeat(np.array(positions, dtype=np.int64), [len(cell) for cell in kept])
+    rows = np.concatenate([np.empty((0, WIDTH)), *kept])
     finite = np.isfinite(rows)
     good = finite.all(axis=1)
     for bad in np.flatnonzero(~good):
         problem = f"{rows[bad][~finite[bad]][0]} in a row; numbers must be finite: fix what wrote it"
-        context.policy.handle(DataError(problem, place=str(path), field=_cell_name(int(index[bad]), images)))
-    of_object, images_of = np.divmod(index[good], width)
-    order = np.argsort(images_of, kind="stable")  # keeps HOI order, and the order within the cell
-    start = [0, *np.cumsum(np.bincount(images_of, minlength=width)).tolist()]
-    return _Rows(rows[good][order], np.array(interactions, dtype=np.int16)[of_object[order]], start)
-
-
-def _cell_name(number: int, images: Sequence[str]) -> str:
-    row, column = divmod(number, len(images))
-    return f"{VARIABLE}{{{row + 1},{column + 1}}} ({images[column]})"
-
-
-# From rows to records
-
-
-def _record(image_id: str, tables: Sequence[_Rows], column: int, vocabulary: Vocabulary) -> Record:
-    """The record of a column; the tables are in HOI order."""
-    boxes = BoxTable()
-    for table in tables:
-        own = slice(table.start[column], table.start[column + 1])
-        for interaction, row in zip(table.interactions[own].tolist(), table.rows[own].tolist(), strict=True):
-            verb, label = vocabulary.interactions[interaction]
-            boxes.pair(row[:4], row[4:8], label, verb=verb, score=row[8])
-    return {"image_id": image_id, **boxes.columns, "caveats": [LAST_PIXELS]}
+        refuse(problem, int(place[bad]))
+    column, row = np.divmod(place[good], height)
+    return rows[good], np.array(interactions)[row], column

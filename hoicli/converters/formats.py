@@ -53,12 +53,8 @@ class Format:
     @property
     def options(self) -> set[str]:
         """The options of `convert` that say something of its files, and of others' nothing."""
-        named = {
-            "verb_base": "verbs" in self.numbers,
-            "object_order": "objects" in self.numbers,
-            "box_form": self.boxes,
-        }
-        return {name for name, has in named.items() if has} | _OPTIONS.get(self.name, set())
+        of_numbers = {NUMBERED_BY[kind] for kind in self.numbers & NUMBERED_BY.keys()}
+        return of_numbers | ({"box_form"} if self.boxes else set()) | _OPTIONS.get(self.name, set())
 
     @property
     def converter(self) -> Converter:
@@ -66,6 +62,8 @@ class Format:
         return cast("Converter", import_module(self.module))
 
 
+NUMBERED_BY = {"verbs": "verb_base", "objects": "object_order"}
+"""The option that says how a file numbers verbs or objects."""
 _OPTIONS = {
     "vlm": {"coords", "boxes", "to_vocabulary", "scores"},
     "logits": {"activation", "lambda_", "threshold", "box_scores", "box_nms"},

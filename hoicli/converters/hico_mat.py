@@ -27,7 +27,7 @@ Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.containers.source import Source
@@ -67,9 +67,11 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         if labels is not None and file_name not in labels:
             listed = f"list_{context.split} of {homes[f'list_{context.split}'].name}"
             raise DataError(f"{file_name!r} is not in {listed}; give two files of one release", field=".filename")
-        instances = _hois(row[2], context.vocabulary)
-        known = [hoi.interaction for hoi in instances] if labels is None else labels[file_name][0]
-        record = record_of(file_name, *_size(row[1]), instances, known, context.vocabulary)
+        image = _Image(context.vocabulary)
+        hois = _rows(row[2], ("id", "bboxhuman", "bboxobject", "connection", "invis"), ".hoi")
+        for number, hoi in enumerate(hois, start=1):
+            _add_hoi(image, hoi, f".hoi({number})")
+        record = image.record(file_name, *_size(row[1]), image.known if labels is None else labels[file_name][0])
         return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
     items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
@@ -103,44 +105,35 @@ def _named(interactions: Iterable[int], vocabulary: Vocabulary) -> list[list[str
 # The content of anno_bbox.mat, shared with its JSON copy
 
 
-class Instances(NamedTuple):
-    """One interaction (0-based id) of an image: 0-based boxes and their pairs. Not `visible`: without an instance."""
+class _Image:
+    """Collects an image's interactions (0-based ids): `table`, the boxes and triplets of the visible ones, and
+    `invisible`, those without an instance; `known`: all."""
 
-    interaction: int
-    people: Sequence[Box] = ()
-    objects: Sequence[Box] = ()
-    pairs: Sequence[tuple[Box, Box]] = ()
-    visible: bool = True
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.table, self.known, self.invisible = BoxTable(), set[int](), set[int]()
+        self._vocabulary = vocabulary
 
+    def interaction(self, number: Any, field: str) -> int:
+        """The 0-based id of an interaction; the file counts from 1."""
+        return entry(range(len(self._vocabulary.interactions)), number, field, base=1)
 
-def record_of(
-    file_name: str,
-    width: float,
-    height: float,
-    instances: Iterable[Instances],
-    labels: Iterable[int],
-    vocabulary: Vocabulary,
-) -> Record:
-    """The record of an image; its image-level labels are `labels` and the invisible interactions, in HOI order."""
-    table = BoxTable()
-    known = set(labels)
-    for instance in instances:
-        if not instance.visible:
-            known.add(instance.interaction)
-            continue
-        verb, label = vocabulary.interactions[instance.interaction]
-        for person, object_ in instance.pairs:
-            table.pair(person, object_, label, verb=verb)
-        for name, boxes in ((SUBJECT, instance.people), (label, instance.objects)):
+    def add(
+        self, interaction: int, people: list[Box], objects: list[Box], pairs: Iterable[tuple[str, Any]], base: int
+    ) -> None:
+        """An interaction with its boxes; pairs: each with its field, counted from `base`."""
+        verb, label = self._vocabulary.interactions[interaction]
+        for field, (person, object_) in pairs:
+            ends = entry(people, person, field, base=base), entry(objects, object_, field, base=base)
+            self.table.pair(*ends, label, verb=verb)
+        for name, boxes in ((SUBJECT, people), (label, objects)):
             for box in boxes:  # boxes without a connection are kept, too
-                table.add(box, name)
-    image_hois = _named(sorted(known), vocabulary)
-    return image_record(file_name, head={"width": width, "height": height}, **table.columns, image_hois=image_hois)
+                self.table.add(box, name)
 
-
-def interaction_id(number: Any, field: str, vocabulary: Vocabulary) -> int:
-    """The 0-based id of an interaction; the file counts from 1."""
-    return entry(range(len(vocabulary.interactions)), number, field, base=1)
+    def record(self, file_name: str, width: float, height: float, labels: Iterable[int]) -> Record:
+        """The record; its image-level labels are `labels` and the invisible interactions, in HOI order."""
+        image_hois = _named(sorted({*labels, *self.invisible}), self._vocabulary)
+        size = {"width": width, "height": height}
+        return image_record(file_name, head=size, **self.table.columns, image_hois=image_hois)
 
 
 def _size(value: Any) -> tuple[float, float]:
@@ -148,22 +141,17 @@ def _size(value: Any) -> tuple[float, float]:
     return _number(width), _number(height)
 
 
-def _hois(value: Any, vocabulary: Vocabulary) -> list[Instances]:
-    rows = _rows(value, ("id", "bboxhuman", "bboxobject", "connection", "invis"), ".hoi")
-    return [_instances(row, f".hoi({number})", vocabulary) for number, row in enumerate(rows, start=1)]
-
-
-def _instances(row: tuple[Any, ...], field: str, vocabulary: Vocabulary) -> Instances:
+def _add_hoi(image: _Image, row: tuple[Any, ...], field: str) -> None:
+    """Add a struct of hoi[]."""
     number, people, objects, connection, invis = row
-    interaction = interaction_id(_number(number), f"{field}.id", vocabulary)
+    interaction = image.interaction(_number(number), f"{field}.id")
+    image.known.add(interaction)
     if _number(invis):
-        return Instances(interaction, visible=False)
+        image.invisible.add(interaction)
+        return
     boxes = _boxes(people, f"{field}.bboxhuman"), _boxes(objects, f"{field}.bboxobject")
-    pairs = []
-    for line, (person, object_) in enumerate(_pairs(connection, f"{field}.connection"), start=1):
-        place = f"{field}.connection({line},:)"
-        pairs.append((entry(boxes[0], person, place, base=1), entry(boxes[1], object_, place, base=1)))
-    return Instances(interaction, *boxes, pairs)
+    pairs = enumerate(_pairs(connection, f"{field}.connection"), start=1)
+    image.add(interaction, *boxes, ((f"{field}.connection({line},:)", pair) for line, pair in pairs), base=1)
 
 
 def _boxes(value: Any, field: str) -> list[Box]:
@@ -296,7 +284,6 @@ def _loaded(homes: dict[str, Source], name: str, understand: Callable[[Any], T])
 
 def _read_list(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image of the split in anno_list.json."""
-    vocabulary = context.vocabulary
     kept, others = 0, 0
 
     def of_split() -> Iterator[tuple[str, Any]]:
@@ -311,13 +298,14 @@ def _read_list(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: dict[str, Any]) -> Record:
         height, width = item["image_size"][:2]
-        instances = [_listed_instances(hoi, f".hois[{index}]", vocabulary) for index, hoi in enumerate(item["hois"])]
+        image = _Image(context.vocabulary)
+        for index, hoi in enumerate(item["hois"]):
+            _add_listed(image, hoi, f".hois[{index}]")
         positive = [
-            interaction_id(number, f".pos_hoi_ids[{index}]", vocabulary)
-            for index, number in enumerate(item["pos_hoi_ids"])
+            image.interaction(number, f".pos_hoi_ids[{index}]") for index, number in enumerate(item["pos_hoi_ids"])
         ]
         folder, _, below = item["image_path_postfix"].partition("/")
-        return record_of(below or folder, width, height, instances, positive, vocabulary)
+        return image.record(below or folder, width, height, positive)
 
     yield from context.each(of_split(), build, source)
     option = context.taking("train" if context.split == "test" else "test")
@@ -328,16 +316,15 @@ def _read_list(source: Source, context: Context) -> Iterator[Record]:
         context.announce(f"taking the {context.split} split: {kept:,} images; {option} takes the other {others:,}")
 
 
-def _listed_instances(hoi: dict[str, Any], field: str, vocabulary: Vocabulary) -> Instances:
-    interaction = interaction_id(hoi["id"], f"{field}.id", vocabulary)
+def _add_listed(image: _Image, hoi: dict[str, Any], field: str) -> None:
+    """Add an item of "hois"."""
+    interaction = image.interaction(hoi["id"], f"{field}.id")
     if hoi["invis"]:
-        return Instances(interaction, visible=False)
+        image.invisible.add(interaction)
+        return
     people, objects = (_listed_boxes(hoi[key], f"{field}.{key}") for key in ("human_bboxes", "object_bboxes"))
-    pairs = []
-    for index, (person, object_) in enumerate(hoi["connections"]):
-        place = f"{field}.connections[{index}]"
-        pairs.append((entry(people, person, place), entry(objects, object_, place)))
-    return Instances(interaction, people, objects, pairs)
+    pairs = ((f"{field}.connections[{index}]", pair) for index, pair in enumerate(hoi["connections"]))
+    image.add(interaction, people, objects, pairs, base=0)
 
 
 def _listed_boxes(boxes: list[Any], field: str) -> list[Box]:

@@ -204,7 +204,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     roles = {name: action_role(name, context) for name in order}  # what each of V-COCO's makes of a triplet
     verbs = Numbers.counted([*roles], context.base(0)) if roles else context.verbs(base=int(layout.verbs))
     verb_of, verb_key, scored = verbs.names, layout.verb, layout.scored
-    shift, form = context.truth_shift(layout.shift) if layout.shift else None, context.box_form
+    shift, form = context.truth_shift(layout.shift) if layout.shift else None, context.options.get("box_form")
 
     def build(item: dict[str, Any]) -> Record:
         name = item[key_of(item, layout.image)]
@@ -269,7 +269,7 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
         if context.format == "hoia" and not context.vocabulary.numbering:
             context.announce(DERIVED)
         inp_cc = context.format == "swig" or source.first_has("img_id")  # as test_hico_ann.json
-        if inp_cc and context.box_form is None:
+        if inp_cc and "box_form" not in context.options:
             context.announce(f"{AS_CORNERS} ({arg('box_form', 'xywh')}: as described)")
 
 
@@ -322,7 +322,7 @@ def _read_classless(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: dict[str, Any]) -> Record:
         nonlocal highest
-        boxes = list(enumerate(boxes_of(item, "predictions", None, context.box_form, scored=True)))
+        boxes = list(enumerate(boxes_of(item, "predictions", None, context.options.get("box_form"), scored=True)))
         used, table = set(), BoxTable(context.subject)
         for index, hoi in enumerate(item["hoi_prediction"]):
             field = f".hoi_prediction[{index}]"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any
 
 from hoicli.converters import own
 from hoicli.converters.containers.source import Source
@@ -19,22 +19,11 @@ from hoicli.records.names import image_id_of, image_number
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
 
-ImageNumbers = Callable[[], Mapping[int, str]]
-"""Returns the image ids by number, computed on first use."""
 
-
-class ImageList(NamedTuple):
-    """Image ids in order; the image id of each `img_id`, and (width, height) of each image, as far as known."""
-
-    images: Sequence[str]
-    numbers: Mapping[int, str]
-    sizes: Mapping[str, tuple[float, float]]
-
-
-def read_image_list(path: str, context: Context) -> ImageList:
-    """The images of ground truth in any format that hoicli reads, or of a text file with one name per line. Notes of
-    the ground truth's reader are not printed. Raises `DataError` for an empty list and for an image or an `img_id` that
-    occurs twice.
+def read_image_list(path: str, context: Context) -> None:
+    """Set a context's images, and their numbers and sizes as far as known, to those of ground truth in any format that
+    hoicli reads, or of a text file with one name per line. Notes of the ground truth's reader are not printed. Raises
+    `DataError` for an empty list and for an image or an `img_id` that occurs twice.
     """
     source = Source(path)
     names: list[str] = []
@@ -64,7 +53,7 @@ def read_image_list(path: str, context: Context) -> ImageList:
     if len(set(names)) != len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise DataError(f"{twice!r} is in it twice; a place is one image", place=source.name)
-    return ImageList(names, numbers, sizes)
+    context.images, context.image_numbers, context.image_sizes = names, numbers, sizes
 
 
 def images_by_position(count: int, what: str, source: Source, context: Context) -> Sequence[str]:
@@ -80,32 +69,53 @@ def images_by_position(count: int, what: str, source: Source, context: Context) 
     return images
 
 
-def numbered_images(context: Context, source: Source) -> dict[int, str]:
-    """Image number -> image id, for sources that name images by number: from `--image-list`, else HICO-DET's test set.
-    The number is the `img_id`, if images have one, else the number at the end of the name. Raises `DataError` if two
-    images have one number, and for a dataset that needs `--image-list`.
-    """
-    if context.image_numbers:
-        return dict(context.image_numbers)
-    given = context.images
-    if given is None:
-        if not context.vocabulary.test_images:
-            problem = "names images by number only; give the annotation file, which has them as img_id, with"
-            raise DataError(f"{problem} {arg('image_list')}", place=source.name)
-        context.announce(
-            f"{source.name} names images by number only: taking HICO-DET test numbers "
-            f"(1 is {context.vocabulary.test_images[0]}); {arg('image_list')} for another set"
-        )
-        given = context.vocabulary.test_images
-    numbers: dict[int, str] = {}
-    for image_id in given:
-        number = image_number(image_id)
-        if number is None:
-            continue
-        if numbers.setdefault(number, image_id) != image_id:
-            problem = f"{numbers[number]} and {image_id} end in one number; give the images of one set"
-            raise DataError(problem, place=Place(arg("image_list")))
-    return numbers
+class NumberedImages:
+    """The images of a source that names them by number, by file name, or by both. What a number means is found, and
+    said, where the first one is met, which is at once if one of `names` is a number."""
+
+    def __init__(self, source: Source, context: Context, names: Iterable[Any] = ()) -> None:
+        self._source, self._context = source, context
+        if any(type(number_or_name(name)) is int for name in names):
+            _ = self._known  # without it there is nothing to read
+
+    def record(self, image: Any) -> Record:
+        """The first keys of an image's record; an `img_id` is kept. Raises `DataError` for an unknown number, and for
+        what is neither a number nor a name."""
+        image = number_or_name(image)
+        if type(image) is str and image:
+            image_id = image_id_of(image)
+            return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
+        if type(image) is not int:
+            raise DataError(f"{shown(image)} is no image; give a number or a file name")
+        if image not in self._known:
+            problem = f"image number {shown(image)} is not among the {len(self._known):,} known ones"
+            raise DataError(f"{problem}; give its own set with {arg('image_list')}")
+        return {"image_id": self._known[image], **({"img_id": image} if self._context.image_numbers else {})}
+
+    @cached_property
+    def _known(self) -> Mapping[int, str]:
+        """Image number -> image id: the `img_id`s of --image-list, else the numbers at the end of its names, else those
+        of HICO-DET's test set. Raises `DataError` if two images have one number, and for a dataset that needs
+        --image-list."""
+        context, given = self._context, self._context.images
+        if context.image_numbers:
+            return context.image_numbers
+        if given is None:
+            given = context.vocabulary.test_images
+            if not given:
+                problem = "names images by number only; give the annotation file, which has them as img_id, with"
+                raise DataError(f"{problem} {arg('image_list')}", place=self._source.name)
+            context.announce(
+                f"{self._source.name} names images by number only: taking HICO-DET test numbers (1 is {given[0]}); "
+                f"{arg('image_list')} for another set"
+            )
+        numbers: dict[int, str] = {}
+        for image_id in given:
+            number = image_number(image_id)
+            if number is not None and numbers.setdefault(number, image_id) != image_id:
+                problem = f"{numbers[number]} and {image_id} end in one number; give the images of one set"
+                raise DataError(problem, place=Place(arg("image_list")))
+        return numbers
 
 
 def number_or_name(image: Any) -> Any:
@@ -113,20 +123,3 @@ def number_or_name(image: Any) -> Any:
     if type(image) is str and image.isdecimal() and len(image) < 19:
         return int(image)
     return int(image) if type(image) is float and image.is_integer() else image
-
-
-def named_image(image: Any, numbers: ImageNumbers, context: Context) -> Record:
-    """The first keys of the record of an image that a file names by number or by file name; an `img_id` is kept. Raises
-    `DataError` for an unknown number, and for any other value.
-    """
-    image = number_or_name(image)
-    if type(image) is str and image:
-        image_id = image_id_of(image)
-        return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
-    if type(image) is not int:
-        raise DataError(f"{shown(image)} is no image; give a number or a file name")
-    known = numbers()
-    if image not in known:
-        problem = f"image number {shown(image)} is not among the {len(known):,} known ones"
-        raise DataError(f"{problem}; give its own set with {arg('image_list')}")
-    return {"image_id": known[image], **({"img_id": image} if context.image_numbers else {})}

@@ -19,12 +19,11 @@ image 42.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
+from hoicli.converters.imagelist import NumberedImages, number_or_name
 from hoicli.converters.numbers import Numbers, finite_list, listed, plain, shown, table
 from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record
@@ -66,16 +65,14 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         raise DataError(problem, place=source.name)
     other = "" if context.vocabulary.name == "swig" else f"; for SWIG-HOI's 14,130 say {arg('dataset', 'swig')}"
     interactions = context.interactions(other)
-    numbers = cache(lambda: numbered_images(context, source))
     if _has_columns(source):
         images = _gathered(source, interactions, context)
     else:
-        images = [(f"[{shown(key)}]", number_or_name(key), rows) for key, rows in source.mapping.items()]
-    if any(type(image) is int for _, image, _ in images):
-        numbers()
+        images = [(f"[{shown(key)}]", key, rows) for key, rows in source.mapping.items()]
+    known = NumberedImages(source, context, (image for _, image, _ in images))
 
     def build(item: tuple[Any, Any]) -> Record:
-        record = named_image(item[0], numbers, context)
+        record = known.record(item[0])
         boxes = BoxTable(context.subject)
         for index, row in enumerate(table(item[1], BEFORE)):
             verb, label = interactions.names.get(row[0]) or interactions.name(row[0], f"[{index}]")  # 17.0 equals 17

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.image_ids import known_size
-from hoicli.converters.imagelist import ImageNumbers, named_image, numbered_images
+from hoicli.converters.imagelist import NumberedImages
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.boxes import iou
 from hoicli.records.detections import as_corners
@@ -66,16 +65,16 @@ def sniff(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, of the source and its `companions`."""
     given = (source, *source.companions)
-    settings = PostProcessing(**context.logits)
+    settings = PostProcessing(**context.options)
     if settings.box_scores is None:
         settings = replace(settings, box_scores=_kind_of_box_scores(given, context))
     if settings.box_nms is None:
         context.announce(f"no suppression among the pairs; INP-CC's PostProcess does it: {arg('box_nms', '0.5')}")
     for folder in (one for one in given if one.kind == "folder"):
         context.drop_besides(folder, [path.name for path in Path(folder.path).glob("*.npz")])
-    numbers = cache(lambda: numbered_images(context, source))  # computed, and announced, once and only if needed
+    known = NumberedImages(source, context)
     for file in _files(given):
-        outputs = _Outputs(file, context, settings, numbers)
+        outputs = _Outputs(file, context, settings, known)
         yield from context.each(outputs.images(), outputs.record, outputs.source)
 
 
@@ -107,8 +106,8 @@ def _kind_of_box_scores(given: Iterable[Source], context: Context) -> str:
 class _Outputs:
     """The arrays of one file, of a common shape, and a record for each of its images."""
 
-    def __init__(self, source: Source, context: Context, settings: PostProcessing, numbers: ImageNumbers) -> None:
-        self.source, self._context, self._settings, self._numbers = source, context, settings, numbers
+    def __init__(self, source: Source, context: Context, settings: PostProcessing, known: NumberedImages) -> None:
+        self.source, self._context, self._settings, self._known = source, context, settings, known
         self._arrays = arrays(source, NAMES)
         shape = self._array("pred_logits").shape
         if len(shape) not in (2, 3):
@@ -188,7 +187,7 @@ class _Outputs:
     def record(self, item: tuple[Any, Any, Floats, Floats, Floats]) -> Record:
         """The image's triplets."""
         image, size, logits, relative, box_scores = item
-        record = named_image(image, self._numbers, self._context)
+        record = self._known.record(image)
         size = self._checked_size(size, record)
         if self._settings.box_scores == "logits":
             box_scores = sigmoid(box_scores)
@@ -199,7 +198,7 @@ class _Outputs:
         for name, array in (("pred_boxes", relative), ("box_scores", box_scores[:, np.newaxis])):
             _require(np.isfinite(array), array, name)
         _require(logits < np.inf, logits, "pred_logits")  # -inf hides a class
-        boxes = corners(relative, size, self._context.box_form or "cxcywh")
+        boxes = corners(relative, size, self._settings.box_form)
         with np.errstate(invalid="ignore"):
             query, column, score = triplets(logits, boxes, box_scores, self._settings)
         table = BoxTable(self._context.subject)
@@ -247,6 +246,7 @@ class PostProcessing:
     threshold: float = 0.1
     box_scores: str | None = None
     box_nms: float | None = None
+    box_form: str = "cxcywh"
 
     def __post_init__(self) -> None:
         """Raises `UsageError` for values out of range."""

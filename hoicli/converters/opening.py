@@ -167,7 +167,7 @@ def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
     conversion = Conversion(context, opening.source_format, said, fixed=opening.fixed)
     try:
         if opening.image_list is not None:
-            context.images, context.image_numbers, context.image_sizes = read_image_list(opening.image_list, context)
+            read_image_list(opening.image_list, context)
         with no_garbage_collection(), Progress("convert", unit=" images") as progress:
             for name, records in groupby(conversion.by_file(paths, progress), key=lambda one: one[0]):
                 spools.append(Spool(name, numbered=False))

@@ -28,8 +28,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         return problems(record, None if context.open_names else context.vocabulary, scored=scored)
 
     for record in _checked(source, context, check):
-        if context.box_form:
-            record["boxes"] = [corners(box, "boxes", form=context.box_form) for box in record["boxes"]]
+        if form := context.options.get("box_form"):
+            record["boxes"] = [corners(box, "boxes", form=form) for box in record["boxes"]]
         yield record
 
 

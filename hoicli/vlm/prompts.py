@@ -107,13 +107,13 @@ def question_prompts(
 ) -> Iterator[Record]:
     """A line for every question of the files. image_list: ground truth that has the images' sizes."""
     banks = [read_bank(path, policy, setting=setting) for path in paths]
-    sizes: Mapping[str, tuple[float, float]] = {}
+    context = Context(load("hico"), policy, note)
     if image_list is not None:
-        sizes = read_image_list(image_list, Context(load("hico"), policy, note)).sizes
+        read_image_list(image_list, context)
     written = 0
     for bank in banks:
         for question in bank.questions:
-            size, place = sizes.get(question.image_id), Place.of(bank.name, question.file_name)
+            size, place = context.image_sizes.get(question.image_id), Place.of(bank.name, question.file_name)
             try:
                 line = prompt_of(bank, question, frame, size, response_format=response_format)
             except DataError as error:

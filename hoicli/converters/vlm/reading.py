@@ -104,11 +104,12 @@ class _AnswerReader:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._frame = parse_frame(context.coords) if context.coords is not None else None
-        self._spelling = Spelling(context.vocabulary) if context.to_vocabulary else None
+        self._scores = context.options.get("scores")
+        self._frame = parse_frame(context.options["coords"]) if "coords" in context.options else None
+        self._spelling = Spelling(context.vocabulary) if "to_vocabulary" in context.options else None
         self._subjects = frozenset(context.vocabulary.subjects)
         self._own = self._subjects.union(context.vocabulary.objects if context.vocabulary.own else ())
-        self._detections = _detections(context)
+        self._detections = _detections(context.options.get("boxes"))
         self._images: dict[str, _Image] = {}
         self._announced: set[str] = set()
         self._boxes = self._answers = self._refused = 0
@@ -144,11 +145,11 @@ class _AnswerReader:
             self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
             return
         image.read |= key != "person_bbox" or bool(claims.triplets)
-        if self._context.scores == "tokens":
+        if self._scores == "tokens":
             claims.triplets = self._by_tokens(claims.triplets, answer, logprobs_in(row))
             if any(claim.score is not None for claim in claims.triplets):
                 image.caveat = BY_TOKENS
-        elif self._context.scores == "ones":
+        elif self._scores == "ones":
             claims.triplets = [replace(claim, score=1.0) for claim in claims.triplets]
             image.caveat = ALL_ONES
         for at, (box, name) in enumerate(claims.located):
@@ -302,7 +303,7 @@ class _AnswerReader:
             return pixels, label
         if not isinstance(place, int):
             raise _NotPlacedError("a triplet without a person or an object, or with a box that is not four numbers")
-        if self._context.boxes is None:
+        if "boxes" not in self._context.options:
             shown = arg("boxes", like="FILE")
             raise DataError(f"names boxes by index; give the boxes that were shown with {shown}")
         if image.shown is None or not 0 <= place < len(image.shown["boxes"]):
@@ -339,10 +340,10 @@ def _resized(copy: Any) -> str:
     return "resized:" + "x".join(f"{side:.0f}" if is_number(side) else str(side) for side in sides)
 
 
-def _detections(context: Context) -> dict[str, Record]:
+def _detections(path: str | None) -> dict[str, Record]:
     """The records of --boxes by image."""
     found: dict[str, Record] = {}
-    for line in Stream([context.boxes], "boxes") if context.boxes is not None else ():
+    for line in Stream([path], "boxes") if path is not None else ():
         record = parse(line)
         for problem in problems({"hois": [], **record}, None, scored=False):
             raise problem.error(line.place)

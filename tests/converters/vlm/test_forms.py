@@ -27,11 +27,16 @@ def converted(entry: dict[str, Any], folder: Path) -> tuple[list[dict[str, Any]]
     path = folder / "answers.jsonl"
     path.write_text(json.dumps(row) + "\n")
     said: list[str] = []
-    context = Context(load("hico"), ErrorPolicy(), announce=said.append, coords=entry.get("coords"))
+    context = Context(
+        load("hico"),
+        ErrorPolicy(),
+        announce=said.append,
+        options={"coords": entry["coords"]} if "coords" in entry else {},
+    )
     if "boxes" in entry:
         shown = {"image_id": entry["id"], "width": row["width"], "height": row["height"], **entry["boxes"]}
         (folder / "boxes.jsonl").write_text(json.dumps(shown) + "\n")
-        context.boxes = str(folder / "boxes.jsonl")
+        context.options = {**context.options, "boxes": str(folder / "boxes.jsonl")}
     try:
         records = list(read(Source(str(path)), context))
     except HoicliError as error:
