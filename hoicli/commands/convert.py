@@ -105,7 +105,7 @@ def convert(
     from hoicli.converters.context import Context
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import FORMATS
-    from hoicli.converters.imagelist import read_image_list
+    from hoicli.converters.images import read_image_list
     from hoicli.io.progress import Progress
     from hoicli.io.workers import no_garbage_collection
 
@@ -121,11 +121,9 @@ def convert(
         "box_scores": box_scores, "box_nms": box_nms,
     }  # fmt: skip
     policy = policy_of(on_error, unit="item")
-    notes: list[str] = []  # printed only after success: a failure is one line
     context = Context(
         load(text_of(dataset) or "hico"),
         policy,
-        announce=notes.append,
         split=part,
         id_rule=id_ or "",
         target=to or "",
@@ -148,13 +146,13 @@ def convert(
     if to is not None:
         with reading() as found:
             FORMATS[to].converter.write((record for _, record, _ in found), target, context)
-        conversion.report(notes)
+        conversion.report()
         return instead(Notes())
 
     def made() -> Iterator[bytes]:
         with reading() as found:
             yield from (line for _, _, line in found)
-        conversion.report(notes)
+        conversion.report()
 
     return Records(made())
 

@@ -36,7 +36,7 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, image_record
-from hoicli.converters.imagelist import NumberedImages
+from hoicli.converters.images import NumberedImages
 from hoicli.converters.numbers import corners, finite, finite_list, plain, shown, table
 from hoicli.errors import DataError, arg
 from hoicli.records.parsing import Record

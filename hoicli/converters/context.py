@@ -37,13 +37,12 @@ class Context:
     image_numbers, image_sizes: from `--image-list`, else None or empty: image ids in order, the image id of each
     `img_id`, each image's width and height. format, target: the names of FORMATS that are read and written. split:
     "test" or "train", for sources that hold both. prefix: PREFIX of `data add PREFIX:PART`. open_names: labels may be
-    any, because the files state them and no dataset was named. id_rule: of `names.ID_RULES`, or "". announce: prints an
-    assumption. dropped: what was left out: (count, first place) by reason. place: the current item of `each`.
+    any, because the files state them and no dataset was named. id_rule: of `names.ID_RULES`, or "". dropped: what was
+    left out: (count, first place) by reason. notes: what was assumed. place: the current item of `each`.
     """
 
     vocabulary: Vocabulary
     policy: ErrorPolicy
-    announce: Callable[[str], None]
     format: str = ""
     target: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -55,7 +54,12 @@ class Context:
     open_names: bool = False
     id_rule: str = ""
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     place: str = ""
+
+    def announce(self, assumption: str) -> None:
+        """Add a note, which is printed after success only: a failure is one line."""
+        self.notes.append(assumption)
 
     def taking(self, part: str) -> str:
         """What takes another part of the file: `--part`, or in `hoicli data add` another name."""

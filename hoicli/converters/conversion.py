@@ -13,7 +13,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
 from hoicli.converters.formats import FORMATS, NUMBERED_BY, Format, detect
-from hoicli.converters.image_ids import identified
+from hoicli.converters.images import identified
 from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.inputs import parts_of
 from hoicli.io.messages import note
@@ -78,12 +78,12 @@ class Conversion:
             progress.advance()
             yield file, record, line
 
-    def report(self, assumed: Sequence[str]) -> None:
+    def report(self) -> None:
         """Say on stderr what was assumed, what was converted, and what was left out."""
         if not self._counts["images"]:
             self._context.policy.report(left=False)
         totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
-        for text in (*assumed, f"converted {', '.join(self._read)}: {totals}"):
+        for text in (*self._context.notes, f"converted {', '.join(self._read)}: {totals}"):
             note(text)
         self._context.policy.report()
         for reason, (count, place) in self._context.dropped.items():

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from hoicli.converters.containers.matfile import Numbers, load, variables
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.imagelist import images_by_position
+from hoicli.converters.images import images_by_position
 from hoicli.errors import DataError
 from hoicli.io.progress import Progress
 from hoicli.records.caveats import LAST_PIXELS

@@ -20,7 +20,7 @@ from hoicli.converters.containers.matfile import load, variables
 from hoicli.converters.containers.npz import npy
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.converters.imagelist import images_by_position
+from hoicli.converters.images import images_by_position
 from hoicli.errors import DataError
 from hoicli.records.caveats import WHOLE_IMAGE
 from hoicli.records.kit import Floats

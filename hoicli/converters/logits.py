@@ -37,8 +37,7 @@ from numpy.typing import NDArray
 from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.image_ids import known_size
-from hoicli.converters.imagelist import NumberedImages
+from hoicli.converters.images import NumberedImages, known_size
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.boxes import iou
 from hoicli.records.detections import as_corners

@@ -159,10 +159,10 @@ def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
     # Most runs read JSONL, and need none of this.
     from hoicli.converters.context import DERIVED, Context
     from hoicli.converters.conversion import Conversion
-    from hoicli.converters.imagelist import read_image_list
+    from hoicli.converters.images import read_image_list
 
-    policy, assumed, spools = ErrorPolicy(skip=opening.skip, unit="item"), list[str](), list[Spool]()
-    context = Context(load(opening.dataset), policy, assumed.append)
+    policy, spools = ErrorPolicy(skip=opening.skip, unit="item"), list[Spool]()
+    context = Context(load(opening.dataset), policy)
     said = opening.dataset if opening.said else None
     conversion = Conversion(context, opening.source_format, said, fixed=opening.fixed)
     try:
@@ -181,7 +181,8 @@ def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
     except UsageError as error:
         raise UsageError(_advised(str(error), opening)) from None
     # Whether labels are derived is said where Known Object is evaluated.
-    conversion.report([_advised(text, opening) for text in assumed if text != DERIVED])
+    context.notes = [_advised(text, opening) for text in context.notes if text != DERIVED]
+    conversion.report()
     return spools
 
 

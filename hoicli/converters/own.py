@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.numbers import corners
-from hoicli.converters.vlm.rows import first_line, is_answers, lines_of
+from hoicli.converters.vlm.rows import is_answers
 from hoicli.errors import DataError
 from hoicli.records.image import image_id_problems, problems
 from hoicli.records.parsing import Problem, Record, parse
@@ -16,7 +16,7 @@ from hoicli.records.parsing import Problem, Record, parse
 
 def sniff(source: Source) -> bool:
     """JSON lines, the first with an image_id and no answer of a model."""
-    return source.kind == "json-lines" and "image_id" in first_line(source) and not is_answers(source)
+    return source.kind == "json-lines" and "image_id" in source.first_line() and not is_answers(source)
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -39,7 +39,7 @@ def images(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _checked(source: Source, context: Context, check: Callable[[Record], Iterator[Problem]]) -> Iterator[Record]:
-    for line in lines_of(source):
+    for line in source.lines():
         try:
             record = parse(line)
             problem = next(check(record), None)

@@ -55,11 +55,8 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     target = path_of(name)
     with writable(f"{target.parent} (HOICLI_DATA names another folder)"):
         target.parent.mkdir(parents=True, exist_ok=True)
-    notes: list[str] = []
     part = "train" if name.endswith(":train") else "test"
-    context = Context(
-        load(dataset or "hico"), ErrorPolicy(unit="item"), announce=notes.append, split=part, prefix=prefix
-    )
+    context = Context(load(dataset or "hico"), ErrorPolicy(unit="item"), split=part, prefix=prefix)
     conversion = Conversion(context, source_format, dataset)
     with (
         atomic_path(str(target), "data add") as temporary,
@@ -84,7 +81,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
         known = context.vocabulary
         batches = read_scenes(chain([first], lines), known, scored=False, policy=ErrorPolicy())
         scenes = concatenate(batches, known)
-    conversion.report(notes)
+    conversion.report()
     return Added(target, signed(total_of(scenes.hashes))["gt"], len(scenes.image_ids))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.vlm.rows import answer_in, failure_in, first_line, image_named_in, lines_of, rows_in
+from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, rows_in
 from hoicli.errors import DataError, Place
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
@@ -105,7 +105,7 @@ def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, 
 
 def _form(source: Source) -> str:
     """text, dump (of a detector, as released), or records."""
-    first = None if source.is_list else first_line(source)
+    first = None if source.is_list else source.first_line()
     if isinstance(first, dict) and "hois" in first:
         return "records"
     value = next(iter(source.mapping.values()), None) if source.kind == "json-object" else None
@@ -194,7 +194,7 @@ def _labels(options: Any, question: Question) -> dict[str, str]:
 
 def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tuple[str, str, Detected]]:
     """(place, image, predictions) of every image of a detector's output."""
-    images: Iterable[tuple[str, Any]] = ((line.place, line) for line in lines_of(source))
+    images: Iterable[tuple[str, Any]] = ((line.place, line) for line in source.lines())
     if form == "dump":
         images = ((Place.of(source.name, name[:80]), (name, entry)) for name, entry in source.mapping.items())
     for place, item in images:

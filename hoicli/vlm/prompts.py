@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import orjson
 
 from hoicli.converters.context import Context
-from hoicli.converters.imagelist import read_image_list
+from hoicli.converters.images import read_image_list
 from hoicli.converters.vlm.frames import Frame
 from hoicli.converters.vlm.prompts import coords_of, reply_format
 from hoicli.errors import DataError, Place, arg
@@ -107,7 +107,7 @@ def question_prompts(
 ) -> Iterator[Record]:
     """A line for every question of the files. image_list: ground truth that has the images' sizes."""
     banks = [read_bank(path, policy, setting=setting) for path in paths]
-    context = Context(load("hico"), policy, note)
+    context = Context(load("hico"), policy)
     if image_list is not None:
         read_image_list(image_list, context)
     written = 0

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.vlm.rows import first_line, listed, parsed_lines
+from hoicli.converters.vlm.rows import listed, parsed_lines
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.records.boxes import iou
@@ -152,7 +152,7 @@ def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
     """(place, row) of a list, of JSON lines, or of a list under `results`."""
     if source.is_list:
         return listed(source, policy)
-    first = first_line(source)
+    first = source.first_line()
     whole = source.mapping if first is None else first
     if isinstance(whole, dict) and isinstance(whole.get("results"), list):
         return ((f"{source.name}: results[{index}]", item) for index, item in enumerate(whole["results"]))

@@ -29,8 +29,7 @@ PAIR = {"h_box": [1, 2, 30, 40], "o_box": [5.5, 6.5, 70.25, 80], "o_label": 13, 
 
 def read(path: Path, name: str, *, images: list[str] | None = None, skip: bool = False) -> list[Record]:
     """The records of a file, each of them good."""
-    said: list[str] = []
-    context = Context(load("hico"), ErrorPolicy(skip=skip), announce=said.append, format=name, images=images)
+    context = Context(load("hico"), ErrorPolicy(skip=skip), format=name, images=images)
     source = Source(str(path))
     assert name == detect(source)
     records = list(FORMATS[name].converter.read(source, context))
@@ -41,7 +40,7 @@ def read(path: Path, name: str, *, images: list[str] | None = None, skip: bool =
 
 def refusal(path: Path, name: str, *, images: list[str] | None = None) -> str:
     """The message of the `DataError`, without the file in front of it."""
-    context = Context(load("hico"), ErrorPolicy(), announce=lambda _: None, format=name, images=images)
+    context = Context(load("hico"), ErrorPolicy(), format=name, images=images)
     with pytest.raises(DataError) as caught:
         list(FORMATS[name].converter.read(Source(str(path)), context))
     message = str(caught.value)

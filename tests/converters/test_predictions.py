@@ -46,8 +46,8 @@ IMAGES = [record["image_id"] for record in lines(EIGHT / "gt.jsonl")]
 
 def context_of(images: list[str] | None = None, *, skip: bool = False) -> tuple[Context, list[str]]:
     """A context and the list its announcements go to."""
-    said: list[str] = []
-    return Context(VOCABULARY, ErrorPolicy(skip=skip), announce=said.append, images=images), said
+    context = Context(VOCABULARY, ErrorPolicy(skip=skip), images=images)
+    return context, context.notes
 
 
 def convert(path: Path, name: str, context: Context | None = None) -> Records:

@@ -307,7 +307,7 @@ def test_hico_mat_however_it_is_stored(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def converted(path: Path, *companions: Path) -> list[Record]:
     """The records of an anno_bbox.mat, without the command."""
-    context = Context(load_vocabulary("hico"), ErrorPolicy(), announce=lambda _: None)
+    context = Context(load_vocabulary("hico"), ErrorPolicy())
     return list(read(Source(str(path), [Source(str(other)) for other in companions]), context))
 
 

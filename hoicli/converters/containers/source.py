@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Any
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
 
 import orjson
 
 from hoicli.converters.containers.text import json_item, literal, split_items
-from hoicli.errors import DataError, arg, not_json
+from hoicli.errors import DataError, Place, arg, not_json
 from hoicli.io.inputs import MARK, open_input, packed_size
 from hoicli.io.messages import display_name
+from hoicli.io.streams import Line
 
 ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
 HEAD = 1 << 16
@@ -95,6 +97,22 @@ class Source:
         if self.kind == "unknown":
             return "neither JSON, nor a pickle, nor a MATLAB file"
         return f"nothing in this {self.kind.replace('-', ' ')} tells its format"
+
+    # Lines
+
+    def lines(self) -> Iterator[Line]:
+        """The lines that are not empty."""
+        for number, data in enumerate(self.data.split(b"\n"), start=1):
+            line = data.removeprefix(MARK)
+            if line.strip():
+                yield Line(self.name, number, line)
+
+    def first_line(self) -> Any:
+        """The first line as JSON, None if it is not JSON."""
+        try:
+            return orjson.loads(self.data.lstrip(MARK + b" \t\r\n").partition(b"\n")[0])
+        except orjson.JSONDecodeError:
+            return None
 
     # Lists
 
@@ -177,10 +195,25 @@ class Source:
 
     @cached_property
     def xml(self) -> Element:
-        """The root of an XML document."""
-        from hoicli.converters.containers.xml import parsed
+        """The root of an XML document. Entities and files outside cannot be declared without a document type, and every
+        one is refused where it begins: nothing is expanded, and nothing else is opened. Raises `DataError` with the
+        line of it, or of what is no XML."""
+        builder, parser = TreeBuilder(), expat.ParserCreate()
+        parser.buffer_text = True
 
-        return parsed(self.data, self.name)
+        def refuse(*_: object) -> None:
+            problem = "has a document type (DOCTYPE), which could declare entities; take it out"
+            raise DataError(problem, place=Place.of(self.name, parser.CurrentLineNumber), code="damaged")
+
+        parser.StartDoctypeDeclHandler = refuse
+        parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
+        parser.CharacterDataHandler = builder.data
+        try:
+            parser.Parse(self.data, True)
+        except (expat.ExpatError, LookupError, ValueError) as error:
+            place = Place.of(self.name, parser.ErrorLineNumber)
+            raise DataError(f"not XML ({error}); export it again", place=place, code="damaged") from None
+        return builder.close()
 
     @cached_property
     def unpickled(self) -> Any:

@@ -21,7 +21,7 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.image_ids import known_size
+from hoicli.converters.images import known_size
 from hoicli.converters.vlm.claims import Claim, Claims, Place, numbers_of
 from hoicli.converters.vlm.forms import is_phrase, read_answer
 from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, parse_frame, size_of

@@ -13,13 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import orjson
-
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.errors import DataError, Place
-from hoicli.io.inputs import MARK
-from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of, image_number
 from hoicli.records.parsing import parse
@@ -40,19 +36,11 @@ def is_answers(source: Source) -> bool:
     """HOI-R1's three lists, or rows with an answer; lines with boxes of their own are records."""
     if source.kind == "json-list":
         return is_row(source.first_item)
-    return source.kind in ("json-lines", "json-object") and (is_row(first_line(source)) or _is_hoi_r1(source))
+    return source.kind in ("json-lines", "json-object") and (is_row(source.first_line()) or _is_hoi_r1(source))
 
 
 def _is_hoi_r1(source: Source) -> bool:
     return source.kind != "json-lines" and {"outputs", "gt_paths"} <= source.mapping.keys()
-
-
-def first_line(source: Source) -> Any:
-    """The first line of a file as JSON, None if it is not JSON."""
-    try:
-        return orjson.loads(source.data.lstrip(MARK + b" \t\r\n").partition(b"\n")[0])
-    except orjson.JSONDecodeError:
-        return None
 
 
 def is_row(item: Any) -> bool:
@@ -105,17 +93,9 @@ def listed(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
         policy.handle(error)
 
 
-def lines_of(source: Source) -> Iterator[Line]:
-    """The lines of a file that are not empty."""
-    for number, data in enumerate(source.data.split(b"\n"), start=1):
-        line = data.removeprefix(MARK)
-        if line.strip():
-            yield Line(source.name, number, line)
-
-
 def parsed_lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
     """(place, value) of JSON lines; lines that are no JSON go to the policy."""
-    for line in lines_of(source):
+    for line in source.lines():
         try:
             yield line.place, parse(line)
         except DataError as error:
@@ -126,7 +106,7 @@ def rows_in(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]] | 
     """(place, row) of a list or of lines; None for an object by file name."""
     if source.is_list:
         return listed(source, policy)
-    if source.kind == "json-lines" or is_row(first_line(source)):
+    if source.kind == "json-lines" or is_row(source.first_line()):
         return parsed_lines(source, policy)
     return None
 

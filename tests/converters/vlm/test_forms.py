@@ -26,22 +26,19 @@ def converted(entry: dict[str, Any], folder: Path) -> tuple[list[dict[str, Any]]
     row |= entry.get("row", {})
     path = folder / "answers.jsonl"
     path.write_text(json.dumps(row) + "\n")
-    said: list[str] = []
-    context = Context(
-        load("hico"),
-        ErrorPolicy(),
-        announce=said.append,
-        options={"coords": entry["coords"]} if "coords" in entry else {},
-    )
+    options = {"coords": entry["coords"]} if "coords" in entry else {}
     if "boxes" in entry:
         shown = {"image_id": entry["id"], "width": row["width"], "height": row["height"], **entry["boxes"]}
         (folder / "boxes.jsonl").write_text(json.dumps(shown) + "\n")
-        context.options = {**context.options, "boxes": str(folder / "boxes.jsonl")}
+        options["boxes"] = str(folder / "boxes.jsonl")
+    context = Context(load("hico"), ErrorPolicy(), options=options)
     try:
         records = list(read(Source(str(path)), context))
     except HoicliError as error:
         return [], str(error)
-    return records, "\n".join([*said, *(f"{reason} ({place})" for reason, (_, place) in context.dropped.items())])
+    return records, "\n".join(
+        [*context.notes, *(f"{reason} ({place})" for reason, (_, place) in context.dropped.items())]
+    )
 
 
 @pytest.mark.parametrize("entry", CORPUS, ids=[entry["id"] for entry in CORPUS])
