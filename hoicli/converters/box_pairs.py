@@ -37,8 +37,8 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, image_record
 from hoicli.converters.images import NumberedImages
-from hoicli.converters.numbers import corners, finite, finite_list, plain, shown, table
-from hoicli.errors import DataError, arg
+from hoicli.converters.numbers import corners, finite, plain, shown, table
+from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 
 UNDETECTED = "pairs with a box score of 0 or less"
@@ -46,10 +46,12 @@ UNDETECTED = "pairs with a box score of 0 or less"
 
 def is_ican(source: Source) -> bool:
     """A pickled dictionary of lists of rows whose fourth element has a number for each of 600 interactions."""
-    if source.kind != "pickle":
+    rows = next((rows for rows in source.mapping.values() if isinstance(rows, list) and rows), [()])
+    row = rows[0] if source.kind == "pickle" else ()
+    if not isinstance(row, list | tuple) or len(row) < 6:
         return False
-    row = next((rows[0] for rows in source.mapping.values() if isinstance(rows, list) and rows), None)
-    return isinstance(row, list | tuple) and len(row) >= 6 and _length(row[3]) == 600 and _length(row[0]) == 4
+    human, scores = _inner(row[0]), _inner(row[3])
+    return isinstance(human, list) and isinstance(scores, list) and len(human) == 4 and len(scores) == 600
 
 
 def is_ambiguous(source: Source) -> bool:
@@ -67,49 +69,37 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 # iCAN
 
 
-def _length(value: Any) -> int:
-    flat = _flat(value)
-    return len(flat) if isinstance(flat, list) else 0
-
-
-def _flat(value: Any) -> Any:
-    """A NumPy array as a flat list, anything else as it is."""
-    return value.ravel().tolist() if hasattr(value, "ravel") else value
-
-
 def _read_ican(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image."""
     vocabulary = context.vocabulary
-    if not source.mapping:
-        raise DataError(
-            f"holds no dictionary of images; {arg('from_', like='NAME')} chooses another format", place=source.name
-        )
     rows_of = {label: vocabulary.interactions_of(label) for label in vocabulary.objects}
-    known = NumberedImages(source, context, source.mapping)
+    known = NumberedImages(source, context, source.entries())
 
     def build(item: tuple[Any, Any]) -> Record:
         head = known.record(item[0])
         table = BoxTable(context.subject)
         for index, row in enumerate(item[1]):
             field = f"[{index}]"
-            row = [_flat(part) for part in row]
-            _, _, number, scores, *strengths = row
+            human, other, number, scores, *strengths = map(_inner, row)
             label = entry(vocabulary.objects, number, f"{field}[2]", base=1)
             if not isinstance(scores, list) or len(scores) != len(vocabulary.interactions):
-                problem = f"{_length(scores)} scores, but {vocabulary.name} has {len(vocabulary.interactions)} classes"
+                count = len(scores) if isinstance(scores, list) else 0
+                problem = f"{count} scores, but {vocabulary.name} has {len(vocabulary.interactions)} classes"
                 raise DataError(problem, field=f"{field}[3]")
             both = [finite(strengths[place], f"{field}[{4 + place}]") for place in (0, 1)]
             if min(both) <= 0:
                 context.drop(UNDETECTED, context.place + field)
                 continue
-            human, other = (corners(finite_list(row[at], f"{field}[{at}]"), f"{field}[{at}]") for at in (0, 1))
-            ends = {"subject": table.add(human, context.subject), "object": table.add(other, label)}
+            ends = {
+                "subject": table.add(_box(human, f"{field}[0]"), context.subject),
+                "object": table.add(_box(other, f"{field}[1]"), label),
+            }
             for interaction in rows_of[label]:
                 score = finite(scores[interaction], f"{field}[3][{interaction}]") * both[0] * both[1]
                 table.hois.append({**ends, "verb": vocabulary.interactions[interaction][0], "score": score})
         return {**head, **table.columns}
 
-    yield from context.each(((f"[{shown(item[0])}]", item) for item in source.mapping.items()), build, source)
+    yield from context.each(((f"[{shown(item[0])}]", item) for item in source.entries().items()), build, source)
 
 
 # Diag-HOI
@@ -136,8 +126,9 @@ def _inner(value: Any) -> Any:
     """Arrays as lists, and the item of a list of one item, up to four levels (a pickled list can contain itself)."""
     for _ in range(4):
         value = plain(value)
-        if isinstance(value, list | tuple) and len(value) == 1:
-            value = value[0]
+        if not isinstance(value, list | tuple) or len(value) != 1:
+            break
+        value = value[0]
     return value
 
 
@@ -154,7 +145,7 @@ def _box(value: Any, field: str) -> list[int | float]:
 def _read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, in the order in which the files name them."""
     tables: dict[str, BoxTable] = {}
-    for key, item in source.mapping.items():
+    for key, item in source.entries().items():
         where = f"[{shown(key)}]"
         try:
             _gather(item, where, context, tables)

@@ -24,8 +24,8 @@ the item, from [0].
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -68,9 +68,10 @@ class Layout:
     """A format as data. Of several keys for one thing, an item has any; the first is in the message if it has none.
 
     objects: the numbering of the boxes' classes (of OBJECT_ORDERS), "own" for the dataset's order from 0, "first" for
-    what the first subjects tell. verbs: the number of the first verb, or the order of V-COCO's action-roles (of
-    VCOCO_ORDERS). shift: what is subtracted from the boxes of ground truth. strays: interactions that point at no box
-    are known; they are left out and counted. Elsewhere the check of the record refuses them.
+    what the first subjects tell, "none" where interactions are numbered, which tell the classes. verbs: the number of
+    the first verb, or the order of V-COCO's action-roles (of VCOCO_ORDERS). shift: what is subtracted from the boxes of
+    ground truth. strays: interactions that point at no box are known; they are left out and counted. Elsewhere the
+    check of the record refuses them.
     """
 
     image: tuple[str, ...] = ("file_name",)
@@ -134,6 +135,7 @@ LAYOUTS = {
     "ppdm-vcoco-list": _predictions("ppdm", image=IMAGE_KEYS, objects="first"),
 }  # fmt: skip
 LAYOUTS["cdn-json"] = LAYOUTS["cdn"]
+LAYOUTS["gen-vlkt"] = replace(LAYOUTS["cdn"], objects="none")
 
 
 # Telling the formats apart
@@ -195,15 +197,18 @@ def is_scored_vcoco(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, also those without interactions."""
-    if context.format == "gen-vlkt":
-        yield from _read_classless(source, context)
-        return
     layout = LAYOUTS[context.format]
     _announce(source, layout, context)
     objects, order = _objects(source, layout, context), VCOCO_ORDERS[str(layout.verbs)] if layout.roles else ()
     roles = {name: action_role(name, context) for name in order}  # what each of V-COCO's makes of a triplet
-    verbs = Numbers.counted([*roles], context.base(0)) if roles else context.verbs(base=int(layout.verbs))
-    verb_of, verb_key, scored = verbs.names, layout.verb, layout.scored
+    classless = layout.objects == "none"
+    verbs: Numbers[Any]
+    if roles:
+        verbs = Numbers.counted([*roles], context.base(0))
+    else:
+        verbs = context.interactions() if classless else context.verbs(base=int(layout.verbs))
+    verb_of: Mapping[int, Any] = verbs.names
+    verb_key, scored, seen = layout.verb, layout.scored, set[Any]()
     shift, form = context.truth_shift(layout.shift) if layout.shift else None, context.options.get("box_form")
 
     def build(item: dict[str, Any]) -> Record:
@@ -215,7 +220,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         boxes = boxes_of(item, box_key, shift, form, scored=scored)
         labels = [
             objects.name(row["category_id"], f".{box_key}[{index}].category_id") or None
-            for index, row in enumerate(item[box_key])
+            for index, row in enumerate(item[box_key] if not classless else ())
         ]
         hois, count = [], len(boxes)
         for index, hoi in enumerate(item[hoi_key]):  # hundreds of thousands: most need no call
@@ -234,7 +239,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
                     entry(boxes, subject, f".{hoi_key}[{index}].subject_id", of=f" in {name}")
                     entry(boxes, object_, f".{hoi_key}[{index}].object_id", of=f" in {name}")
             number = hoi.get(verb_key)
-            verb = verb_of.get(number) if type(number) is int else None
+            verb: Any = verb_of.get(number) if type(number) is int else None
             if verb is None:
                 verb = verbs.name(number, f".{hoi_key}[{index}].{verb_key}")
             made = {"subject": subject, "object": object_, "verb": verb}
@@ -247,6 +252,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
                 if "action_score" in hoi:
                     made["verb_score"] = score_of(hoi["action_score"], f".{hoi_key}[{index}].action_score", name)
             hois.append(made)
+        if classless:
+            seen.update(hoi["verb"] for hoi in hois)
+            return _classed(name, boxes, hois, context)
         if not roles:
             return image_record(name, boxes, labels, hois, kept(item, *layout.kept))
         named = {"file_name": name} if not scored or "COCO_" in str(name) else {}
@@ -254,6 +262,12 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         return {**record, "hois": hois, **({} if scored else {"caveats": [UNMARKED_PEOPLE]})}
 
     yield from context.each(source.items(), build, source)
+    highest = max((number for number, one in verb_of.items() if one in seen), default=len(context.vocabulary.verbs))
+    if highest < len(context.vocabulary.verbs):
+        context.announce(
+            f"{source.name}: category_id read as interactions, but none exceeds {highest}: if these are verbs, the "
+            "boxes have lost their category_id"
+        )
 
 
 def _announce(source: Source, layout: Layout, context: Context) -> None:
@@ -261,6 +275,9 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
     if context.format == "hoia" and is_vcoco(source):
         problem = "is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0)"
         raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco')} or ppdm-vcoco-gt", place=source.name)
+    if context.format == "gen-vlkt" and source.first_item and not is_classless(source):
+        problem = "boxes have a category_id, as CDN's and MUREN's, where an interaction's is a verb"
+        raise DataError(f"{problem}; use {arg('from_', 'cdn')}", place=source.name)
     if layout.roles and not layout.scored:
         context.announce(
             "this file does not say which people nobody annotated: predictions on them will count as false"
@@ -275,7 +292,7 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
 
 def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
     """The classes of boxes; "" says that there is no object."""
-    if layout.objects == "own":
+    if layout.objects in ("own", "none"):
         return Numbers.counted(context.vocabulary.objects)
     if layout.objects != "first":
         return context.objects(layout.objects, "; is this file HICO-DET's?" if context.format == "hoia" else "")
@@ -310,43 +327,17 @@ def boxes_of(
     return [[*map(float, box)] for box in boxes] if scored else boxes
 
 
-# GEN-VLKT, HOICLIP
-
-
-def _read_classless(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image of GEN-VLKT's list."""
-    if has_classes(source) and source.first_item:
-        problem = "boxes have a category_id, as CDN's and MUREN's, where an interaction's is a verb"
-        raise DataError(f"{problem}; use {arg('from_', 'cdn')}", place=source.name)
-    interactions, highest = context.interactions(), -1
-
-    def build(item: dict[str, Any]) -> Record:
-        nonlocal highest
-        boxes = list(enumerate(boxes_of(item, "predictions", None, context.options.get("box_form"), scored=True)))
-        used, table = set(), BoxTable(context.subject)
-        for index, hoi in enumerate(item["hoi_prediction"]):
-            field = f".hoi_prediction[{index}]"
-            number = whole_number(hoi.get("category_id"), f"{field}.category_id")
-            verb, label = interactions.name(number, f"{field}.category_id")
-            subject, person = entry(boxes, hoi.get("subject_id"), f"{field}.subject_id")
-            object_, other = entry(boxes, hoi.get("object_id"), f"{field}.object_id")
-            scores = {"score": score_of(hoi.get("score"), f"{field}.score", item["filename"])}
-            if "action_score" in hoi:
-                scores["verb_score"] = score_of(hoi["action_score"], f"{field}.action_score", item["filename"])
-            table.pair(person, other, label, verb=verb, **scores)
-            used |= {subject, object_}
-            highest = max(highest, number)
-        unused = [index for index, _ in boxes if index not in used]
-        if unused:
-            context.drop(CLASSLESS, f"{context.place}.predictions[{unused[0]}]", len(unused))
-        return image_record(item["filename"], **table.columns)
-
-    yield from context.each(source.items(), build, source)
-    if 0 <= highest < len(context.vocabulary.verbs):
-        context.announce(
-            f"{source.name}: category_id read as interactions, but none exceeds {highest}: if these are verbs, the "
-            "boxes have lost their category_id"
-        )
+def _classed(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:
+    """The record of an image whose interactions, (verb, label) each, tell the classes of its boxes."""
+    used, table = set[int](), BoxTable(context.subject)
+    for hoi in hois:
+        (verb, label), ends = hoi.pop("verb"), (hoi.pop("subject"), hoi.pop("object"))
+        table.pair(boxes[ends[0]], boxes[ends[1]], label, verb=verb, **hoi)
+        used.update(ends)
+    unused = [index for index in range(len(boxes)) if index not in used]
+    if unused:
+        context.drop(CLASSLESS, f"{context.place}.predictions[{unused[0]}]", len(unused))
+    return image_record(name, **table.columns)
 
 
 # Writing

@@ -56,10 +56,6 @@ def _has_columns(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image that the file names."""
-    if not source.mapping:
-        raise DataError(
-            f"holds no dictionary of predictions; {arg('from_', like='NAME')} chooses another format", place=source.name
-        )
     if context.vocabulary.roles:
         problem = f"numbers interactions of HICO-DET or SWIG-HOI; say {arg('dataset', 'hico')} or swig"
         raise DataError(problem, place=source.name)
@@ -68,7 +64,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     if _has_columns(source):
         images = _gathered(source, interactions, context)
     else:
-        images = [(f"[{shown(key)}]", key, rows) for key, rows in source.mapping.items()]
+        images = [(f"[{shown(key)}]", key, rows) for key, rows in source.entries().items()]
     known = NumberedImages(source, context, (image for _, image, _ in images))
 
     def build(item: tuple[Any, Any]) -> Record:

@@ -108,7 +108,10 @@ class _Outputs:
     def __init__(self, source: Source, context: Context, settings: PostProcessing, known: NumberedImages) -> None:
         self.source, self._context, self._settings, self._known = source, context, settings, known
         self._arrays = arrays(source, NAMES)
-        shape = self._array("pred_logits").shape
+        if missing := [name for name in NAMES[:3] if name not in self._arrays]:
+            problem = f"has no array {missing[0]}; it needs {', '.join(NAMES[:3])}"
+            raise DataError(problem, place=source.name)
+        shape = self._arrays["pred_logits"].shape
         if len(shape) not in (2, 3):
             raise self._error("pred_logits", f"shape {list(shape)}, not [Q, C] or [B, Q, C]")
         *self._batch, self._queries, columns = shape
@@ -116,17 +119,10 @@ class _Outputs:
             raise self._error("pred_logits", f"{self._queries:,} queries; detectors have up to 900: keep the best ones")
         if not 0 < self._queries * columns <= LARGEST_IMAGE:
             raise self._error("pred_logits", f"{self._queries} queries x {columns} classes is no image's output")
-        self._count = self._batch[0] if self._batch else 1
         self._interactions = self._columns(columns)
 
     def _error(self, field: str, problem: str) -> DataError:
         return DataError(problem, place=self.source.name, field=field)
-
-    def _array(self, name: str) -> NDArray[Any]:
-        if name not in self._arrays:
-            problem = f"has no array {name}; it needs pred_logits, pred_boxes, box_scores"
-            raise DataError(problem, place=self.source.name)
-        return self._arrays[name]
 
     def _columns(self, count: int) -> list[tuple[str, str]]:
         """The interaction of each column."""
@@ -145,49 +141,34 @@ class _Outputs:
 
     def images(self) -> Iterator[tuple[str, tuple[Any, Any, Floats, Floats, Floats]]]:
         """(place, (image, size or None, logits [Q, C], boxes [Q, 8], box scores [Q])), one at a time."""
-        widths = {"pred_logits": len(self._interactions), "pred_boxes": 8, "box_scores": 1}
-        images = zip(self._ids(), self._sizes(), *[self._rows(*one) for one in widths.items()], strict=True)
-        for index, (image, size, logits, boxes, scores) in enumerate(images):
+        widths = {"pred_logits": (len(self._interactions),), "pred_boxes": (8,), "box_scores": ()}
+        of_queries = [self._each(name, self._queries, *width) for name, width in widths.items()]
+        ids = [image_id_of(self.source.path)] * (1 if not self._batch else self._batch[0])
+        if "image_ids" in self._arrays:
+            ids = self._each("image_ids", kinds="iuU").tolist()
+        elif len(ids) > 1:
+            raise self._error("image_ids", f"missing; a file of {len(ids):,} images names each of them")
+        sizes = self._each("sizes", 2).astype(np.float64).tolist() if "sizes" in self._arrays else repeat(None)
+        for index, (image, size, *rows) in enumerate(zip(ids, sizes, *of_queries, strict=False)):
             with np.errstate(invalid="ignore"):  # a NaN that signals: it is refused later
-                item = (image, size, *(row.astype(np.float64) for row in (logits, boxes, scores[:, 0])))
-            yield (f"[{index}]" if self._batch else ""), item
+                logits, boxes, scores = (row.astype(np.float64) for row in rows)
+            yield (f"[{index}]" if self._batch else ""), (image, size, logits, boxes, scores)
 
-    def _rows(self, name: str, width: int) -> NDArray[Any]:
-        """[B, Q, width] the numbers of an array."""
-        array = self._array(name)
-        shape, expected = array.shape, (*self._batch, self._queries, width)
-        if shape != expected and not (name == "box_scores" and shape == expected[:-1]):
-            raise self._error(name, f"shape {list(shape)}, but pred_logits makes it {list(expected)}")
-        if array.dtype.kind in "US":
-            raise self._error(name, "text, no numbers; save it as float32")
-        return array.reshape(self._count, self._queries, width)
-
-    def _ids(self) -> list[Any]:
-        """The images' names or numbers."""
-        ids = self._arrays.get("image_ids")
-        if ids is None:
-            if self._count > 1:
-                raise self._error("image_ids", f"missing; a file of {self._count:,} images names each of them")
-            return [image_id_of(self.source.path)] * self._count
-        if ids.size != self._count or ids.dtype.kind not in "iuU":
-            problem = f"{ids.size:,} images of type {ids.dtype}; give a name or a number for each of {self._count:,}"
-            raise self._error("image_ids", problem)
-        return list(ids.reshape(-1).tolist())
-
-    def _sizes(self) -> Any:
-        sizes = self._arrays.get("sizes")
-        if sizes is None:
-            return repeat(None, self._count)
-        if sizes.size != 2 * self._count or sizes.dtype.kind in "US":
-            problem = f"shape {list(sizes.shape)}; give (height, width) for each of {self._count:,} images"
-            raise self._error("sizes", problem)
-        return sizes.astype(np.float64).reshape(-1, 2).tolist()
+    def _each(self, name: str, *sides: int, kinds: str = "fiu") -> NDArray[Any]:
+        """[B, *sides] an array, which may have more or fewer sides of 1."""
+        array, expected = self._arrays[name], (*self._batch, *sides)
+        if [side for side in array.shape if side != 1] != [side for side in expected if side != 1]:
+            raise self._error(name, f"shape {list(array.shape)}, but pred_logits makes it {list(expected)}")
+        if array.dtype.kind not in kinds:
+            wanted = "names or numbers" if "U" in kinds else "numbers, as float32"
+            raise self._error(name, f"of type {array.dtype}; save {wanted}")
+        return array.reshape(-1 if 0 not in array.shape else self._batch[0], *sides)
 
     def record(self, item: tuple[Any, Any, Floats, Floats, Floats]) -> Record:
         """The image's triplets."""
         image, size, logits, relative, box_scores = item
         record = self._known.record(image)
-        size = self._checked_size(size, record)
+        height, width = self._checked_size(size, record)
         if self._settings.box_scores == "logits":
             box_scores = sigmoid(box_scores)
         elif not ((box_scores >= 0) & (box_scores <= 1)).all():
@@ -197,7 +178,8 @@ class _Outputs:
         for name, array in (("pred_boxes", relative), ("box_scores", box_scores[:, np.newaxis])):
             _require(np.isfinite(array), array, name)
         _require(logits < np.inf, logits, "pred_logits")  # -inf hides a class
-        boxes = corners(relative, size, self._settings.box_form)
+        shares = as_corners(relative.reshape(-1, 4), self._settings.box_form, None).reshape(-1, 8)
+        boxes = shares.clip(0.0, 1.0) * np.array([width, height] * 4)  # clamped first, as in the released code
         with np.errstate(invalid="ignore"):
             query, column, score = triplets(logits, boxes, box_scores, self._settings)
         table = BoxTable(self._context.subject)
@@ -205,10 +187,10 @@ class _Outputs:
         for number, which, value in zip(query.tolist(), column.tolist(), score.tolist(), strict=True):
             verb, label = self._interactions[which]
             table.pair(pixels[number][:4], pixels[number][4:], label, verb=verb, score=value)
-        return {**record, "width": size[1], "height": size[0], **table.columns}
+        return {**record, "width": width, "height": height, **table.columns}
 
-    def _checked_size(self, size: Any, record: Record) -> tuple[float, float]:
-        """(height, width) in pixels."""
+    def _checked_size(self, size: Any, record: Record) -> list[float]:
+        """Height and width in pixels; whole ones are integers, as in records."""
         if size is None:
             known = known_size(record, self._context)
             if known is None:
@@ -218,12 +200,7 @@ class _Outputs:
         height, width = size
         if not (0 < height < LARGEST_IMAGE and 0 < width < LARGEST_IMAGE):
             raise DataError(f"{height:g} x {width:g} is no height and width of an image", field=".sizes")
-        return _whole(height), _whole(width)
-
-
-def _whole(side: float) -> float:
-    """640 for 640.0, as records write sizes."""
-    return int(side) if side == int(side) else side
+        return [int(side) if side == int(side) else side for side in size]
 
 
 def _require(good: Any, array: Floats, name: str) -> None:
@@ -275,18 +252,15 @@ def triplets(
 ) -> tuple[Ints, Ints, Floats]:
     """(query, column, score), each [K], of the kept triplets, by query, then column.
 
-    logits [Q, C]; boxes [Q, 8] the corners of person and object (`corners`), needed for `box_nms` only;
+    logits [Q, C]; boxes [Q, 8] the corners of person and object, needed for `box_nms` only;
     box_probability [Q] in [0, 1]. Raises `DataError` for more than MOST_TRIPLETS above the threshold.
     """
     probability = sigmoid(logits) if settings.activation == "sigmoid" else softmax(logits)
     scores = probability * (box_probability**settings.lambda_)[:, np.newaxis]
     query, column = np.nonzero(scores > settings.threshold)
     if len(query) > MOST_TRIPLETS:
-        problem = (
-            f"{len(query):,} triplets, at most {MOST_TRIPLETS:,} an image; raise {arg('threshold')} "
-            f"({settings.threshold:g})"
-        )
-        raise DataError(problem, field=".pred_logits")
+        problem = f"{len(query):,} triplets, at most {MOST_TRIPLETS:,} an image"
+        raise DataError(f"{problem}; raise {arg('threshold')} ({settings.threshold:g})", field=".pred_logits")
     score = scores[query, column]
     if settings.box_nms is not None:
         kept = np.zeros(len(query), dtype=bool)
@@ -294,15 +268,6 @@ def triplets(
             kept |= _survivors(sides, query, column, score, settings.box_nms)
         query, column, score = query[kept], column[kept], score[kept]
     return query, column, score
-
-
-def corners(boxes: Floats, size: tuple[float, float], form: str = "cxcywh") -> Floats:
-    """[Q, 8] pixels, x1 y1 x2 y2 of the person and of the object, from [Q, 8] relative numbers in a form of BOX_FORMS;
-    size: height, width. Clamped to the image first, as the released code does."""
-    relative = np.concatenate([as_corners(sides, form, None) for sides in (boxes[:, :4], boxes[:, 4:])], axis=1)
-    height, width = size
-    pixels: Floats = relative.clip(0.0, 1.0) * np.array([width, height] * 4)
-    return pixels
 
 
 def _survivors(boxes: Floats, query: Ints, column: Ints, score: Floats, threshold: float) -> Bools:

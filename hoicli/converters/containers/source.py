@@ -138,9 +138,8 @@ class Source:
         Raises `DataError` if the list is cut off, an item is not readable, or there is no list.
         """
         if not self.is_list:
-            raise DataError(
-                f"holds no list ({self.kind}); {arg('from_', like='NAME')} chooses another format", place=self.name
-            )
+            problem = f"holds no list ({self.kind}); {arg('from_', like='NAME')} chooses another format"
+            raise DataError(problem, place=self.name)
         if self.kind == "pickle":
             for index, item in enumerate(self.unpickled):
                 yield f"[{index}]", item
@@ -188,6 +187,13 @@ class Source:
         except orjson.JSONDecodeError as error:
             raise not_json(error, self.name, "the file may be cut off") from None
         return mapping if isinstance(mapping, dict) else {}
+
+    def entries(self) -> dict[Any, Any]:
+        """The dictionary. Raises `DataError` if there is none, or nothing in it."""
+        if not self.mapping:
+            problem = f"holds no dictionary ({self.kind}); {arg('from_', like='NAME')} chooses another format"
+            raise DataError(problem, place=self.name)
+        return self.mapping
 
     def mapping_has(self, *keys: str) -> bool:
         """Whether the dictionary has all of these keys."""
