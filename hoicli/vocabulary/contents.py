@@ -52,14 +52,9 @@ def content_digest(content: Mapping[str, Any]) -> str:
 
 
 def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
-    """A vocabulary from the sound content of its file (`files.check` tells).
-
-    Missing fields are empty. Subjects that are no objects become objects after the others.
-    """
+    """A vocabulary from the sound content of its file (`files.check` tells). Missing fields are empty."""
     verbs, named = content["verbs"], content["objects"]
-    subjects = tuple(content.get("subjects", (SUBJECT,)))
-    objects = list(coco_objects() if named == "coco" else named)
-    objects += [label for label in subjects if label not in set(objects)]
+    objects = objects_of(content)
     pairs = listed_pairs(content["interactions"], verbs, objects)
     ids = {pair: number for number, pair in enumerate(pairs)}
     groups, subsets, unseen = (
@@ -87,7 +82,7 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
         no_interaction=content.get("no_interaction"),
         roles=roles,
         test_images=tuple(content.get("test_images", ())),
-        subjects=subjects,
+        subjects=tuple(content.get("subjects", (SUBJECT,))),
         aliases=content.get("aliases", {}),
         numbering={
             kind: numbers(how, {"verbs": verbs, "objects": objects, "interactions": pairs}[kind])
@@ -99,7 +94,19 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
     )
 
 
-def listed_pairs(listed: Any, verbs: Sequence[str], objects: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def objects_of(content: Mapping[str, Any]) -> list[str]:
+    """The labels of objects; subjects that are not among them come last."""
+    named = content["objects"]
+    objects = list(coco_objects() if named == "coco" else named)
+    known = set(objects)
+    return objects + [label for label in content.get("subjects", (SUBJECT,)) if label not in known]
+
+
+Pair = tuple[str, str]
+"""A verb and an object, or a role."""
+
+
+def listed_pairs(listed: Any, verbs: Sequence[str], objects: Sequence[str]) -> tuple[Pair, ...]:
     """The interactions as pairs of verb and object (or role), from such pairs, from pairs of numbers, or from the verbs
     of each object."""
     if isinstance(listed, dict):

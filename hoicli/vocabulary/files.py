@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -16,8 +16,8 @@ from hoicli.errors import DataError, Place, arg, not_json
 from hoicli.io.claims import reads
 from hoicli.io.inputs import open_input, readable
 from hoicli.io.plugins import Plugin
-from hoicli.vocabulary.contents import coco_objects, content_digest, listed_pairs, vocabulary_of
-from hoicli.vocabulary.labels import BOXES, SUBJECT, Vocabulary, spelled
+from hoicli.vocabulary.contents import Pair, content_digest, listed_pairs, objects_of, vocabulary_of
+from hoicli.vocabulary.labels import BOXES, Vocabulary, spelled
 
 LARGEST = 1 << 26
 """Bytes of a file: SWIG-HOI's 14,130 interactions take a quarter of a megabyte."""
@@ -115,76 +115,61 @@ def _check(content: Any) -> None:
     for key in ("name", "verbs", "objects", "interactions"):
         if key not in content:
             raise DataError(f"missing; {MAKE}", field=key)
-    _check_texts(content)
+    for keys, sound, problem in _SHAPES:
+        for key in keys:
+            if key in content and not sound(content[key]):
+                raise DataError(f"{_shown(content[key])} {problem}", field=key)
+    if not content.get("title", "").isprintable():
+        raise DataError("has control characters; give one line of text", field="title")
     named = content["objects"]
     if type(named) is dict and not all(type(noun) is str and _NOUN.fullmatch(noun) for noun in named.values()):
         raise DataError("an object of labels needs the WordNet 3.0 noun of each, as n02084071", field="objects")
-    objects = coco_objects() if named == "coco" else named
-    lists = {**content, "objects": list(objects) if isinstance(objects, Mapping) else objects}
+    lists = {**content, "objects": list(named) if type(named) is dict else named}
     for key in ("subjects", "verbs", "objects", "roles"):
-        if key in lists:
+        if key in lists and lists[key] != "coco":
             _check_labels(key, lists[key], needed=key != "roles")
-    labels = _Labels(content)
-    _check_pairs(content["interactions"], labels)
+    verbs, objects = content["verbs"], objects_of(content)
+    pairs = _checked_pairs(content["interactions"], verbs, objects, content.get("roles", []))
     nothing = content.get("no_interaction")
-    if nothing is not None and (type(nothing) is not str or nothing not in labels.verbs):
+    if nothing is not None and (type(nothing) is not str or nothing not in verbs):
         problem = f"{_shown(nothing)} is no verb of the dataset; name one, or leave it out"
         raise DataError(problem, field="no_interaction")
-    _check_aliases(_object(content, "aliases", "give the other spelling and the label of each"), labels)
-    for kind, how in _object(content, "numbering", "say how verbs, objects, interactions are numbered").items():
-        _check_numbering(kind, how, labels)
-    splits = _object(content, "splits", "give lists of classes by name")
-    for alias, split in _object(content, "split_aliases", "give the name of a split for each other name").items():
-        if type(split) is not str or split not in splits:
+    _check_aliases(content.get("aliases", {}), verbs, objects)
+    for kind, how in content.get("numbering", {}).items():
+        _check_numbering(kind, how, {"verbs": verbs, "objects": objects, "interactions": pairs})
+    for alias, split in content.get("split_aliases", {}).items():
+        if type(split) is not str or split not in content.get("splits", {}):
             raise DataError(f"{_shown(split)} is none of `splits`; name one", field=f"split_aliases.{alias[:_LONGEST]}")
     images = content.get("test_images", [])
     sound = type(images) is list and all(type(name) is str and name.strip() for name in images)
     if not sound or _first_double(images):
         raise DataError("must be a list of image ids, each once", field="test_images")
-    ids = {pair: number for number, pair in enumerate(labels.pairs)}
-    for key in ("groups", "subsets", "splits"):
-        for name, classes in _object(content, key, "give lists of classes by name").items():
-            _check_classes(f"{key}.{name[:_LONGEST]}", name, classes, ids)
-    _check_groups(content, ids)
-    _check_counts(content, len(ids))
+    _check_sets(content, {pair: number for number, pair in enumerate(pairs)})
+    _check_counts(content, len(pairs))
 
 
-class _Labels:
-    """The labels of a dataset whose lists of labels are sound, and its `interactions` as pairs, once they are, too."""
-
-    def __init__(self, content: Mapping[str, Any]) -> None:
-        named = content["objects"]
-        self.verbs: list[str] = content["verbs"]
-        self.subjects: list[str] = content.get("subjects", [SUBJECT])
-        self.objects = list(coco_objects() if named == "coco" else named)
-        known = set(self.objects)
-        self.objects += [label for label in self.subjects if label not in known]
-        self.roles: list[str] = content.get("roles", [])
-        self.pairs: list[tuple[str, str]] = []
+def _is_object(value: Any) -> bool:
+    return type(value) is dict
 
 
-def _check_texts(content: Mapping[str, Any]) -> None:
-    """The name, the texts and the convention of boxes."""
-    if type(content["name"]) is not str or not _NAME.fullmatch(content["name"]):
-        shown = _shown(content["name"])
-        problem = f"{shown} is no name; give letters, digits, _ . and - (at most 64), as it stands in signatures"
-        raise DataError(problem, field="name")
-    for key in ("title", "about", "source"):
-        if type(content.get(key, "")) is not str:
-            raise DataError(f"{_shown(content[key])} is no text; give a string, or leave it out", field=key)
-    if not content.get("title", "").isprintable():
-        raise DataError("has control characters; give one line of text", field="title")
-    if content.get("box", BOXES[0]) not in BOXES:
-        problem = f"{_shown(content['box'])} is no convention of boxes; choose {', '.join(BOXES)}"
-        raise DataError(problem, field="box")
+def _is_text(value: Any) -> bool:
+    return type(value) is str
 
 
-def _object(content: Mapping[str, Any], key: str, mend: str) -> dict[str, Any]:
-    """A field that is an object, empty if it is missing."""
-    value = content.get(key, {})
-    if type(value) is not dict:
-        raise DataError(f"{_shown(value)} is no object; {mend}", field=key)
-    return value
+_SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], object], str], ...] = (
+    (
+        ("name",),
+        lambda value: type(value) is str and _NAME.fullmatch(value),
+        "is no name; give letters, digits, _ . and - (at most 64), as it stands in signatures",
+    ),
+    (("title", "about", "source"), _is_text, "is no text; give a string, or leave it out"),
+    (("box",), BOXES.__contains__, f"is no convention of boxes; choose {', '.join(BOXES)}"),
+    (("aliases",), _is_object, "is no object; give the other spelling and the label of each"),
+    (("numbering",), _is_object, "is no object; say how verbs, objects, interactions are numbered"),
+    (("groups", "subsets", "splits"), _is_object, "is no object; give lists of classes by name"),
+    (("split_aliases",), _is_object, "is no object; give the name of a split for each other name"),
+)
+"""Fields whose values are looked at by themselves, what each must be, and what is said of any other value."""
 
 
 def _check_labels(key: str, labels: Any, *, needed: bool) -> None:
@@ -214,12 +199,11 @@ def label_fault(label: Any, *, signed: bool = True) -> str:
     return ""
 
 
-def _check_pairs(listed: Any, labels: _Labels) -> None:
-    """The interactions; sets the labels' `pairs`."""
-    second = "role" if labels.roles else "object"
-    verbs, seconds = set(labels.verbs), {"", *labels.roles} if labels.roles else set(labels.objects)
+def _checked_pairs(listed: Any, verbs: list[str], objects: list[str], roles: list[str]) -> tuple[Pair, ...]:
+    """The interactions, as `listed_pairs` has them."""
+    second, seconds = ("role", ["", *roles]) if roles else ("object", objects)
     if len(verbs) * len(seconds) > MOST_PAIRS:
-        problem = f"{len(labels.verbs):,} x {len(labels.objects):,} objects; hoicli takes {MOST_PAIRS:,} pairs"
+        problem = f"{len(verbs):,} x {len(objects):,} objects; hoicli takes {MOST_PAIRS:,} pairs"
         raise DataError(problem, field="verbs")
     if type(listed) is dict:
         for name, of_object in listed.items():
@@ -230,45 +214,46 @@ def _check_pairs(listed: Any, labels: _Labels) -> None:
     if type(listed) is not list or not listed or len(listed) > MOST_CLASSES:
         count = f"{len(listed):,} of them" if type(listed) is list else _shown(listed)
         raise DataError(f"{count}; give 1 to {MOST_CLASSES:,} pairs of verb and {second}", field="interactions")
-    by_number = not labels.roles and type(listed[0]) is list and bool(listed[0]) and type(listed[0][0]) is int
+    by_number = not roles and type(listed[0]) is list and bool(listed[0]) and type(listed[0][0]) is int
     kind = int if by_number else str
+    sides = [
+        (what, len(names), range(len(names)) if by_number else set(names))
+        for what, names in (("verb", verbs), (second, seconds))
+    ]
     for at, pair in enumerate(listed):
         field = f"interactions[{at}]"
-        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not kind or type(pair[1]) is not kind:
+        if type(pair) is not list or [type(each) for each in pair] != [kind, kind]:
             problem = f"{_shown(pair)} is no pair; give [verb, {second}], all by name or all by number"
             raise DataError(problem, field=field)
-        if by_number:
-            for number, entries, what in ((pair[0], labels.verbs, "verb"), (pair[1], labels.objects, "object")):
-                if not 0 <= int(number) < len(entries):
-                    raise DataError(f"{what} {number}, but there are {len(entries)}, counted from 0", field=field)
-            continue
-        for name, known, what in ((pair[0], verbs, "verb"), (pair[1], seconds, second)):
-            if name not in known:
-                raise DataError(f"unknown {what} {_shown(name)}; list it in {what}s", field=field)
-    labels.pairs = list(listed_pairs(listed, labels.verbs, labels.objects))
-    if double := _first_double(labels.pairs):
+        for each, (what, count, known) in zip(pair, sides, strict=True):
+            if each not in known:
+                counted = f"{what} {each}, but there are {count}, counted from 0"
+                unknown = f"unknown {what} {_shown(each)}; list it in {what}s"
+                raise DataError(counted if by_number else unknown, field=field)
+    pairs = listed_pairs(listed, verbs, objects)
+    if double := _first_double(pairs):
         first, at = double
-        problem = f"{' '.join(labels.pairs[at])} is interaction {first} already; drop it"
-        raise DataError(problem, field=f"interactions[{at}]")
+        raise DataError(f"{' '.join(pairs[at])} is interaction {first} already; drop it", field=f"interactions[{at}]")
+    return pairs
 
 
-def _check_aliases(aliases: Mapping[str, Any], labels: _Labels) -> None:
-    verbs, objects = set(labels.verbs), set(labels.objects)
+def _check_aliases(aliases: Mapping[str, Any], *labels: list[str]) -> None:
+    """labels: the verbs and the objects."""
+    known = list(map(set, labels))
     for alias, label in aliases.items():
         if fault := label_fault(alias, signed=False):
             raise DataError(fault, field="aliases")
-        field = f"aliases.{alias}"
-        kinds = [known for known in (verbs, objects) if type(label) is str and label in known]
+        kinds = [kind for kind in known if type(label) is str and label in kind]
         if not kinds:
-            raise DataError(f"{_shown(label)} is no verb and no object; name one", field=field)
-        if any(alias in known for known in kinds):
-            raise DataError(f"is a label itself; drop the alias, or the label {alias!r}", field=field)
+            raise DataError(f"{_shown(label)} is no verb and no object; name one", field=f"aliases.{alias}")
+        if any(alias in kind for kind in kinds):
+            problem = f"is a label itself; drop the alias, or the label {alias!r}"
+            raise DataError(problem, field=f"aliases.{alias}")
 
 
-def _check_numbering(kind: str, how: Any, labels: _Labels) -> None:
+def _check_numbering(kind: str, how: Any, known: Mapping[str, Sequence[Any]]) -> None:
+    """known: the verbs, the objects and the interactions."""
     field = f"numbering.{kind[:_LONGEST]}"
-    pairs = [list(pair) for pair in labels.pairs]
-    known: dict[str, Sequence[Any]] = {"verbs": labels.verbs, "objects": labels.objects, "interactions": pairs}
     if kind not in known:
         raise DataError(f"nothing that is numbered; give {', '.join(known)}", field=field)
     entries = known[kind]
@@ -276,7 +261,7 @@ def _check_numbering(kind: str, how: Any, labels: _Labels) -> None:
         problem = f'{_shown(how)}; give {{"order": ..., "base": ...}} or {{"ids": {{label: number}}}}'
         raise DataError(problem, field=field)
     if "ids" in how and kind == "interactions":
-        _check_mapper(how["ids"], labels.pairs, f"{field}.ids")
+        _check_mapper(how["ids"], entries, f"{field}.ids")
         return
     if "ids" in how:
         given = how["ids"]
@@ -293,11 +278,11 @@ def _check_numbering(kind: str, how: Any, labels: _Labels) -> None:
     if type(order) is not list:
         problem = f"{_shown(order)}; give listed, alphabetical, or a list of all {kind}"
         raise DataError(problem, field=f"{field}.order")
-    if sorted(map(str, order)) != sorted(map(str, entries)):
+    if sorted(map(str, order)) != sorted(str(list(each) if type(each) is tuple else each) for each in entries):
         raise DataError(f"is no permutation of the {len(entries)} {kind}; list each once", field=f"{field}.order")
 
 
-def _check_mapper(given: Any, pairs: Sequence[tuple[str, str]], field: str) -> None:
+def _check_mapper(given: Any, pairs: Sequence[Pair], field: str) -> None:
     """The interactions by number, of all or of some."""
     if type(given) is not dict or not given:
         raise DataError(f'{_shown(given)}; give {{"0": [verb, object], ...}}', field=field)
@@ -312,48 +297,43 @@ def _check_mapper(given: Any, pairs: Sequence[tuple[str, str]], field: str) -> N
             raise DataError(f"{_shown(pair)} has the number {first} already; each interaction once", field=at)
 
 
-def _check_classes(field: str, name: str, classes: Any, ids: Mapping[tuple[str, str], int]) -> None:
-    """A named set of classes."""
-    if label_fault(name) or name in RESERVED:
-        raise DataError(f"no name for classes; choose another than {', '.join(RESERVED)}", field=field)
-    if type(classes) is not list:
-        problem = f"{_shown(classes)} is no list of classes; give ids, or pairs of verb and object"
-        raise DataError(problem, field=field)
-    seen = set()
-    for at, each in enumerate(classes):
-        number = _number_of(each, ids)
-        if number is None:
-            problem = f"{_shown(each)} is none of `interactions`, of which there are {len(ids)}, counted from 0"
-            raise DataError(problem, field=f"{field}[{at}]")
-        if number in seen:
-            raise DataError(f"{_shown(each)} is there twice; name each class once", field=f"{field}[{at}]")
-        seen.add(number)
-
-
-def _number_of(each: Any, ids: Mapping[tuple[str, str], int]) -> int | None:
-    """The number of a class given by it or as a pair, None for no class."""
-    if type(each) is int:
-        return each if 0 <= each < len(ids) else None
-    is_pair = type(each) is list and len(each) == 2 and all(type(name) is str for name in each)
-    return ids.get((each[0], each[1])) if is_pair else None
-
-
-def _check_groups(content: Mapping[str, Any], ids: Mapping[tuple[str, str], int]) -> None:
-    """Groups divide the classes: each is in one."""
-    group_of: dict[int | None, str] = {}
-    groups: dict[str, list[Any]] = content.get("groups", {})
-    for name, classes in groups.items():
-        for each in classes:
-            number = _number_of(each, ids)
-            if group_of.setdefault(number, name) != name:
-                problem = f"{_shown(each)} is in {group_of[number]!r}, too; groups divide the classes (else: subsets)"
-                raise DataError(problem, field=f"groups.{name}")
+def _check_sets(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> None:
+    """Groups, subsets and splits: named sets of classes. Groups divide the classes: each is in one."""
+    group_of: dict[int, str] = {}
+    for key in ("groups", "subsets", "splits"):
+        for name, classes in content.get(key, {}).items():
+            field = f"{key}.{name[:_LONGEST]}"
+            for number, each in zip(_numbers_of(field, name, classes, ids), classes, strict=True):
+                if key == "groups" and (other := group_of.setdefault(number, name)) != name:
+                    problem = f"{_shown(each)} is in {other!r}, too; groups divide the classes (else: subsets)"
+                    raise DataError(problem, field=field)
+    groups = content.get("groups", {})
     if groups and len(group_of) < len(ids):
         left = next(pair for pair, number in ids.items() if number not in group_of)
         raise DataError(f"{' '.join(left)} is in none; groups divide the classes (else: subsets)", field="groups")
     for name in content.get("subsets", {}):
         if name in groups:
             raise DataError("is a group, too; give it another name", field=f"subsets.{name}")
+
+
+def _numbers_of(field: str, name: str, classes: Any, ids: Mapping[Pair, int]) -> list[int]:
+    """The numbers of a named set of classes, each of which is a number or a pair."""
+    if label_fault(name) or name in RESERVED:
+        raise DataError(f"no name for classes; choose another than {', '.join(RESERVED)}", field=field)
+    if type(classes) is not list:
+        problem = f"{_shown(classes)} is no list of classes; give ids, or pairs of verb and object"
+        raise DataError(problem, field=field)
+    numbers: dict[int, None] = {}
+    for at, each in enumerate(classes):
+        is_pair = type(each) is list and len(each) == 2 and all(type(part) is str for part in each)
+        number = ids.get((each[0], each[1])) if is_pair else each
+        if type(number) is not int or not 0 <= number < len(ids):
+            problem = f"{_shown(each)} is none of `interactions`, of which there are {len(ids)}, counted from 0"
+            raise DataError(problem, field=f"{field}[{at}]")
+        if number in numbers:
+            raise DataError(f"{_shown(each)} is there twice; name each class once", field=f"{field}[{at}]")
+        numbers[number] = None
+    return list(numbers)
 
 
 def _check_counts(content: Mapping[str, Any], classes: int) -> None:
