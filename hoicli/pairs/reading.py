@@ -91,7 +91,7 @@ def read_pair_batches(
 
 def _problems(record: Record, vocabulary: Vocabulary, *, box_scores: bool = False) -> Iterator[Problem]:
     """Everything in a record that `pair_batch` cannot read."""
-    yield from checker(vocabulary, scored=True, besides=("scores",))(record)
+    yield from checker(vocabulary, scored=True, besides=("box_scores", "verb_scores", "pairs"))(record)
     if box_scores and record.get("scores") is None:
         yield Problem("scores", f"missing; {arg('det_threshold')} needs a detection score for each box")
 

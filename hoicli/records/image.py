@@ -7,7 +7,7 @@ what to do about it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from hoicli.errors import arg
@@ -17,8 +17,6 @@ from hoicli.records.parsing import Problem, is_number, json_type, short
 from hoicli.vocabulary.datasets import records_of, suggestion
 from hoicli.vocabulary.labels import Vocabulary
 
-EVERYTHING = ("size", "scores")
-"""The optional fields that `problems` checks by default."""
 NULLS = ("label", "object")
 """What may be null in records of any dataset, as in V-COCO's."""
 
@@ -28,16 +26,15 @@ def problems(
     vocabulary: Vocabulary | None,
     *,
     scored: bool,
-    besides: Container[str] = EVERYTHING,
+    besides: Container[str] | None = None,
     nulls: Container[str] = (),
 ) -> Iterator[Problem]:
     """Everything in an image record that no metric can use, in reading order; nothing for a good record.
 
     `scored`: a prediction, whose hois need a `score`. With a `vocabulary` labels and verbs must be its own;
-    without one (open vocabulary) any string will do. `besides`: the part of EVERYTHING that the caller uses, or
-    "box_scores", the scores of boxes alone. A reader that skips bad lines must judge each line only by the fields it
-    reads; otherwise the result for one line depends on other lines. `nulls`: the part of NULLS that may be null; with
-    a vocabulary that has roles, both may."""
+    without one (open vocabulary) any string will do. `besides`: the part of BESIDES that the caller uses, None for all.
+    A reader that skips bad lines must judge each line only by the fields it reads; otherwise the result for one line
+    depends on other lines. `nulls`: the part of NULLS that may be null; with a vocabulary that has roles, both may."""
     nulls = NULLS if _has_roles(vocabulary) else nulls
     yield from image_id_problems(record)
     boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
@@ -62,14 +59,11 @@ def problems(
     yield from problems_besides(record, besides)
 
 
-def problems_besides(record: Mapping[str, Any], besides: Container[str] = EVERYTHING) -> Iterator[Problem]:
-    """Problems of the optional fields that not every reader uses."""
-    if "size" in besides:
-        yield from _size_problems(record)
-    if "box_scores" in besides:
-        yield from _box_score_problems(record)
-    if "scores" in besides:
-        yield from _score_problems(record)
+def problems_besides(record: Mapping[str, Any], besides: Container[str] | None = None) -> Iterator[Problem]:
+    """Problems of the optional fields that not every reader uses. besides: as in `problems`."""
+    for name, find in BESIDES.items():
+        if besides is None or name in besides:
+            yield from find(record)
 
 
 SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "unstated", "left_out"})
@@ -235,17 +229,13 @@ def _box_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _count_problems("scores", scores, record, "score")
 
 
-def _score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Problems of `scores`, `verb_score` and `pairs`."""
-    yield from _box_score_problems(record)
+def _verb_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     for index, hoi in _hois(record):
         if "verb_score" in hoi and not is_number(hoi["verb_score"]):
             yield Problem(f"hois[{index}].verb_score", f"{short(hoi['verb_score'])} is no score; give a finite number")
-    yield from pair_problems(record)
 
 
-def pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Problems of `pairs`."""
+def _pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     pairs, count = record.get("pairs"), _box_count(record)
     if pairs is not None and type(pairs) is not list:
         yield Problem("pairs", f"{json_type(pairs)}; it must be an array")
@@ -260,6 +250,15 @@ def pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
         if "interactiveness" in pair and not is_number(pair["interactiveness"]):
             shown = short(pair["interactiveness"])
             yield Problem(f"{field}.interactiveness", f"{shown} is no score; give a finite number, or leave it out")
+
+
+BESIDES: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]] = {
+    "size": _size_problems,
+    "box_scores": _box_score_problems,
+    "verb_scores": _verb_score_problems,
+    "pairs": _pair_problems,
+}
+"""The optional fields that not every reader uses, and what finds their problems."""
 
 
 def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:

@@ -121,12 +121,12 @@ def _check(content: Any) -> None:
                 raise DataError(f"{_shown(content[key])} {problem}", field=key)
     if not content.get("title", "").isprintable():
         raise DataError("has control characters; give one line of text", field="title")
-    named = content["objects"]
-    if type(named) is dict and not all(type(noun) is str and _NOUN.fullmatch(noun) for noun in named.values()):
+    listed = content["objects"]
+    if type(listed) is dict and not all(type(noun) is str and _NOUN.fullmatch(noun) for noun in listed.values()):
         raise DataError("an object of labels needs the WordNet 3.0 noun of each, as n02084071", field="objects")
-    lists = {**content, "objects": list(named) if type(named) is dict else named}
+    lists = {**content, "objects": list(listed) if type(listed) is dict else listed}
     for key in ("subjects", "verbs", "objects", "roles"):
-        if key in lists and lists[key] != "coco":
+        if key in lists and (key, lists[key]) != ("objects", "coco"):
             _check_labels(key, lists[key], needed=key != "roles")
     verbs, objects = content["verbs"], objects_of(content)
     pairs = _checked_pairs(content["interactions"], verbs, objects, content.get("roles", []))
@@ -141,8 +141,8 @@ def _check(content: Any) -> None:
         if type(split) is not str or split not in content.get("splits", {}):
             raise DataError(f"{_shown(split)} is none of `splits`; name one", field=f"split_aliases.{alias[:_LONGEST]}")
     images = content.get("test_images", [])
-    sound = type(images) is list and all(type(name) is str and name.strip() for name in images)
-    if not sound or _first_double(images):
+    named = type(images) is list and all(type(name) is str and name.strip() for name in images)
+    if not named or _first_double(images):
         raise DataError("must be a list of image ids, each once", field="test_images")
     _check_sets(content, {pair: number for number, pair in enumerate(pairs)})
     _check_counts(content, len(pairs))
@@ -225,9 +225,9 @@ def _checked_pairs(listed: Any, verbs: list[str], objects: list[str], roles: lis
         if type(pair) is not list or [type(each) for each in pair] != [kind, kind]:
             problem = f"{_shown(pair)} is no pair; give [verb, {second}], all by name or all by number"
             raise DataError(problem, field=field)
-        for each, (what, count, known) in zip(pair, sides, strict=True):
+        for each, (what, most, known) in zip(pair, sides, strict=True):
             if each not in known:
-                counted = f"{what} {each}, but there are {count}, counted from 0"
+                counted = f"{what} {each}, but there are {most}, counted from 0"
                 unknown = f"unknown {what} {_shown(each)}; list it in {what}s"
                 raise DataError(counted if by_number else unknown, field=field)
     pairs = listed_pairs(listed, verbs, objects)
