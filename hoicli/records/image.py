@@ -343,7 +343,7 @@ def _image_hoi_problems(key: str, image_hois: Any, vocabulary: Vocabulary | None
         return
     for index, pair in enumerate(image_hois):
         field = f"{key}[{index}]"
-        if type(pair) is not list or len(pair) != 2 or not all(type(name) is str for name in pair):
+        if type(pair) is not list or list(map(type, pair)) != [str, str]:
             yield Problem(field, f"{short(pair)} is no image label; give [verb, object]")
         elif vocabulary is not None and pair[1] not in vocabulary.object_ids:
             yield unknown_label(field, "object", pair[1], vocabulary)

@@ -13,8 +13,8 @@ import orjson
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import numbers, require, typed
-from hoicli.records.image import BESIDES, problems_besides, seldom_problems
+from hoicli.records.columns import require, typed
+from hoicli.records.image import problems_besides, seldom_problems
 from hoicli.records.images import Images, raw_images
 from hoicli.records.kit import Bools, Floats, Growing, Ints, distinct, starts_of
 from hoicli.records.parsing import Record, is_number
@@ -151,6 +151,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     """
     sizes: list[Size | None] = []
     masks: list[int] = []
+    roles: list[Any] = []
     unknown: list[int] = []
     has_roles = vocabulary is not None and bool(vocabulary.roles)
     known: Mapping[str, int] = {} if vocabulary is None else vocabulary.object_ids
@@ -158,11 +159,12 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     verbs = Names(() if vocabulary is None else vocabulary.verb_ids)
 
     def add(record: Record) -> None:
+        nonlocal roles
         require("metric" not in record and not ("predictions" in record and "gt" in record))
         masks.append(caveats.of_record(record.get("caveats")))
-        if not sound:  # names of any dataset will do
-            require(not any(seldom_problems(record, vocabulary if has_roles else None, scored=scored)))
-            require(not any(problems_besides(record, BESIDES.keys() - {"verb_scores"})))
+        roles += [hoi.get("role") for hoi in record["hois"]]
+        if not sound:
+            _check_besides(record, vocabulary if has_roles else None, scored=scored)
         sizes.append(_size(record))
         named = [name for key in ("image_hois", "ambiguous_hois") for _, name in record.get(key) or ()]
         unknown.append(0 if vocabulary is None else sum(name not in known for name in named))
@@ -174,23 +176,23 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         nulls=has_roles,
         label=labels.__getitem__,
         verb=verbs.__getitem__,
-        of_hoi={"role": None, "verb_score": 0.0},
     )
-    if not sound:
-        numbers(raw.of_hoi["verb_score"])
-        typed(raw.of_hoi["role"] if has_roles else (), str, type(None))
-    roles: dict[str | None, int] = {None: 0}
-    named = (name if type(name) is str else None for name in raw.of_hoi["role"])  # nothing but text is a role
-    role = [roles.setdefault(name, len(roles)) for name in named] or np.zeros(len(raw.verbs))
+    if has_roles and not sound:
+        typed(roles, str, type(None))
+    numbers: dict[str | None, int] = {None: 0}
+    role = np.zeros(len(roles), dtype=np.int64)
+    if roles.count(None) < len(roles):  # nothing but text is a role
+        named = [name if type(name) is str else None for name in roles]
+        role = np.array([numbers.setdefault(name, len(numbers)) for name in named], dtype=np.int64)
     batch = Checked(
         **raw.images(),
         lines=lines,
         label=np.array(raw.labels, dtype=np.int64),
         verb=np.array(raw.verbs, dtype=np.int64),
-        role=np.array(role, dtype=np.int64),
+        role=role,
         labels=labels,
         verbs=verbs,
-        roles=list(roles),
+        roles=list(numbers),
         sizes=sizes,
         whole=np.array(masks, dtype=np.int64) & WITHOUT_BOXES != 0,
         unknown=np.array(unknown, dtype=np.int64),
@@ -211,6 +213,21 @@ def _size(record: Record) -> Size | None:
     """The image's size, if the record gives it in numbers."""
     width, height = (record.get(side, 0) for side in ("width", "height"))
     return (width, height) if is_number(width) and is_number(height) and width > 0 < height else None
+
+
+def _check_besides(record: Record, vocabulary: Vocabulary | None, *, scored: bool) -> None:
+    """Raises for a problem of the fields that `raw_images` does not read. vocabulary: one with roles."""
+    require(not any(seldom_problems(record, vocabulary, scored=scored)))
+    for key in ("width", "height"):
+        require(key not in record or (is_number(record[key]) and record[key] > 0))
+    typed([hoi["verb_score"] for hoi in record["hois"] if "verb_score" in hoi], int, float)
+    scores = record.get("scores")
+    if scores is not None:
+        typed([scores], list)
+        typed(scores, int, float)
+        require(len(scores) == len(record["boxes"]))
+    if "pairs" in record:
+        require(not any(problems_besides(record, ("pairs",))))
 
 
 def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
