@@ -204,7 +204,7 @@ class AuditRows:
                 "n": int(named.sum()),
                 "image_id": scenes.image_ids[image],
                 "label": self._vocabulary.objects[scenes.labels[first]],
-                "boxes": [first - int(scenes.box_start[image]), second - int(scenes.box_start[image])],
+                "boxes": self._places(image, (first, second)),
                 "where": scenes.boxes[[first, second]].tolist(),
                 "hois": np.flatnonzero(named).tolist(),
                 "verbs": [self._verbs(box, begin, end) for box in (first, second)],
@@ -220,12 +220,12 @@ class AuditRows:
         scenes, found = self._truth.scenes, self._audit.contradicted
         seen = found.seen
         for at, row in enumerate(seen.truth[:count].tolist()):
-            image, class_ = int(scenes.image_of_hoi[row]), int(scenes.interaction[row])
+            image, label = int(scenes.image_of_hoi[row]), int(scenes.object_label[row])
             ends = int(scenes.subject[row]), int(scenes.object[row])
             models = [
                 {
                     "model": opinion.name,
-                    **self._class(int(seen.instead[model, at]), ends[1]),
+                    **self._named(int(seen.instead[model, at]), label),
                     "score": float(seen.score[model, at]),
                     "own_score": _number(seen.own[model, at]),
                 }
@@ -236,9 +236,9 @@ class AuditRows:
                 "value": float(found.sure[at]),
                 "n": int(found.models[at]),
                 "image_id": scenes.image_ids[image],
-                **self._class(class_, ends[1]),
+                **self._named(int(scenes.interaction[row]), label),
                 "hoi": row - int(scenes.hoi_start[image]),
-                "boxes": [None if end < 0 else end - int(scenes.box_start[image]) for end in ends],
+                "boxes": self._places(image, ends),
                 "where": scenes.boxes[[end for end in ends if end >= 0]].tolist(),
                 "models": models,
             }
@@ -247,29 +247,25 @@ class AuditRows:
         scenes, missing = self._truth.scenes, self._audit.missing
         found = missing.of
         for at in range(count):
-            image, class_ = int(found.image[at]), int(found.class_[at])
-            ends = int(found.near_subject[at]), int(found.near_object[at])
-            with_object = not np.isnan(found.object[at, 0])
-            label = int(found.label_of_object[at]) if with_object else -1
-            scores = missing.score[:, at].tolist()
+            image = int(found.image[at])
             yield {
                 "value": float(missing.sure[at]),
                 "n": int(missing.models[at]),
                 "image_id": scenes.image_ids[image],
-                **self._named(class_, label),
-                "boxes": [None if end < 0 else end - int(scenes.box_start[image]) for end in ends],
-                "where": [found.subject[at].tolist(), *([found.object[at].tolist()] if with_object else [])],
+                **self._named(int(found.class_[at]), int(found.labels[1, at])),
+                "boxes": self._places(image, found.near[:, at].tolist()),
+                "where": [box for box in found.boxes[..., at].tolist() if box[0] == box[0]],
                 "models": [
                     {"model": opinion.name, "score": score}
-                    for opinion, score in zip(self._audit.opinions, scores, strict=True)
+                    for opinion, score in zip(self._audit.opinions, missing.score[:, at].tolist(), strict=True)
                     if score == score
                 ],
             }
 
-    def _class(self, class_: int, box: int) -> Row:
-        """The names of an annotated class; box: of its object, -1 for none."""
-        label = int(self._truth.scenes.labels[box]) if box >= 0 else -1
-        return self._named(class_, label)
+    def _places(self, image: int, boxes: Iterable[int]) -> list[int | None]:
+        """The places of annotated boxes in their image, None for no box."""
+        first = int(self._truth.scenes.box_start[image])
+        return [None if box < 0 else box - first for box in boxes]
 
     def _named(self, class_: int, label: int) -> Row:
         """The names of a class; label: of its object, -1 for none."""

@@ -20,7 +20,7 @@ from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Tally
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Ints, expanded, find, joined, rank_by_id
+from hoicli.records.kit import Bools, Floats, Growing, Ints, expanded, find, rank_by_id
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.records.scenes import Scenes
 
@@ -141,7 +141,7 @@ class Opinion:
         every = max(len(scenes.score), 1)
         subjects, rows = np.divmod(np.sort(scenes.subject[rows] * every + rows), every)
         key = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)
-        found = []
+        found = Growing(pair=np.int64, row=np.int64)
         for block in blocks_of(count):
             pair, entry = expanded(start[block], count[block])
             person = box[order[entry]]
@@ -152,8 +152,8 @@ class Opinion:
             neither = (scenes.object[row] < 0) & (object_[pair] < 0)
             both = (scenes.object[row] >= 0) & (object_[pair] >= 0)
             keep = neither | (both & find(key, wanted)[1])
-            found.append((pair[keep], row[keep]))
-        return joined([part[0] for part in found], np.int64), joined([part[1] for part in found], np.int64)
+            found.add(pair=pair[keep], row=row[keep])
+        return found["pair"], found["row"]
 
     @cached_property
     def stray(self) -> Bools:
@@ -164,7 +164,7 @@ class Opinion:
         return stray
 
     def annotated_box(self, boxes: Ints) -> Ints:
-        """[M] the ground-truth box of the same label that each predicted box (or -1) overlaps most, and enough; -1 for
+        """The ground-truth box of the same label that each predicted box (or -1) overlaps most, and enough; -1 for
         none."""
         box, truth_box = self._matched
         kinds, theirs = self.scenes.labels, self.batch.truth.scenes.labels
@@ -250,8 +250,9 @@ def contradicted(truth: GroundTruth, seen: Evidence, rules: Rules) -> Contradict
 
 @dataclass(frozen=True)
 class Strays:
-    """Predictions of all models as columns [M]. row: the place in its image; image, near_subject, near_object: of the
-    ground truth, -1 for no such box; subject, object [M, 4], NaN for no object."""
+    """Predictions of all models as columns [M]. row: the place in its image; image: of the ground truth. Of the subject
+    and of the object: boxes [2, 4, M], NaN for no object; labels [2, M]; near [2, M] the box of the ground truth that
+    it belongs to, -1 for none."""
 
     model: Ints
     row: Ints
@@ -259,16 +260,13 @@ class Strays:
     class_: Ints
     sure: Floats
     score: Floats
-    subject: Floats
-    object: Floats
-    label_of_subject: Ints
-    label_of_object: Ints
-    near_subject: Ints
-    near_object: Ints
+    boxes: Floats
+    labels: Ints
+    near: Ints
 
     def ordered(self, rows: Ints) -> Strays:
         """Some of the rows, in this order."""
-        return Strays(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+        return Strays(**{field.name: getattr(self, field.name)[..., rows] for field in fields(self)})
 
     def overlapping(self, truth: GroundTruth, protocol: Protocol, least: float) -> tuple[Ints, Ints, Floats]:
         """(one, other, their overlap) of every two rows, or one twice, of an image and class that overlap by `least`;
@@ -280,18 +278,17 @@ class Strays:
         start = np.searchsorted(group, group)
         size = np.searchsorted(group, group, side="right") - start
         check_pairs(size, self.image, truth.scenes.image_ids, "predictions of one class")
-        none, found = np.isnan(self.object[:, 0]), []
+        none, found = np.isnan(self.boxes[1, 0]), Growing(one=np.int64, other=np.int64, overlap=np.float64)
         for block in blocks_of(size):
             one, other = expanded(start[block], size[block])
             one += block.start
             of_subject, of_object = (
-                iou(boxes[one].T, boxes[other].T, inclusive=protocol.inclusive) for boxes in (self.subject, self.object)
+                iou(boxes[:, one], boxes[:, other], inclusive=protocol.inclusive) for boxes in self.boxes
             )
             overlap = np.minimum(of_subject, np.where(none[one] & none[other], 1.0, of_object))
             enough = (overlap >= least) | (one == other)
-            found.append((one[enough], other[enough], overlap[enough]))
-        one, other = (joined([part[at] for part in found], np.int64) for at in (0, 1))
-        return one, other, joined([part[2] for part in found], np.float64)
+            found.add(one=one[enough], other=other[enough], overlap=overlap[enough])
+        return found["one"], found["other"], found["overlap"]
 
 
 @dataclass(frozen=True)
@@ -337,9 +334,8 @@ def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
         scenes, row = opinion.scenes, np.flatnonzero(opinion.stray & (opinion.sure >= rules.sure))
         # elsewhere a box of zeros is a box like any other, and every class has an object
         without = opinion.batch.empty_object[row] & opinion.protocol.person_first
-        ends = scenes.subject[row], np.where(without, -1, scenes.object[row])
+        ends = np.stack([scenes.subject[row], np.where(without, -1, scenes.object[row])])
         boxes = np.vstack([scenes.boxes, np.full((1, 4), np.nan)])
-        labels = np.append(scenes.labels, -1)
         parts.append(
             Strays(
                 model=np.full(len(row), model),
@@ -348,16 +344,17 @@ def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
                 class_=scenes.interaction[row],
                 sure=opinion.sure[row],
                 score=scenes.score[row],
-                subject=boxes[ends[0]],
-                object=boxes[ends[1]],
-                label_of_subject=labels[ends[0]],
-                label_of_object=labels[ends[1]],
-                near_subject=opinion.annotated_box(ends[0]),
-                near_object=opinion.annotated_box(ends[1]),
+                boxes=boxes[ends].swapaxes(1, 2),
+                labels=np.append(scenes.labels, -1)[ends],
+                near=opinion.annotated_box(ends),
             )
         )
-    names = [field.name for field in fields(Strays)]
-    return Strays(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+    return Strays(
+        **{
+            column.name: np.concatenate([getattr(part, column.name) for part in parts], axis=-1)
+            for column in fields(Strays)
+        }
+    )
 
 
 def _standing(count: int, worse: Ints, better: Ints) -> Ints:

@@ -16,7 +16,7 @@ from hoicli.evaluation.pairing import blocks_of, check_pairs
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import main_protocol
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, expanded, run_starts, starts_of
 from hoicli.records.roles import class_columns, with_boxes, with_triplets
 from hoicli.records.scenes import Scenes, box_kinds
 from hoicli.validation.candidates import Missing
@@ -48,7 +48,7 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
     place = np.arange(len(kinds))
     after = scenes.box_start[scenes.image_of_box + 1] - place - 1
     check_pairs(after, scenes.image_of_box, scenes.image_ids, "boxes")
-    found: list[tuple[Ints, Ints, Floats]] = []
+    found = Growing(first=np.int64, second=np.int64, iou=np.float64)
     for block in blocks_of(after):
         first, second = expanded(place[block] + 1, after[block])
         first += block.start
@@ -56,9 +56,8 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
         first, second = first[alike], second[alike]
         overlap = iou(scenes.boxes[first].T, scenes.boxes[second].T, inclusive=protocol.inclusive)
         enough = overlap >= threshold
-        found.append((first[enough], second[enough], overlap[enough]))
-    one, other = joined([part[0] for part in found], np.int64), joined([part[1] for part in found], np.int64)
-    return Duplicates(one, other, joined([part[2] for part in found], np.float64))
+        found.add(first=first[enough], second=second[enough], iou=overlap[enough])
+    return Duplicates(found["first"], found["second"], found["iou"])
 
 
 def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
@@ -119,23 +118,15 @@ def with_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, proto
     """The images with the missing triplets: on the annotated boxes that they belong to, else on new ones, which are
     those of the surest model; new boxes that are near duplicates of each other (`same`) are one."""
     found = missing.of
-    sides = (
-        (found.near_subject, found.subject, found.label_of_subject),
-        (found.near_object, found.object, found.label_of_object),
-    )
-    fresh = [(near < 0) & ~np.isnan(boxes[:, 0]) for near, boxes, _ in sides]
-    new = np.concatenate([boxes[rows] for (_, boxes, _), rows in zip(sides, fresh, strict=True)])
-    label = np.concatenate([labels[rows] for (_, _, labels), rows in zip(sides, fresh, strict=True)])
-    image = np.concatenate([found.image[rows] for rows in fresh])
+    fresh = (found.near < 0) & ~np.isnan(found.boxes[:, 0])
+    image = np.broadcast_to(found.image, fresh.shape)[fresh]
     order = np.argsort(image, kind="stable")
+    new, label = found.boxes.swapaxes(1, 2)[fresh], found.labels[fresh]
     grown, added, moved = with_boxes(scenes, image[order], new[order], label[order])
     where = np.empty(len(order), dtype=np.int64)
     where[order] = added
-    ends = []
-    for (near, _, _), rows in zip(sides, fresh, strict=True):
-        end = moved[near]
-        end[rows], where = where[: rows.sum()], where[rows.sum() :]
-        ends.append(end)
+    ends = moved[found.near]
+    ends[fresh] = where
     grown = with_triplets(
         grown,
         found.image,
