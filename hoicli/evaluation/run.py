@@ -119,7 +119,7 @@ def matched_lines(
     with no_garbage_collection():
         processes = predictions.processes()
         yield from made_of_scenes(
-            predictions, make, truth.vocabulary, policy=policy, known=truth.position, processes=processes
+            predictions, make, truth.vocabulary, scored=True, policy=policy, known=truth.position, processes=processes
         )
 
 

@@ -12,7 +12,7 @@ from hoicli.errors import arg
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
-from hoicli.records.columns import BATCH, indices, numbers, read_columns, require, typed
+from hoicli.records.columns import indices, numbers, read_columns, require, typed
 from hoicli.records.images import RawImages
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, find, starts_of
@@ -70,7 +70,6 @@ def read_pair_batches(
     known: Container[str] | None = None,
     box_scores: bool = False,
     triplet_scores: bool = False,
-    batch: int = BATCH,
 ) -> Iterator[PairBatch]:
     """The prediction records of a stream with their pairs. `box_scores`: every record needs `scores`.
 
@@ -86,7 +85,7 @@ def read_pair_batches(
         pair_batch, vocabulary=vocabulary, protocol=protocol, box_scores=box_scores, triplet_scores=triplet_scores
     )
     check = partial(_problems, vocabulary=vocabulary, box_scores=box_scores)
-    return read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch)
+    return read_columns(lines, build, check, policy, register=ImageRegister(known))
 
 
 def _problems(record: Record, vocabulary: Vocabulary, *, box_scores: bool = False) -> Iterator[Problem]:

@@ -36,7 +36,6 @@ def read_columns(
     policy: ErrorPolicy,
     *,
     register: ImageRegister | None = None,
-    batch: int = BATCH,
     processes: int = 1,
 ) -> Iterator[Part]:
     """The result of `build` on each batch of lines, without bad lines. build: the fast pass; for a bad record it raises
@@ -50,9 +49,9 @@ def read_columns(
     before, any_left = policy.skipped, False
 
     def again() -> Iterator[list[Line]]:
-        return _batches(lines.again() if isinstance(lines, Stream) else lines, batch)
+        return _batches(lines.again() if isinstance(lines, Stream) else lines)
 
-    for given, result in in_turns(partial(attempt, build), _batches(lines, batch), again, processes):
+    for given, result in in_turns(partial(attempt, build), _batches(lines), again, processes):
         made: Any = result
         if made is None or (register is not None and not register.add_all(made.image_ids, given)):
             chunk = list(sound(given, check, policy, register))
@@ -64,9 +63,9 @@ def read_columns(
         policy.report(left=False)
 
 
-def _batches(lines: Iterable[Line], batch: int) -> Iterator[list[Line]]:
+def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
     lines = iter(lines)
-    return iter(lambda: list(islice(lines, batch)), [])
+    return iter(lambda: list(islice(lines, BATCH)), [])
 
 
 def attempt(build: Callable[[list[Line]], Part | None], lines: list[Line]) -> Part | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import BATCH, NUMBERS, Part, integers, numbers, read_columns, require
+from hoicli.records.columns import NUMBERS, Part, integers, numbers, read_columns, require
 from hoicli.records.image import problems, seldom_problems, truth_problems
 from hoicli.records.images import RawImages, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
@@ -29,7 +29,6 @@ def read_scenes(
     scored: bool,
     policy: ErrorPolicy,
     known: Container[str] | None = None,
-    batch: int = BATCH,
     processes: int = 1,
 ) -> Iterator[Scenes]:
     """The image records of a stream as batches of columns, read by some `processes`. `scored`: predictions, which need
@@ -38,9 +37,9 @@ def read_scenes(
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
     record whose image is not in `known` is bad too.
     """
-    build, check = partial(scenes_of, vocabulary=vocabulary, scored=scored), checker(vocabulary, scored=scored)
-    register = ImageRegister(known)
-    return read_columns(lines, build, check, policy, register=register, batch=batch, processes=processes)
+    return made_of_scenes(
+        lines, lambda scenes: scenes, vocabulary, scored=scored, policy=policy, known=known, processes=processes
+    )
 
 
 def made_of_scenes(
@@ -48,17 +47,18 @@ def made_of_scenes(
     make: Callable[[Scenes], Part | None],
     vocabulary: Vocabulary,
     *,
+    scored: bool,
     policy: ErrorPolicy,
-    known: Container[str],
+    known: Container[str] | None,
     processes: int,
 ) -> Iterator[Part]:
-    """What `make` makes of each batch of predictions that `read_scenes` reads, in its order; it has the batch's
-    `image_ids`, and is None if one of them is not in `known`. Several `processes` take turns with the batches."""
+    """What `make` makes of each batch that `read_scenes` reads, in its order; it has the batch's `image_ids`, and may
+    be None if one of them is not in `known`. Several `processes` take turns with the batches."""
 
     def build(chunk: list[Line]) -> Part | None:
-        return make(scenes_of(chunk, vocabulary, scored=True))
+        return make(scenes_of(chunk, vocabulary, scored=scored))
 
-    check = checker(vocabulary, scored=True)
+    check = checker(vocabulary, scored=scored)
     return read_columns(lines, build, check, policy, register=ImageRegister(known), processes=processes)
 
 

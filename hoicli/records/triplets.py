@@ -15,7 +15,7 @@ import numpy as np
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import BATCH, NUMBERS, read_columns, typed
+from hoicli.records.columns import NUMBERS, read_columns, typed
 from hoicli.records.image import NULLS, problems, score_problems
 from hoicli.records.images import NO_BOX, Images, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
@@ -92,7 +92,6 @@ def read_triplets(
     known: Container[str] | None = None,
     truth: bool = False,
     unlabelled: bool = False,
-    batch: int = BATCH,
 ) -> Triplets:
     """All image records of a stream; `truth`: ground truth, which has no scores. unlabelled: labels may be null.
 
@@ -101,7 +100,7 @@ def read_triplets(
     """
     build = partial(named_images, truth=truth, unlabelled=unlabelled)
     check = partial(open_problems, truth=truth, unlabelled=unlabelled)
-    parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch))
+    parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known)))
     return merged(parts or [build([])])
 
 

@@ -53,16 +53,13 @@ def gathered(
     with_scores = any(sweep.det_threshold is not None for sweep in sweeps)
     triplet_scores = options.get("triplet_scores", False)
     for share in range(shares):
-        found = whole.nothing()
-        for part in read_pair_batches(
-            lines(predictions[share::shares]),
-            HICO,
-            policy=ErrorPolicy(),
-            box_scores=with_scores,
-            triplet_scores=triplet_scores,
-            batch=batch,
-        ):
-            whole.add(part, found)
+        found, own = whole.nothing(), lines(predictions[share::shares])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("hoicli.records.columns.BATCH", batch)
+            for part in read_pair_batches(
+                own, HICO, policy=ErrorPolicy(), box_scores=with_scores, triplet_scores=triplet_scores
+            ):
+                whole.add(part, found)
         whole.merge(pickle.loads(pickle.dumps(found)))
     return whole
 

@@ -166,13 +166,13 @@ def test_a_line_that_is_no_json_is_told_by_what_is_wrong(data: bytes, message: s
     assert first_error(Line("p.jsonl", 1, data)).startswith(f"p.jsonl:1: {message}")
 
 
-def test_an_image_twice_names_both_lines() -> None:
+def test_an_image_twice_names_both_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     message = "p.jsonl:3: image_id: image 'a' is at p.jsonl:1 already; keep one line an image"
     assert first_error(GOOD, with_(image_id="b"), GOOD) == message
-    # across batches too
+    monkeypatch.setattr("hoicli.records.columns.BATCH", 2)  # across batches too
     lines = [line(with_(image_id=str(number)), number) for number in range(1, 8)] + [line(with_(image_id=3), 9)]
     with pytest.raises(DataError, match=r"p\.jsonl:9: image_id: image '3' is at p\.jsonl:3 already"):
-        list(read_scenes(lines, HICO, scored=True, policy=ErrorPolicy(), batch=2))
+        list(read_scenes(lines, HICO, scored=True, policy=ErrorPolicy()))
 
 
 @pytest.mark.parametrize(
@@ -193,12 +193,13 @@ def test_an_image_that_the_ground_truth_does_not_have(image_id: Any, known: list
     assert (raised.value.field, raised.value.problem) == ("image_id", problem)
 
 
-def test_skipping_drops_counts_and_keeps_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_skipping_drops_counts_and_keeps_the_rest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoicli.records.columns.BATCH", 2)
     policy = ErrorPolicy(skip=True)
     records = [GOOD, with_hoi(object=9) | {"image_id": "b"}, GOOD, with_(image_id="c")]
-    batches = read_scenes(
-        [line(item, n) for n, item in enumerate(records, 1)], HICO, scored=True, policy=policy, batch=2
-    )
+    batches = read_scenes([line(item, n) for n, item in enumerate(records, 1)], HICO, scored=True, policy=policy)
     assert concatenate(batches, HICO).image_ids == ["a", "c"]
     policy.report()
     assert capsys.readouterr().err == (

@@ -70,8 +70,9 @@ ALL = [
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])
-def test_every_column(batch: int) -> None:
-    found = read(RECORDS, batch=batch)
+def test_every_column(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    monkeypatch.setattr("hoicli.records.columns.BATCH", batch)
+    found = read(RECORDS)
     assert names(found) == ALL
     assert found.image_ids == ["a", "7", "c"]
     assert (found.box_start.tolist(), found.hoi_start.tolist()) == ([0, 2, 2, 5], [0, 2, 2, 4])

@@ -27,8 +27,8 @@ def as_lines(records: list[Record], file: str = "p.jsonl") -> list[Line]:
     return [Line(file, number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
 
 
-def read(records: list[Record], batch: int = 256) -> Triplets:
-    return read_triplets(as_lines(records), policy=ErrorPolicy(), batch=batch)
+def read(records: list[Record]) -> Triplets:
+    return read_triplets(as_lines(records), policy=ErrorPolicy())
 
 
 HUMAN, THING = [0, 0, 10, 10], [20, 0, 30, 10]
