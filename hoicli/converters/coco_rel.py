@@ -131,8 +131,8 @@ def _named(names: Mapping[int | str, str], number: Any, field: str) -> str:
 def write(records: Iterable[Record], path: str, context: Context) -> None:
     """Write the file. Raises `DataError` for two images of one `img_id`."""
     images: dict[Any, dict[str, Any]] = {}
-    annotations: list[tuple[str, dict[str, Any]]] = []
-    relations: list[tuple[str, dict[str, Any]]] = []
+    annotations: list[dict[str, Any]] = []
+    relations: list[dict[str, Any]] = []
     for record in records:
         place = Place(f"image {record['image_id']}")
         number = record["img_id"] if type(record.get("img_id")) is int else len(images) + 1
@@ -142,38 +142,34 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         first = len(annotations) + 1
         scores = record.get("scores") or [None] * len(record["boxes"])
         for box, label, score in zip(record["boxes"], record["labels"], scores, strict=True):
-            annotations.append((label, _annotation(len(annotations) + 1, number, box, score)))
+            x1, y1, x2, y2 = box
+            wide, high = x2 - x1, y2 - y1
+            row = {"id": len(annotations) + 1, "image_id": number, "bbox": [x1, y1, wide, high], "area": wide * high}
+            scored = {} if score is None else {"score": score}
+            annotations.append({**row, "iscrowd": 0, **scored, "category_id": label})
         for hoi in record["hois"]:
             ends = {"subject_id": first + hoi["subject"], "object_id": first + hoi["object"]}
             row = {"id": len(relations) + 1, "image_id": number, **ends, **kept(hoi, "score")}
-            relations.append((hoi["verb"], row))
+            relations.append({**row, "predicate_id": hoi["verb"]})
             if "verb_score" in hoi:
                 context.drop("verb scores (the format has one score a triplet)", place)
         if record.get("image_hois"):
             context.drop("image-level labels", place)
-    vocabulary = context.vocabulary
-    objects = _numbered(annotations, "category_id", None if context.open_names else vocabulary.object_ids)
-    verbs = _numbered(relations, "predicate_id", None if context.open_names else vocabulary.verb_ids)
-    content = {"images": list(images.values()), "categories": objects, "annotations": [row for _, row in annotations]}
+    known = context.vocabulary
+    objects = _numbered(annotations, "category_id", None if context.open_names else known.object_ids)
+    verbs = _numbered(relations, "predicate_id", None if context.open_names else known.verb_ids)
+    content = {"images": list(images.values()), "categories": objects, "annotations": annotations}
     with open_output(path) as output:
-        output(dump({**content, "rel_categories": verbs, "rel_annotations": [row for _, row in relations]}))
+        output(dump({**content, "rel_categories": verbs, "rel_annotations": relations}))
 
 
-def _annotation(number: int, image: int, box: list[float], score: float | None) -> dict[str, Any]:
-    """A box as COCO has it, without its category."""
-    x1, y1, x2, y2 = box
-    width, height = x2 - x1, y2 - y1
-    row = {"id": number, "image_id": image, "bbox": [x1, y1, width, height], "area": width * height, "iscrowd": 0}
-    return row if score is None else {**row, "score": score}
-
-
-def _numbered(rows: list[tuple[str, dict[str, Any]]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:
-    """Put the number of its name into each row, and return the categories. ids: the dataset's, aliases after the names;
-    without them the rows' own names are numbered."""
+def _numbered(rows: list[dict[str, Any]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:
+    """Replace the names under a key of the rows by numbers, and return the categories. ids: the dataset's, aliases
+    after the names; without them the rows' own names are numbered."""
     if ids is None:
-        ids = {name: at for at, name in enumerate(sorted({name for name, _ in rows}))}
-    for name, row in rows:
-        row[key] = ids[name] + 1
+        ids = {name: at for at, name in enumerate(sorted({row[key] for row in rows}))}
+    for row in rows:
+        row[key] = ids[row[key]] + 1
     first: dict[int, str] = {}
     for name, number in ids.items():
         first.setdefault(number, name)

@@ -58,8 +58,9 @@ class Context:
     place: str = ""
 
     def announce(self, assumption: str) -> None:
-        """Add a note, which is printed after success only: a failure is one line."""
-        self.notes.append(assumption)
+        """Add a note, once; it is printed after success only: a failure is one line."""
+        if assumption not in self.notes:
+            self.notes.append(assumption)
 
     def taking(self, part: str) -> str:
         """What takes another part of the file: `--part`, or in `hoicli data add` another name."""

@@ -7,8 +7,8 @@ tag. Here every step stays within the bytes of the file. Sparse matrices, functi
 refused, since annotations and detections have none.
 
 What it may cost, in bytes of the file on the disk, whether it is compressed once, twice or not at all: a variable
-unpacks to 64 MiB or 200 bytes a byte, 1 GiB at most, has a million cells and fields or 16 a byte, of 16 bytes each, and
-in them 262,144 matrices or 4 a byte, of 200 bytes each.
+unpacks to 64 MiB or 200 bytes a byte, 1 GiB at most, and has two million places or 32 a byte: a cell or field, of 16
+bytes, is one, and a matrix in it, of 200 bytes, eight more.
 
 The format: MAT-File Format, MathWorks (level 5). Every failure is a `DataError` that names the file.
 """
@@ -54,11 +54,12 @@ LARGEST, DENSE, DENSEST = 1 << 30, 1 << 26, 200
 PACKED_PIECE = 1 << 14
 """Compressed bytes unpacked at a time: at most a thousand times as many come of them before they are counted."""
 
-PLACES, PLACES_PER_BYTE = 1 << 20, 16
+PLACES, PLACES_PER_BYTE = 1 << 21, 32
 """Cells and fields of structs that a variable may have in any case, and a byte of the file: of the cells of detections
 nearly all are empty, and compressed they are less than a byte each."""
-MATRICES, MATRICES_PER_BYTE = 1 << 18, 4
-"""Matrices in them, but for empty ones that are spelled alike. HICO-DET's annotations have 0.2 a byte."""
+OF_A_MATRIX = 8
+"""The places that a matrix in them counts for, but for empty ones that are spelled alike. HICO-DET's annotations have
+0.2 matrices a byte."""
 
 MOST_DIMENSIONS, DEEPEST = 32, 32
 """As many dimensions as NumPy's arrays have; structs within structs, of which bbox_test has four."""
@@ -194,7 +195,6 @@ class _MatrixReader:
         """`stored`: bytes of the file on the disk."""
         self.data = data
         self.places = max(PLACES, PLACES_PER_BYTE * stored)
-        self.matrices = max(MATRICES, MATRICES_PER_BYTE * stored)
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
         self.empty = b"", (NOTHING,)
 
@@ -219,9 +219,7 @@ class _MatrixReader:
             raise ValueError(f"no matrix at byte {start}")
         if end > limit or not levels:
             raise ValueError(f"a matrix goes beyond its end at byte {start}")
-        self.matrices -= 1
-        if self.matrices < 0:
-            raise ValueError("more matrices than any file of its size has")
+        self.take_places(OF_A_MATRIX)
         if not size:
             return NOTHING, end
         flags, flag_size, word, _, kind, dimension_size, *shape = FLAGS_AND_SHAPE(data, start + 8)
@@ -247,10 +245,10 @@ class _MatrixReader:
         raise ValueError(f"a matrix of class {kind} at byte {start}")
 
     def take_places(self, number: int) -> None:
-        """Raises ValueError for more cells and fields than the file's size justifies."""
+        """Raises ValueError for more cells, fields and matrices than the file's size justifies."""
         self.places -= number
         if self.places < 0:
-            raise ValueError("more cells and fields than any file of its size has")
+            raise ValueError("more cells, fields and matrices than any file of its size has")
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
         """Type and bytes of the data element at `start`, and where the next element begins."""

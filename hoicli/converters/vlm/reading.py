@@ -111,7 +111,6 @@ class _AnswerReader:
         self._own = self._subjects.union(context.vocabulary.objects if context.vocabulary.own else ())
         self._detections = _detections(context.options.get("boxes"))
         self._images: dict[str, _Image] = {}
-        self._announced: set[str] = set()
         self._boxes = self._answers = self._refused = 0
         self._outside, self._first_outside = 0, ""
 
@@ -205,7 +204,7 @@ class _AnswerReader:
         """The convention of an answer's boxes: that of tokens which count bins, else that of --coords, of the row, or
         of its container; None if none has one."""
         if tokens in ("loc", "bins"):
-            self._announce_once(f"boxes in <{tokens}> tokens: taken as their model writes them")
+            self._context.announce(f"boxes in <{tokens}> tokens: taken as their model writes them")
             return Frame("1000" if tokens == "loc" else "relative")
         if self._frame is not None:
             return self._frame
@@ -216,7 +215,7 @@ class _AnswerReader:
         if isinstance(row.get("coords"), str):
             return parse_frame(row["coords"], f"{self._context.place}: coords")
         if (copy := row.get("box_scale")) is not None:
-            self._announce_once("box_scale of R1-SGG's rows: taken as the size of the copy that boxes are pixels of")
+            self._context.announce("box_scale of R1-SGG's rows: taken as the size of the copy that boxes are pixels of")
             return parse_frame(_resized(copy), f"{self._context.place}: box_scale")
         if key == "predicted_pairs":
             return self._known("pixels", "predicted_pairs of hoi-benchmarks")
@@ -227,13 +226,8 @@ class _AnswerReader:
 
     def _known(self, kind: str, what: str) -> Frame:
         """The frame of boxes whose convention is known; a note says so once."""
-        self._announce_once(f"{what}: taken as {kind}; {arg('coords')} says otherwise")
+        self._context.announce(f"{what}: taken as {kind}; {arg('coords')} says otherwise")
         return Frame(kind)
-
-    def _announce_once(self, what: str) -> None:
-        if what not in self._announced:
-            self._announced.add(what)
-            self._context.announce(what)
 
     def _by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
         """The claims with the scores of their tokens, or without scores, and counted, where there are none."""
@@ -242,7 +236,7 @@ class _AnswerReader:
         except ValueError:
             self._drop("the scores of an answer without log-probabilities of its tokens (its triplets are kept)")
             return [replace(claim, score=None) for claim in claims]
-        self._announce_once(f"{arg('scores')} tokens: the score of a triplet is {RULE}")
+        self._context.announce(f"{arg('scores')} tokens: the score of a triplet is {RULE}")
         found = scored(claims, tokens)
         for claim in found:
             if claim.score is None:
