@@ -21,8 +21,6 @@ NO_BOX = "a box without a name, or that is not four numbers"
 
 Place = list[float] | int | str | None
 """Where something is: a box's numbers, the index or id of a box, its name alone, or nothing."""
-Report = Callable[[str], None]
-"""Takes the reason why a part of an answer is left out."""
 Persons = Callable[[str], bool]
 """Whether a name is one of who acts: a person, or the dataset's own subjects."""
 
@@ -75,38 +73,35 @@ class Claim:
 
 @dataclass
 class Claims:
-    """The content of an answer: triplets; `located`, (box, name as records spell it) of its own; `ids`, the rows of
-    `located` by the id that the answer gives them; `acting`, the rows of `located` that are a triplet's subject."""
+    """Collects the claims of one answer.
 
+    persons: who may act. verbs, label: those of the question, for answers with boxes only (grounding). triplets;
+    `located`, (box, name as records spell it) of its own; `ids`, the rows of `located` by the id that the answer gives
+    them; `acting`, the rows of `located` that are a triplet's subject. `reports`: why parts are left out. `tokens`: the
+    kind of its box tokens, "" for none or several; `form`: json or tokens, "" for an answer that is refused.
+    """
+
+    persons: Persons
+    verbs: Sequence[str] = ()
+    label: str | None = None
     triplets: list[Claim] = field(default_factory=list)
     located: list[tuple[list[float], str]] = field(default_factory=list)
     ids: dict[str, list[int]] = field(default_factory=dict)
     acting: set[int] = field(default_factory=set)
+    reports: list[str] = field(default_factory=list)
+    tokens: str = ""
+    form: str = ""
 
+    def report(self, reason: str) -> None:
+        """Say why a part of the answer is left out."""
+        self.reports.append(reason)
 
-def claims_of(
-    values: Sequence[Any], report: Report, persons: Persons, *, verbs: Sequence[str] = (), label: str | None = None
-) -> Claims:
-    """The claims in the values of one answer. `verbs`, `label`: those of the question, for answers with boxes only
-    (grounding). Raises `NotReadError` for a value of another shape."""
-    reader = _ClaimReader(report, persons, list(verbs), label)
-    for value in values:
-        reader.read(value)
-    if reader.claims.located:
-        resolved = map(reader.with_boxes, reader.claims.triplets)
-        reader.claims.triplets = [claim for claim in resolved if claim is not None]
-    return reader.claims
-
-
-@dataclass
-class _ClaimReader:
-    """Collects the claims in the values of one answer."""
-
-    report: Report
-    persons: Persons
-    verbs: list[str]
-    label: str | None
-    claims: Claims = field(default_factory=Claims)
+    def read_all(self, values: Sequence[Any]) -> None:
+        """Add the claims in the values of the answer. Raises `NotReadError` for a value of another shape."""
+        for value in values:
+            self.read(value)
+        if self.located:
+            self.triplets = [claim for claim in map(self._with_boxes, self.triplets) if claim is not None]
 
     def read(self, value: Any) -> None:
         """Add the claims in a value."""
@@ -186,9 +181,9 @@ class _ClaimReader:
         label = claim.label
         if not claim.verbs:
             self.report("a pair without a verb that can be read")
-        elif label is None or type(claim.object) is int or label in self.claims.ids or is_name(label):
+        elif label is None or type(claim.object) is int or label in self.ids or is_name(label):
             spans = tuple(span_of(said, verb) for verb in claim.verbs)
-            self.claims.triplets.append(replace(claim, spans=spans, label_span=span_of(named, label or "")))
+            self.triplets.append(replace(claim, spans=spans, label_span=span_of(named, label or "")))
         else:
             self.report("an object whose name cannot be read")
 
@@ -210,8 +205,8 @@ class _ClaimReader:
             self.report(NO_BOX)
             return
         if isinstance(own, int | str):
-            self.claims.ids.setdefault(str(own).strip(), []).append(len(self.claims.located))
-        self.claims.located.append((box, name))
+            self.ids.setdefault(str(own).strip(), []).append(len(self.located))
+        self.located.append((box, name))
 
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
         """An object with lists of triplets or of boxes."""
@@ -222,24 +217,24 @@ class _ClaimReader:
         for item in chain.from_iterable(lists):
             self.read(item)
 
-    def with_boxes(self, claim: Claim) -> Claim | None:
+    def _with_boxes(self, claim: Claim) -> Claim | None:
         """A claim with boxes of the answer for ids; None, and reported, where there is none or which one is not
         said."""
         found: dict[str, Any] = {}
         for end in ("subject", "object"):
             place = getattr(claim, end)
-            rows = self.claims.ids.get(str(place)) if isinstance(place, int | str) else None
+            rows = self.ids.get(str(place)) if isinstance(place, int | str) else None
             if rows is None and type(place) is not int:
                 continue
             if rows is None or len(rows) > 1:
                 self.report("a triplet with the index of a box that is not there")
                 return None
-            box, name = self.claims.located[rows[0]]
+            box, name = self.located[rows[0]]
             if end == "object":
                 found |= {"object": box, "label": name, "of_box": True}
             elif self.persons(name):
                 found |= {"subject": box, "acts": name}
-                self.claims.acting.add(rows[0])
+                self.acting.add(rows[0])
             else:
                 self.report(NO_PERSON)
                 return None

@@ -16,34 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from hoicli.converters.vlm.claims import (
-    NO_BOX,
-    NO_PERSON,
-    Claim,
-    Claims,
-    NotReadError,
-    Persons,
-    Place,
-    Report,
-    claims_of,
-)
+from hoicli.converters.vlm.claims import NO_BOX, NO_PERSON, Claim, Claims, NotReadError, Persons, Place
 from hoicli.converters.vlm.names import is_name, label_of, names_person
 from hoicli.converters.vlm.text import Spoken, final_part, values_in
-
-
-@dataclass
-class Reading:
-    """What is read in an answer. `reports`: why parts are left out; `tokens`: the kind of its tokens, "" for none or
-    several; `form`: json or tokens, "" for an answer that is refused."""
-
-    claims: Claims = field(default_factory=Claims)
-    reports: list[str] = field(default_factory=list)
-    tokens: str = ""
-    form: str = ""
-
 
 NOT_READ = "an answer that is no JSON, and no box tokens"
 
@@ -55,28 +32,27 @@ def is_phrase(answer: str) -> bool:
 
 def read_answer(
     answer: Any, verbs: Sequence[str] = (), label: str | None = None, persons: Persons = names_person
-) -> Reading:
+) -> Claims:
     """What is read in an answer, a text or parsed already; without a form, the report says why it is refused. verbs,
     label: the verbs and the object of the question, for answers of boxes alone; persons: who may act, by name."""
-    reading = Reading()
-    report = reading.reports.append
+    claims = Claims(persons, verbs, label)
     try:
         text = final_part(answer) if isinstance(answer, str) else Spoken.at("", 0)
         if kinds := _kinds_in(text):
-            reading.tokens = kinds.pop() if len(kinds) == 1 else ""
-            reading.claims = _claims_of_tokens(text, report, persons, tuple(verbs), label)
-            reading.form = "tokens"
+            claims.tokens = kinds.pop() if len(kinds) == 1 else ""
+            _read_tokens(text, claims)
+            claims.form = "tokens"
         else:
             values, cut = ([answer], False) if isinstance(answer, list | dict) else values_in(text)
             if cut:
-                report("the unfinished end of an answer that was cut off")
+                claims.report("the unfinished end of an answer that was cut off")
             if not values:
                 raise NotReadError("an answer that was cut off before anything whole" if cut else NOT_READ)
-            reading.claims = claims_of(values, report, persons, verbs=verbs, label=label)
-            reading.form = "json"
+            claims.read_all(values)
+            claims.form = "json"
     except (NotReadError, ValueError) as refused:
-        reading.claims, reading.reports = Claims(), [str(refused)]
-    return reading
+        return Claims(persons, reports=[str(refused)])
+    return claims
 
 
 # Box tokens
@@ -100,27 +76,24 @@ def _kinds_in(text: str) -> set[str]:
     return {_kind(match) for match in _MENTION.finditer(text)} if _SIGN.search(text) else set()
 
 
-def _claims_of_tokens(text: str, report: Report, persons: Persons, verbs: tuple[str, ...], label: str | None) -> Claims:
-    """The claims of an answer in tokens; `verbs`, `label`: those of the question, for boxes in pairs. Raises
-    `NotReadError` for an answer that has other words."""
+def _read_tokens(text: str, claims: Claims) -> None:
+    """Add the claims of an answer in tokens. Raises `NotReadError` for an answer that has other words."""
     if not _BETWEEN.fullmatch(_MENTION.sub(" ; ", text)):
         raise NotReadError(OTHER_WORDS)
     mentions = [_named_places(match) for match in _MENTION.finditer(text)]
-    claims = Claims()
-    if verbs and label is not None and len(mentions) % 2 == 0:
+    if claims.verbs and claims.label is not None and len(mentions) % 2 == 0:
         for (subject, people), (object_, others) in zip(mentions[::2], mentions[1::2], strict=True):
-            if len(people) == len(others) == 1 and (not subject or persons(subject)):
-                claims.triplets.append(Claim(people[0], others[0], object_ or label, verbs))
+            if len(people) == len(others) == 1 and (not subject or claims.persons(subject)):
+                claims.triplets.append(Claim(people[0], others[0], object_ or claims.label, tuple(claims.verbs)))
             else:
-                report(NO_PERSON)
-        return claims
+                claims.report(NO_PERSON)
+        return
     for name, places in mentions:
         for place in places:
             if isinstance(place, list) and len(place) == 4 and is_name(name):
                 claims.located.append((place, name))
             else:
-                report(NO_BOX)
-    return claims
+                claims.report(NO_BOX)
 
 
 def _kind(match: re.Match[str]) -> str:

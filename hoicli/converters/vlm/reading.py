@@ -132,13 +132,13 @@ class _AnswerReader:
             answer = [{"subject": person, "object": other, "object_class": label, "verb": answer}]
             key = "person_bbox"
         self._answers += 1
-        reading = read_answer(answer, verbs, label, self._acts)
-        for reason in reading.reports:
+        claims = read_answer(answer, verbs, label, self._acts)
+        for reason in claims.reports:
             self._drop(reason)
-        if not reading.form:
+        if not claims.form:
             self._refused += 1
             return
-        claims, frame = reading.claims, self._convention(row, key, answer, reading.tokens)
+        frame = self._convention(row, key, answer, claims.tokens)
         if frame and frame.contradicts_scale(_boxes(claims)):
             self._refused += 1
             self._drop(f"an answer whose boxes have another scale than {arg('coords')}")

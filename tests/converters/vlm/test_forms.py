@@ -67,4 +67,4 @@ def test_the_examples_of_the_docs_are_read() -> None:
             reading = read_answer(line.strip())
             form = "tokens" if "<" in line else "json"
             assert (reading.form, reading.reports) == (form, [])
-            assert len(reading.claims.triplets) == (form == "json")
+            assert len(reading.triplets) == (form == "json")

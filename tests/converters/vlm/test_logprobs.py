@@ -47,7 +47,7 @@ def twin(text: str, tokens: list[dict[str, Any]], words: list[str]) -> float:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_score_is_the_product_of_the_tokens_of_its_words(seed: int) -> None:
     tokens = tokens_of(ANSWER, seed)
-    claims = scored(read_answer(ANSWER).claims.triplets, Tokens(ANSWER, {"content": tokens}))
+    claims = scored(read_answer(ANSWER).triplets, Tokens(ANSWER, {"content": tokens}))
     assert [(claim.verbs, claim.label) for claim in claims] == [
         (("sit_at",), "dining_table"),
         (("clean",), "dining_table"),
@@ -70,7 +70,7 @@ def test_a_score_is_the_product_of_the_tokens_of_its_words(seed: int) -> None:
 def test_forms_tell_where_their_words_are(example: str) -> None:
     prefix = "<think>é riding a bicycle?</think>"
     text = prefix + example
-    (claim,) = read_answer(text).claims.triplets
+    (claim,) = read_answer(text).triplets
     assert claim.label_span is not None
     assert re.fullmatch("rid(e|ing)", text[slice(*claim.spans[0])])  # type: ignore[misc]
     assert text[slice(*claim.label_span)] == "bicycle"
