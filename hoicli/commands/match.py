@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from hoicli.commands import options
 from hoicli.commands.command import command
@@ -10,8 +11,12 @@ from hoicli.commands.options import Unpack, Viewed
 from hoicli.commands.results import Records
 from hoicli.commands.values import names_of, text_of
 from hoicli.errors import UsageError, arg
-from hoicli.io.streams import Stream
+from hoicli.io.streams import Line, Stream
+from hoicli.records.parsing import Record
 from hoicli.vocabulary.datasets import load
+
+NOTHING: Record = {"boxes": [], "labels": [], "hois": []}
+"""The predictions of an image without any."""
 
 
 @command(
@@ -47,7 +52,6 @@ def match(
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.coverage import Coverage, served
-    from hoicli.evaluation.match_records import missed_records
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import matched_lines
     from hoicli.records.parsing import dump
@@ -72,14 +76,18 @@ def match(
     def made() -> Iterator[bytes]:
         truth = inputs.annotated(gt, vocabulary)
         matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
-        coverage, missed = Coverage(), truth.absent(())
-        for batch in matched_lines(lines, truth, matched, inputs.filters, inputs.policy, partial=only_predicted):
+        coverage, seen = Coverage(), set[str]()
+        match_lines = partial(
+            matched_lines, truth=truth, protocols=matched, filters=inputs.filters, policy=inputs.policy
+        )
+        for batch in match_lines(lines, partial=only_predicted):
             coverage.merge(batch.coverage)
-            missed[truth.rows_of(batch.image_ids)] = False
+            seen.update(batch.image_ids)
             yield batch.lines
         if not only_predicted:
-            for record in missed_records(truth, missed, matched, inputs.filters):
-                yield dump(record)
+            missed = [{**NOTHING, "image_id": image_id} for image_id in truth.position if image_id not in seen]
+            rest = [Line("gt", number, dump(record)) for number, record in enumerate(missed, start=1)]
+            yield from (batch.lines for batch in match_lines(Stream(["gt"], "images without predictions", held=rest)))
         inputs.policy.report()
         coverage.report(truth, matched, lines.name, shard=only_predicted)  # may refuse the whole
 

@@ -121,16 +121,16 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
     """Say on stderr what the rows do not: how many images have no predictions, and why a metric is empty."""
     from hoicli.pairs.rows import METRICS
 
-    total = len(truth.scenes.image_ids)
-    if without := total - statistics.images:
+    total, found = len(truth.scenes.image_ids), statistics.found.numbers
+    images = len(statistics.found.lines["image"])
+    if without := total - images:
         fate = "left out, as released" if statistics.as_released else "their pairs are missed"
         note(f"{whose}{without:,} of {total:,} ground-truth images have no predictions: {fate}")
-    if statistics.images and not statistics.counted["triplets"] + statistics.counted["pairs"]:
+    if images and not found["triplets"] + found["pairs"]:
         note(f"{whose}the predictions hold no pair: nothing can be found")
-    if others := statistics.counted["other subjects"]:
+    if others := found["other subjects"]:
         who = " or ".join(statistics.vocabulary.subjects)
-        every = statistics.counted["triplets"]
-        note(f"{whose}{others:,} of {every:,} triplets have a subject that is no {who}: they are no pairs")
+        note(f"{whose}{others:,} of {found['triplets']:,} triplets have a subject that is no {who}: they are no pairs")
     for metric, reason in statistics.reasons().items():
         advice = f"; {arg('verb_score', 'triplet')} uses the triplet's score instead"
         note(f"{whose}no {METRICS[metric]}: {reason}{advice if 'verb_score' in reason else ''}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
@@ -72,15 +72,10 @@ def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[s
     protocol in `named` (None: every one) cannot be computed, or none is left.
     """
     refused = [row for row in protocols if not truth.serves(row)]
-    if not refused:
-        return list(protocols)
-    names = ", ".join(row.name for row in distinct(refused))
-    lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
-    left = [row for row in protocols if row not in refused]
-    if not left or named is None or any(row.name in named for row in refused):
-        raise DataError(f"cannot serve {names}: {lacks}", place=truth.name, code="cannot-serve")
-    note(f"left out: {names}: {lacks}")
-    return left
+    if refused:
+        lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
+        _leave_out(refused, protocols, named, lacks, truth.name)
+    return [row for row in protocols if row not in refused]
 
 
 def unserved(views: Mapping[Protocol, Tally], named: Container[str], place: str) -> list[Protocol]:
@@ -89,11 +84,18 @@ def unserved(views: Mapping[Protocol, Tally], named: Container[str], place: str)
     lacking = [row for row, tally in views.items() if tally.without_labels and not row.person_first]
     if lacking:
         problem = "no object of the predictions has a label, as in official V-COCO lists; it needs a dump with labels"
-        names = ", ".join(row.name for row in distinct(lacking))
-        if len(lacking) == len(views) or any(row.name in named for row in lacking):
-            raise DataError(f"cannot serve {names}: {problem}", place=place, code="cannot-serve")
-        note(f"left out: {names}: {problem}")
+        _leave_out(lacking, views, named, problem, place)
     return lacking
+
+
+def _leave_out(
+    rows: Sequence[Protocol], of: Collection[Protocol], named: Container[str] | None, problem: str, place: str
+) -> None:
+    """A note that some rows cannot be served; `DataError` if they are all, or one of them is `named`."""
+    names = ", ".join(row.name for row in distinct(rows))
+    if len(rows) == len(of) or named is None or any(row.name in named for row in rows):
+        raise DataError(f"cannot serve {names}: {problem}", place=place, code="cannot-serve")
+    note(f"left out: {names}: {problem}")
 
 
 @dataclass

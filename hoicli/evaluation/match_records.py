@@ -18,7 +18,6 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol
 from hoicli.records import caveats
-from hoicli.records.columns import BATCH
 from hoicli.records.kit import Bools, Ints, expanded, starts_of
 from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
 from hoicli.records.parsing import Record
@@ -38,7 +37,7 @@ def match_records(
     partial: bool = False,
 ) -> Iterator[Record]:
     """The match records of a batch: image by image, and for each image protocol by protocol. `predictions` and `gt` are
-    JSON already, for `dump`. partial: `missed_records` do not follow."""
+    JSON already, for `dump`. partial: those of images without predictions do not follow."""
     parts = [
         (_head(protocol, filters, batch.truth, partial=partial), _predictions(batch, outcomes[protocol.key], protocol))
         for protocol in protocols
@@ -62,22 +61,6 @@ def match_records(
                 "gt": truth[row],
                 "box_matches": boxes[box[row] : box[row + 1]],
             }
-
-
-def missed_records(
-    truth: GroundTruth, missed: Bools, protocols: Sequence[Protocol], filters: Filters
-) -> Iterator[Record]:
-    """Match records of the images without predictions (`missed` [N]), so that their triplets count as missed."""
-    image_ids, rows = truth.scenes.image_ids, np.flatnonzero(missed)
-    heads = [_head(protocol, filters, truth, partial=False) for protocol in protocols]
-    for some in np.split(rows, range(BATCH, len(rows), BATCH)):
-        texts = [_truth(truth, some, truth.counted(protocol)) for protocol in protocols]
-        classless = _classless(truth, some, filters)
-        masks, hashes = (truth.scenes.caveats[some] & caveats.TRUTH).tolist(), truth.scenes.hashes[some].tolist()
-        for place, row in enumerate(some.tolist()):
-            for head, gt in zip(heads, texts, strict=True):
-                record = head(image_ids[row], masks[place], hashes[place])
-                yield {**record, **classless[place], "predictions": [], "gt": gt[place], "box_matches": []}
 
 
 def _head(
@@ -154,12 +137,7 @@ def _found(batch: Batch, protocol: Protocol, outcomes: Outcomes) -> tuple[Ints, 
     return image, _places(batch, protocol, outcomes)[hit], row - batch.predictions.hoi_start[image]
 
 
-_NONE = np.zeros(0, dtype=np.int64)
-
-
-def _truth(
-    truth: GroundTruth, image: Ints, counted: Bools, found: tuple[Ints, Ints, Ints] = (_NONE, _NONE, _NONE)
-) -> list[orjson.Fragment]:
+def _truth(truth: GroundTruth, image: Ints, counted: Bools, found: tuple[Ints, Ints, Ints]) -> list[orjson.Fragment]:
     """The counted triplets of each of some images; `found` as `_found` has it."""
     scenes, vocabulary = truth.scenes, truth.vocabulary
     of, row = expanded(scenes.hoi_start[image], scenes.hoi_start[image + 1] - scenes.hoi_start[image])

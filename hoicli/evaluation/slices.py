@@ -107,40 +107,29 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
     """
     found: dict[str, Slice] = {}
     for text in (part.strip() for several in texts for part in several.split(",")):
-        name, *cuts = text.split(":")
-        if name not in MEASURES:
-            if not text or not Path(text).exists():
-                near = get_close_matches(name, MEASURES, n=1)
-                meant = f" (did you mean {near[0]!r}?)" if near else ""
-                known = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
-                if text.replace(".", "", 1).isdigit():  # objects:32,96
-                    known = "commas are between slices, colons between cuts: objects:32:96"
-                raise UsageError(f"{arg('slice', text)}: there is no such slice or file; {known}{meant}")
-            made = _of_file(text)
-        elif name == "subject":
-            made = _of_subjects(text, vocabulary)
-        elif MEASURES[name].of == CLASSES:
-            made = _of_classes(name, text, cuts, vocabulary)
-        else:
-            made = _of_numbers(name, text, cuts, vocabulary)
+        made = _measured(text, vocabulary) if text.split(":")[0] in MEASURES else _of_file(text)
         if found.setdefault(made.name, made) != made:
             raise UsageError(f"{arg('slice', text)}: another slice is called {made.name}; rename one of the files")
     return list(found.values())
 
 
-def _of_subjects(text: str, vocabulary: Vocabulary) -> Slice:
-    if text != "subject" or len(vocabulary.subjects) == 1:
-        problem = f"all subjects of {vocabulary.name} are {vocabulary.subjects[0]}" if text == "subject" else "no cuts"
-        raise UsageError(f"{arg('slice', text)}: {problem}; leave {'it' if text == 'subject' else 'them'} out")
-    return Slice(text, text, tuple(sorted(vocabulary.subjects)))
-
-
-def _of_numbers(name: str, text: str, given: Sequence[str], vocabulary: Vocabulary) -> Slice:
+def _measured(text: str, vocabulary: Vocabulary) -> Slice:
+    """The slice by one of MEASURES, with its own cuts or those in `text`."""
+    name, *given = text.split(":")
     measure = MEASURES[name]
-    cuts = tuple(_numbers(text, given)) or measure.cuts
-    names = (
-        measure.names if cuts == measure.cuts and measure.names else tuple(_between(cuts, whole=measure.of == IMAGES))
-    )
+    if given and name in ("subject", "verb", "object"):
+        raise UsageError(f"{arg('slice', text)}: {name} is not cut by numbers; leave them out")
+    cuts = _numbers(text, given) or measure.cuts
+    if measure.of == CLASSES:
+        classes = _classes(text, cuts, vocabulary)
+        return Slice(_named(name, cuts), name, tuple(classes), cuts, tuple(classes.values()))
+    if name == "subject":
+        if len(vocabulary.subjects) == 1:
+            problem = f"all subjects of {vocabulary.name} are {vocabulary.subjects[0]}; leave it out"
+            raise UsageError(f"{arg('slice', text)}: {problem}")
+        return Slice(name, name, tuple(sorted(vocabulary.subjects)))
+    own = measure.names if cuts == measure.cuts else ()
+    names = own or tuple(_between(cuts, whole=measure.of == IMAGES))
     if vocabulary.roles and measure.of == TRIPLETS:
         names += ("no_object",)
     return Slice(_named(name, cuts), name, names, cuts)
@@ -151,17 +140,17 @@ def _named(name: str, cuts: Sequence[float]) -> str:
     return name if cuts == MEASURES[name].cuts else ":".join([name, *(f"{cut:.12g}" for cut in cuts)])
 
 
-def _numbers(text: str, given: Sequence[str]) -> Iterator[float]:
-    """The cuts in `text`, checked."""
+def _numbers(text: str, given: Sequence[str]) -> tuple[float, ...]:
+    """The cuts that `text` gives, checked."""
     name = text.split(":")[0]
     example = ":".join([name, *(f"{cut:g}" for cut in MEASURES[name].cuts or (10, 100))])
     wrong = UsageError(f"{arg('slice', text)}: give ascending numbers above 0 as cuts, for example {example}")
     if len(given) >= MOST_PARTS or not all(re.fullmatch(r"\d{1,12}(\.\d{1,12})?", part) for part in given):
         raise wrong
-    cuts = [float(part) for part in given]
+    cuts = tuple(map(float, given))
     if not all(before < after for before, after in pairwise([0.0, *cuts])):
         raise wrong
-    yield from cuts
+    return cuts
 
 
 def _between(cuts: Sequence[float], *, whole: bool) -> Iterator[str]:
@@ -172,42 +161,41 @@ def _between(cuts: Sequence[float], *, whole: bool) -> Iterator[str]:
     yield f"{cuts[-1]:.12g}+"
 
 
-def _of_classes(name: str, text: str, given: Sequence[str], vocabulary: Vocabulary) -> Slice:
-    pairs = list(enumerate(vocabulary.interactions))
-    if given:
-        return _of_training_counts(name, text, given, vocabulary)
-    if name == "frequency":
-        parts = {group: members for group, members in vocabulary.groups.items() if members}
-    elif name == "verb":
-        parts = {verb: frozenset(i for i, pair in pairs if pair[0] == verb) for verb in vocabulary.verbs}
-    else:
-        of_roles = bool(vocabulary.roles)  # these classes are of any object
-        objects = () if of_roles else vocabulary.objects
-        parts = {thing: frozenset(i for i, pair in pairs if pair[1] == thing) for thing in objects}
-    if not parts:
-        has_none = "classes by training frequency" if name == "frequency" else "classes by object"
-        raise UsageError(f"{arg('slice', text)}: {vocabulary.name} has no {has_none}")
-    return Slice(name, name, tuple(parts), classes=tuple(parts.values()))
-
-
-def _of_training_counts(name: str, text: str, given: Sequence[str], vocabulary: Vocabulary) -> Slice:
-    """The classes cut by how many training triplets each has."""
-    if name != "frequency":
-        raise UsageError(f"{arg('slice', text)}: {name} is not cut by numbers; leave them out")
-    counts = vocabulary.training_counts
-    if not counts:
+def _classes(text: str, cuts: Sequence[float], vocabulary: Vocabulary) -> dict[str, frozenset[int]]:
+    """The classes of each part: of each verb, of each object, or by training triplets."""
+    pairs, counts = list(enumerate(vocabulary.interactions)), vocabulary.training_counts
+    if cuts and not counts:
         problem = f"{vocabulary.name} has no training counts, only groups"
         raise UsageError(
             f"{arg('slice', text)}: {problem}; leave out the cuts, or make a dataset with hoicli vocab --train"
         )
-    cuts = tuple(_numbers(text, given))
-    bounds = list(pairwise([0.0, *cuts, math.inf]))
-    classes = tuple(frozenset(i for i, count in enumerate(counts) if low <= count < high) for low, high in bounds)
-    return Slice(_named(name, cuts), name, tuple(_between(cuts, whole=True)), cuts, classes)
+    if cuts:
+        parts = {
+            part: frozenset(i for i, count in enumerate(counts) if low <= count < high)
+            for part, (low, high) in zip(_between(cuts, whole=True), pairwise([0.0, *cuts, math.inf]), strict=True)
+        }
+    elif text == "frequency":
+        parts = {group: members for group, members in vocabulary.groups.items() if members}
+    elif text == "verb":
+        parts = {verb: frozenset(i for i, pair in pairs if pair[0] == verb) for verb in vocabulary.verbs}
+    else:
+        objects = () if vocabulary.roles else vocabulary.objects  # classes with roles are of any object
+        parts = {thing: frozenset(i for i, pair in pairs if pair[1] == thing) for thing in objects}
+    if not parts:
+        has_none = "classes by training frequency" if text == "frequency" else "classes by object"
+        raise UsageError(f"{arg('slice', text)}: {vocabulary.name} has no {has_none}")
+    return parts
 
 
 def _of_file(path: str) -> Slice:
     """The slice that a file of `image_id<TAB>slice` lines makes; its parts are in alphabetical order."""
+    if not path or not Path(path).exists():
+        near = get_close_matches(path.split(":")[0], MEASURES, n=1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        known = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
+        if path.replace(".", "", 1).isdigit():  # objects:32,96
+            known = "commas are between slices, colons between cuts: objects:32:96"
+        raise UsageError(f"{arg('slice', path)}: there is no such slice or file; {known}{meant}")
     images: dict[str, set[str]] = {}
     for line in Stream([path], "slices"):
         try:

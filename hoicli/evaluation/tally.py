@@ -215,37 +215,38 @@ class Tally:
                 results, several = zip(*(found[key] for key in protocol.mean_of), strict=True)
                 yield protocol, ClassResults.mean(results), AveragedLists.of(several)
                 continue
-            ranking = rankings[protocol.by_verb]
-            code, image = self._codes[protocol.key][ranking.order], images[ranking.order]
-            counted = code <= TRUE_POSITIVE
+            rows, listed = self._counted(protocol, rankings[protocol.by_verb])
             annotated = self._truth[protocol.key]
             lists = RankedLists(
-                hit=code[counted] == TRUE_POSITIVE,
-                image=image[counted],
-                bounds=starts_of(counted)[ranking.bounds],
+                hit=listed.hit,
+                image=images[rows],
+                bounds=listed.bounds,
                 truth_image=places(annotated.images(), place)[annotated.image],
                 truth_class=classes_of(annotated.classes, vocabulary, protocol),
                 images=len(image_ids),
                 grid=protocol.grid,
                 cap=protocol.predictions_per_class,
-                score=self.listed.score[ranking.order[counted]],
+                score=listed.score,
             )
-            result = self._result(protocol, ranking, vocabulary)
+            result = self._result(protocol, rankings[protocol.by_verb], vocabulary)
             if averages:
                 found[protocol.key] = result, lists
             yield protocol, result, lists
 
     def scored(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
         """`results` with the scores they come from; without the means over thresholds, which have no ranking."""
-        rankings, score = self._rankings(vocabulary), self.listed.score
+        rankings = self._rankings(vocabulary)
         for protocol in self._protocols:
             if not protocol.mean_of:
                 ranking = rankings[protocol.by_verb]
-                code = self._codes[protocol.key][ranking.order]
-                counted = code <= TRUE_POSITIVE
-                rows, bounds = ranking.order[counted], starts_of(counted)[ranking.bounds]
-                lists = ScoredLists(code[counted] == TRUE_POSITIVE, score[rows], bounds)
-                yield protocol, self._result(protocol, ranking, vocabulary), lists
+                yield protocol, self._result(protocol, ranking, vocabulary), self._counted(protocol, ranking)[1]
+
+    def _counted(self, protocol: Protocol, ranking: Ranked) -> tuple[Ints, ScoredLists]:
+        """The rows of the predictions that count, in the order of the ranking, and their lists."""
+        code = self._codes[protocol.key][ranking.order]
+        counted = code <= TRUE_POSITIVE
+        rows, bounds = ranking.order[counted], starts_of(counted)[ranking.bounds]
+        return rows, ScoredLists(code[counted] == TRUE_POSITIVE, self.listed.score[rows], bounds)
 
     @property
     def image_ids(self) -> list[str]:

@@ -39,7 +39,7 @@ RELEASED_STEPS = 110
 
 
 class PairStatistics:
-    """Gathers batches of images in any order, and what other processes gathered; call results() after the last.
+    """The results of what is `found` of images, in any order and by several processes; call results() after the last.
 
     protocol: what counts, and is right (default: `protocol_of`). one_to_one: a detected pair finds one true pair at
     most. as_released: the released code's exact numbers, see `results`. triplet_scores: how the batches were read
@@ -64,8 +64,8 @@ class PairStatistics:
         self.interacting = InteractingPairs(self._truth) if interactiveness else None
         self._settings = list(settings)
         self._annotated = self._truth.images("full")
-        self._found = self.nothing()
-        self.tally = self._found.tally
+        self.found = self.nothing()
+        self.tally = self.found.tally
         self.tally.add_truth(truth)
 
     def nothing(self) -> PairColumns:
@@ -73,20 +73,6 @@ class PairStatistics:
         settled = [replace(self.protocol, name=str(number)) for number in range(len(self._settings))]
         tally = Tally(settled, len(self.vocabulary.interactions))
         return PairColumns(self._truth, tally, len(self._settings))
-
-    @property
-    def images(self) -> int:
-        """How many were added."""
-        return len(self._found.lines["image"])
-
-    @property
-    def counted(self) -> Counter[str]:
-        """How many pairs and triplets were added, and of these with a subject that may not act (other subjects)."""
-        return self._found.numbers
-
-    def merge(self, found: PairColumns) -> None:
-        """Add what was gathered of other images."""
-        self._found.merge(found)
 
     def add(self, batch: PairBatch, found: PairColumns) -> None:
         """Match a batch, and add it to columns that are to be merged with these statistics. Raises `DataError` for an
@@ -159,7 +145,7 @@ class PairStatistics:
             yield setting, self._results(number)
 
     def _results(self, number: int) -> dict[str, dict[str, Figure]]:
-        found, reasons = self._found, self.reasons()
+        found, reasons = self.found, self.reasons()
         seen = np.zeros(len(self._annotated), dtype=bool)
         seen[found.lines["image"]] = True
         row, mate = found.matches["row"], found.matches["mate"]
@@ -196,7 +182,7 @@ class PairStatistics:
 
     def _of_pairs(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """[detected pairs] the value of each one's image; values [N]."""
-        lines = self._found.lines
+        lines = self.found.lines
         return np.repeat(values[lines["image"]], lines["pairs"])
 
     def means(self) -> Iterator[list[Mean]]:
@@ -220,11 +206,11 @@ class PairStatistics:
 
     def stated(self, metric: str) -> bool:
         """Whether neg_ap, or interactiveness_ap, ranks by interactiveness rather than by verb scores."""
-        return self._found.numbers[f"{metric} stated"] > 0
+        return self.found.numbers[f"{metric} stated"] > 0
 
     def reasons(self) -> dict[str, str]:
         """Metric -> why it has no value: not all records have the scores that it ranks by."""
-        found, numbers = {}, self._found.numbers
+        found, numbers = {}, self.found.numbers
         if numbers["unscored"]:
             found["inter_map"] = f"{_of(numbers['unscored'], numbers['scored'], 'triplets')} no verb_score"
         for metric in ("neg_ap", "interactiveness_ap") if self.interacting is not None else ("neg_ap",):
@@ -240,7 +226,7 @@ class PairStatistics:
 
     def _located(self, matches: Ints) -> tuple[int, int]:
         """(true pairs found, detected pairs that found one) by some of the matches."""
-        columns = self._found
+        columns = self.found
         row, mate = columns.matches["row"][matches], columns.matches["mate"][matches]
         if not self.one_to_one:
             first = np.full(len(self._truth.image), -1, dtype=np.int64)
@@ -275,11 +261,11 @@ class PairStatistics:
     def _interactiveness_ap(self, interacting: InteractingPairs, keep: Bools) -> float | None:
         """AP of "interacts" of the kept pairs, in all images; ties by image id and position."""
         order = self._ranking(np.flatnonzero(keep), ascending=False)
-        return interacting.average_precision(self._found.detected["own"][order])
+        return interacting.average_precision(self.found.detected["own"][order])
 
     def _ranking(self, rows: Ints, *, ascending: bool) -> Ints:
         """Some detected pairs by the confidence that they interact, ties by image id and position."""
-        confidence = self._found.detected["interacting"][rows]
+        confidence = self.found.detected["interacting"][rows]
         one_class = np.zeros(len(rows), dtype=np.int8)
         order = ranking(
             one_class,
@@ -313,8 +299,8 @@ def pair_statistics(
         return found
 
     for part in gathered(gather, predictions, policy, lambda part: part.tally.listed.image_ids):
-        statistics.merge(part)
-    statistics._found.inverted.report(predictions.name)
+        statistics.found.merge(part)
+    statistics.found.inverted.report(predictions.name)
     return statistics
 
 

@@ -67,7 +67,7 @@ class Tallied(Measured):
         }
 
 
-def _f1(tp: Floats, fp: Floats, right: Floats) -> Floats:
+def _f1(tp: Floats | Ints, fp: Floats | Ints, right: Floats | Ints) -> Floats:
     """The F1 of counts, NaN where all are 0; with the operations of the released script, for its last digit."""
     with np.errstate(divide="ignore", invalid="ignore"):
         precision, recall = tp / (tp + fp), tp / right
@@ -85,13 +85,12 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     questions = sorted(bank.questions, key=lambda question: question.key)  # sums must not depend on the file's order
     place = {name: at for at, name in enumerate(sorted(bank.by_image))}
     image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
-    counts: Ints = np.zeros((5, len(questions)), dtype=np.int64)  # tp, fp, right, exact, counted
-    f1 = np.zeros(len(questions))
+    counts: Ints = np.zeros((6, len(questions)), dtype=np.int64)  # tp, fp, right, exact, counted, empty
     cells: dict[Class, Floats] = {}
     for at, question in enumerate(questions):
-        f1[at], exactly, by_option = _counts(question, answers.given.get(question.key, []), released=released)
+        empty, exactly, by_option = _counts(question, answers.given.get(question.key, []), released=released)
         counted = not (released and answers.detected) or question.image_id in answers.images
-        counts[:, at] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly, counted)
+        counts[:, at] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly, counted, empty)
         for option, kinds in by_option.items() if counted else ():
             interaction = class_of(option)
             if bank.counts(interaction):
@@ -99,12 +98,15 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     cell = np.zeros((3, len(cells), len(place)))
     for row, interaction in enumerate(sorted(cells)):
         cell[:, row] = cells[interaction]
-    tp, fp, right, exact, each = counts
+    tp, fp, right, exact, each, unanswered = counts
+    f1 = _f1(tp, fp, right)
+    f1 = np.where(np.isnan(f1), unanswered, f1)  # nothing is right: right if nothing was chosen
     return Tallied(image, len(place), tp, fp, right, f1, exact, each, cell, per_image=released)
 
 
-def _counts(question: Question, named: list[str], *, released: bool) -> tuple[float, bool, dict[str, list[int]]]:
-    """(F1, whether the match is exact, how often each option is rightly chosen, wrongly chosen, right) of an answer."""
+def _counts(question: Question, named: list[str], *, released: bool) -> tuple[bool, bool, dict[str, list[int]]]:
+    """(whether nothing is chosen, whether the match is exact, how often each option is rightly chosen, wrongly chosen,
+    right) of an answer."""
     right = question.right if released else tuple(dict.fromkeys(question.right))
     if not released:  # what was not offered counts for nothing, also where nothing is right
         named = [option for option in dict.fromkeys(named) if option in question.listed]
@@ -117,13 +119,10 @@ def _counts(question: Question, named: list[str], *, released: bool) -> tuple[fl
             kinds[0] += 1
         elif option in question.wrong:
             kinds[1] += 1
-    tp, fp = (sum(kinds[at] for kinds in by_option.values()) for at in (0, 1))
     for option in right:
         by_option.setdefault(option, [0, 0, 0])[2] += 1
     if not named:
-        return float(not right), not right and not released, by_option
-    precision, recall = tp / (tp + fp) if tp + fp else 0.0, tp / len(right) if right else 0.0
-    f1 = 2 * (precision * recall) / (precision + recall) if precision + recall else 0.0
+        return True, not right and not released, by_option
     offered = [option for option in named if option in question.listed]
     exact = bool(offered) and len(offered) == len(right) and set(offered) == set(right)
-    return f1, exact, by_option
+    return False, exact, by_option

@@ -60,7 +60,7 @@ def gathered(
                 own, HICO, policy=ErrorPolicy(), box_scores=with_scores, triplet_scores=triplet_scores
             ):
                 whole.add(part, found)
-        whole.merge(pickle.loads(pickle.dumps(found)))
+        whole.found.merge(pickle.loads(pickle.dumps(found)))
     return whole
 
 
