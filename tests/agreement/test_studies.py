@@ -17,23 +17,10 @@ from hypothesis import strategies as st
 from hoicli.agreement.coefficients import estimate_of, share, value_of
 from hoicli.agreement.measures import updates_of, votes_by_majority
 from hoicli.resampling.draws import Resampling
-from tests.support.project import FIXTURES, Hoicli
+from tests.agreement.test_agreement import RATINGS, Row, rows_of
+from tests.support.project import Hoicli, written
 
 NONE = math.nan
-RATINGS = FIXTURES / "agree/ratings.jsonl"
-Row = dict[str, Any]
-
-
-def rows_of(text: str) -> dict[tuple[str, str], Row]:
-    rows = [json.loads(line) for line in text.splitlines()]
-    keyed = {(row["metric"], row["subset"]): row for row in rows}
-    assert len(keyed) == len(rows)
-    return keyed
-
-
-def written(path: Path, records: list[Row]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
 
 
 # --- groups --------------------------------------------------------------------------------------------------------

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
-from hoicli.evaluation.selection import main_protocol, protocol_of, protocols, rows_of
 from hoicli.vocabulary.datasets import load
 from tests.support.arrays import records
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
@@ -48,22 +46,6 @@ def test_every_rule_of_triplets_applies(hoicli: Hoicli, tmp_path: Path) -> None:
     found = hoicli("eval", *PAIR[:-1], "--protocol", "all", perfect(tmp_path / "p.jsonl", GT))
     means = {row["protocol"]: row["value"] for row in parsed(found.out) if row["metric"] == "mAP"}
     assert means == dict.fromkeys(("hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"), 100.0)
-
-
-def test_rows_keep_the_measure_and_leave_the_shifts_of_other_files() -> None:
-    site = load(str(SITE))
-    for name, row in rows_of(site).items():
-        published = PROTOCOLS[name]
-        assert row.prediction_shift == row.truth_shift
-        assert row.last_pixel_shift == NO_SHIFT
-        assert (row.dataset, row.classes, row.subsets) == ("site", "", ())
-        kept = ("threshold", "inclusive", "touching_overlap", "strict", "triplets_per_image", "grid", "images")
-        assert all(getattr(row, key) == getattr(published, key) for key in kept)
-    assert (main_protocol(site).name, protocol_of(site).name) == ("hico", "diag")
-    assert not protocol_of(site).drop_no_interaction
-    assert [row.name for row in protocols([], site)] == ["hico"]
-    assert [row.name for row in protocols(["all"], site)] == [row.name for row in protocols(["all"], "hico")]
-    assert protocols(["upt"], str(SITE)) == [rows_of(site)["upt"]]
 
 
 # A dataset that is HICO-DET under other names

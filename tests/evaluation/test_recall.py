@@ -61,15 +61,6 @@ def test_shares_are_averaged_over_images_and_verbs(hoicli: Hoicli, tmp_path: Pat
     assert found["graph", "F1@1"] is not None
 
 
-def test_the_rows_of_the_fixture(hoicli: Hoicli) -> None:
-    command = ("recall", "--dataset", GRAPHS / "dataset.json", "--gt", GRAPHS / "gt.jsonl", "--k", "20")
-    lines = hoicli(*command, GRAPHS / "predictions.jsonl").out.splitlines()
-    found = values([json.loads(line) for line in lines])
-    assert found["graph", "R@20"] == pytest.approx(100 * (2 / 4 + 3 / 3 + 0 + 2 / 3) / 4)
-    assert found["none", "R@20"] == pytest.approx(100 * (3 / 4 + 3 / 3 + 0 + 3 / 3) / 4)
-    assert all(json.loads(line)["n"] == (4 if '"R@' in line else 7) for line in lines)
-
-
 def test_all_three_labels_and_both_boxes_decide(hoicli: Hoicli, tmp_path: Path) -> None:
     gt = image("a", (0, "on", 1))
     half = [[0, 0, 10, 10], [20, 0, 30, 20], BOXES[2]]  # of the object: IoU 1/2, which is enough

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.slices import MEASURES, MOST_PARTS, Slice, parse_slices
-from hoicli.evaluation.slicing import centre_distance
 from hoicli.evaluation.tally import ClassResults
 from hoicli.evaluation.views import Views, parse_thresholds
 from hoicli.vocabulary.datasets import load
@@ -173,27 +172,6 @@ def test_a_part_ignores_what_is_outside_it() -> None:
     assert math.isclose(small.ap[hold], 1.0)
     assert small.in_mean.sum() == large.in_mean.sum() == 1  # only classes with ground truth in the part
     assert whole.in_mean.sum() == 600
-
-
-def test_a_prediction_goes_with_its_ground_truth() -> None:
-    """The predicted object is above 32^2 pixels, its ground truth below: both are small."""
-    truth, predictions = world()
-    predictions[0]["boxes"][2] = [300, 0, 333, 33]
-    truth[0]["boxes"][2] = [300, 0, 331, 31]
-    found = viewed((truth, predictions), sliced("objects"), "hico")
-    hold = HICO.interaction_ids["hold", "bicycle"]
-    assert (found["hico|objects|small"].ap[hold], found["hico|objects|small"].positives[hold]) == (
-        pytest.approx(1.0),
-        1,
-    )
-    assert found["hico|objects|medium"].positives[hold] == 0
-
-
-def test_distances() -> None:
-    square, beside, point = [0, 0, 10, 10], [10, 0, 20, 10], [3, 3, 3, 3]
-    subject = np.array([square, square, point, point], dtype=float)
-    object_ = np.array([beside, square, point, [4, 4, 4, 4]], dtype=float)
-    assert centre_distance(subject, object_).tolist() == [pytest.approx(math.sqrt(0.5)), 0.0, 0.0, math.inf]
 
 
 def test_people_in_one_place_are_one() -> None:

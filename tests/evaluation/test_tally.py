@@ -1,4 +1,4 @@
-"""What a tally says besides average precision: lists, counts of predictions without a class, ties, merging; and the
+"""What a tally says besides average precision: lists, counts of predictions without a class, ties; and the
 classes and subsets that means are over."""
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.tally import (
     Tally,
-    class_vocabulary,
-    classes_of,
     per_class,
     ranked_ap,
     subset_classes,
@@ -102,15 +100,6 @@ def test_scores_stand_by_class_and_fall() -> None:
 # Ties
 
 
-def test_equal_scores_rank_by_image_then_position_whatever_the_order_of_batches() -> None:
-    """Of two equal scores the first by name comes first: a true positive there is worth more."""
-    first, second = ("a", [(0, 0.5, 0), (0, 0.5, TRUE_POSITIVE)]), ("b", [(0, 0.5, TRUE_POSITIVE), (0, 0.9, 0)])
-    for batches in ((first, second), (second, first)):
-        ((_, _, lists),) = given(*batches).scored(HICO)
-        assert lists.hit[: lists.bounds[1]].tolist() == [False, False, True, True]
-        assert lists.score[: lists.bounds[1]].tolist() == [0.9, 0.5, 0.5, 0.5]
-
-
 def test_ranking_is_by_class_then_score_then_arrangement() -> None:
     classes, score = np.array([1, 0, 1, 0, 1]), np.array([0.5, 0.1, 0.5, 0.2, 0.9])
     assert ranking(classes, score).tolist() == [3, 1, 4, 0, 2]
@@ -122,38 +111,6 @@ def test_ranking_is_by_class_then_score_then_arrangement() -> None:
     numbers = [number * 11 % 3 for number in range(3000)]
     expected = sorted(range(3000), key=lambda row: (numbers[row], -scores[row], row))
     assert ranking(np.array(numbers), np.array(scores)).tolist() == expected
-
-
-# Merging
-
-
-def test_two_tallies_are_one_of_all_images() -> None:
-    whole = of_fixtures()
-    parts = halves()
-    parts[0].merge(parts[1])
-    assert parts[0].image_ids == whole.image_ids == IDS
-    for (row, ours), (_, theirs) in zip(
-        parts[0].results(HICO), tally(TRUTH, PREDICTED, ROWS).results(HICO), strict=True
-    ):
-        assert (ours.ap.tolist(), ours.positives.tolist()) == (theirs.ap.tolist(), theirs.positives.tolist()), row.name
-    ranked = [list(found.ranked(HICO, IDS)) for found in (parts[0], tally(TRUTH, PREDICTED, ROWS))]
-    for (_, _, ours_), (_, _, theirs_) in zip(*ranked, strict=True):
-        assert Counter(ours_.truth_image.tolist()) == Counter(theirs_.truth_image.tolist())
-        assert ours_.ap(weights_of())[0].tolist() == theirs_.ap(weights_of())[0].tolist()
-
-
-def weights_of() -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
-    """Every image drawn another number of times."""
-    return np.arange(len(IDS), dtype=np.int32)[:, np.newaxis]
-
-
-def halves() -> list[Tally]:
-    """The fixtures in two tallies, each with the ground truth of its own images."""
-    found = []
-    for names in (set(IDS[::2]), set(IDS[1::2])):
-        truth, predicted = ([r for r in several if r["image_id"] in names] for several in (TRUTH, PREDICTED))
-        found.append(tally(truth, predicted, ROWS))
-    return found
 
 
 def test_a_tally_of_nothing_has_results_of_nothing() -> None:
@@ -205,16 +162,8 @@ def test_ranks_count_what_counts_up_to_a_true_positive() -> None:
 # Means
 
 
-def test_classes_by_verb() -> None:
+def test_a_mean_of_verbs_has_no_zero_shot_split() -> None:
     by_verb = replace(PROTOCOLS["hico"], by_verb=True)
-    hold = HICO.verb_ids["hold"]
-    numbers = [number for number, (verb, _) in enumerate(HICO.interactions) if verb == "hold"][:2]
-    found = classes_of(np.array([*numbers, -1], dtype=np.int16), HICO, by_verb)
-    assert found.tolist() == [hold, hold, -1]
-    assert found.dtype == np.int16
-    assert classes_of(np.array([3, -1]), HICO, PROTOCOLS["hico"]).tolist() == [3, -1]
-    assert class_vocabulary(HICO, by_verb).interactions == tuple((verb, "") for verb in HICO.verbs)
-    assert class_vocabulary(HICO, PROTOCOLS["hico"]) is HICO
     with pytest.raises(UsageError) as error:
         subset_classes(HICO, by_verb, split="rare_first")
     assert str(error.value) == "--split rare_first: hico averages verbs, and splits are of interactions"

@@ -11,6 +11,7 @@ from hoicli.evaluation import pairing
 from hoicli.pairs.settings import Sweep
 from hoicli.pairs.statistics import Figure, pair_statistics
 from hoicli.records.intake import ErrorPolicy
+from tests.evaluation.test_crowds import crowded
 from tests.support import strategies
 from tests.support.kernel import Record, ground_truth, lines
 from tests.support.streams import Given
@@ -48,9 +49,5 @@ def test_every_pair_of_an_image_in_blocks_is_found(monkeypatch: pytest.MonkeyPat
 
 def test_too_large_a_crowd_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairing, "MOST_PAIRS", 24)
-    boxes = np.arange(10)[:, None] + np.array([0, 0, 9, 9])
-    hois = [{"subject": 2 * at, "object": 2 * at + 1, "verb": "fly", "score": 1.0} for at in range(5)]
-    record = {"image_id": "a", "boxes": boxes.tolist(), "labels": ["person", "kite"] * 5}
-    annotated = [{key: value for key, value in hoi.items() if key != "score"} for hoi in hois]
     with pytest.raises(DataError, match="image 'a': 25 pairs of predicted and annotated pairs, at most 24"):
-        results(([{**record, "hois": annotated}], [{**record, "hois": hois}]))
+        results(crowded(5))

@@ -240,20 +240,6 @@ def test_interaction_map_by_hand() -> None:
         assert full["inter_map"][0] == value
 
 
-def test_equal_verb_scores_are_ranked_by_triplet_score() -> None:
-    """As action_map_hicodet.py: an image's predictions come by triplet score to the ranking by verb score."""
-    truth = [truth_record((0, 2, "fly")), truth_record((0, 2, "carry"), image_id="b")]
-    wrong, right = triplet(0, 2, "fly", 0.5, verb_score=0.7), triplet(0, 2, "fly", 0.6, verb_score=0.7)
-    # A duplicate with a lower triplet score is listed first, the true positive after it.
-    full = statistics(truth[:1], [prediction(hois=[wrong, right])])["full"]
-    assert full["inter_map"][0] == 1.0
-    assert statistics(truth[:1], [prediction(hois=[right, wrong])])["full"] == full
-    # Between images the id decides, whatever the triplet scores, as the released file's order does. (Nothing carries.)
-    first = prediction(hois=[triplet(0, 2, "fly", 0.1, verb_score=0.7)])
-    other = prediction(hois=[triplet(0, 2, "fly", 0.9, verb_score=0.7)], image_id="b")
-    assert statistics(truth, [other, first])["full"]["inter_map"][0] == (1.0 + 0.0) / 2
-
-
 def test_what_the_records_do_not_say_has_no_value() -> None:
     truth = [truth_record((0, 2, "fly")), truth_record((0, 2, "carry"), image_id="b")]
 
@@ -815,12 +801,3 @@ def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_
     result = hoicli("pairstats", "--gt", files[0], strange)
     assert result.code == 1
     assert "strange.jsonl:1: image_id: 'z' is not in the ground truth" in result.err
-
-
-def test_of_a_stream_of_bad_lines_alone_nothing_is_left(hoicli: Hoicli, tmp_path: Path) -> None:
-    """A number would be about something else, and the fast pass of pairs cannot do without a line."""
-    path = tmp_path / "bad.jsonl"
-    path.write_text('{"image_id": 1}\n')
-    result = hoicli("pairstats", "--gt", EIGHT / "gt.jsonl", path, "--on-error", "skip", "--format", "jsonl")
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("hoicli: nothing is left: skipped 1 line; the first: ")
