@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Mapping
 from functools import partial
-from itertools import islice
 from operator import index
 from typing import Any
 
@@ -17,13 +16,13 @@ from hoicli.commands.options import Given, Names, Path, Tags, Unpack, Viewed
 from hoicli.commands.results import Records, Result
 from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
-from hoicli.evaluation.coverage import Coverage, Inverted, served, unserved, without_class
+from hoicli.evaluation.coverage import Inverted, served, unserved, without_class
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
 from hoicli.evaluation.rows import METRICS
-from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.run import tallied
 from hoicli.evaluation.views import ALONE
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
@@ -160,12 +159,11 @@ class Evaluator:
             raise DataError("no image was updated", place="compute()", code="empty")
         with kept_notes() as notes:
             notes += self._notes
-            tally, coverage = Tally(self._protocols, len(self._vocabulary.interactions)), Coverage()
-            images = iter(self._images.values())
-            while chunk := list(islice(images, BATCH)):
-                batch = Batch(scenes_of_detections(chunk, self._vocabulary), self._truth)
-                coverage.add(batch)
-                tally.add_batch(batch, match_all(batch, self._protocols, self._filters))
+            images = list(self._images.values())
+            chunks = (images[start : start + BATCH] for start in range(0, len(images), BATCH))
+            batches = (Batch(scenes_of_detections(chunk, self._vocabulary), self._truth) for chunk in chunks)
+            matched = ((batch, match_all(batch, self._protocols, self._filters)) for batch in batches)
+            tally, coverage = tallied(matched, self._protocols, self._vocabulary)
             problem = without_class(tally, self._vocabulary)
             tally.uncounted = bool(problem)
             tally.add_truth(self._truth)

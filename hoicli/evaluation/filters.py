@@ -61,10 +61,6 @@ class Filters:
         """Whether anything is removed."""
         return self.top_k is not None or self.nms is not None
 
-    def allowance(self) -> dict[str, str]:
-        """The leave that match records pass on to who makes a mean of them; signatures have it where it was needed."""
-        return dict(UNCOUNTED) if self.allow_uncounted else {}
-
     def signature(self) -> dict[str, str]:
         """The settings in force, for signatures; empty if there are none."""
         settings = {}

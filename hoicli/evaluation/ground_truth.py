@@ -137,15 +137,11 @@ class GroundTruth:
         except KeyError as error:
             raise DataError(f"image {error.args[0]!r} is not in the ground truth", field="image_id") from None
 
-    def absent(self, image_ids: Iterable[str]) -> Bools:
-        """[N] the images that are not among `image_ids`."""
-        seen = set(image_ids)
-        return np.array([image_id not in seen for image_id in self.position], dtype=bool)
-
     def unseen(self, protocol: Protocol, seen: Iterable[str]) -> tuple[list[str], Ints, Ints]:
         """The ids of the images that are not among `seen`; of each triplet that a protocol counts there, its image as a
         place among these, and its row in `scenes`."""
-        absent = self.absent(seen)
+        known = set(seen)
+        absent = np.array([image_id not in known for image_id in self.position], dtype=bool)
         rows = np.flatnonzero(self.counted(protocol) & absent[self.scenes.image_of_hoi])
         image_ids = [self.scenes.image_ids[image] for image in np.flatnonzero(absent).tolist()]
         return image_ids, (np.cumsum(absent) - 1)[self.scenes.image_of_hoi[rows]], rows

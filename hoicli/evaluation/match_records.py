@@ -13,7 +13,7 @@ import orjson
 from numpy.typing import NDArray
 
 from hoicli.converters.named import digest_of
-from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.filters import UNCOUNTED, Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol
@@ -76,7 +76,7 @@ def _head(
         "protocol": protocol.name,
         **({"view": dict(protocol.view)} if protocol.view else {}),
         **({} if told else {"dataset": vocabulary.signed}),
-        "settings": {**filters.allowance(), **filters.signature(), **protocol.settings()},
+        "settings": {**(UNCOUNTED if filters.allow_uncounted else {}), **filters.signature(), **protocol.settings()},
         "gt_digest": digest_of(truth.total),
         "gt_images": len(truth.scenes.image_ids),
         **({"partial": True} if partial else {}),

@@ -1,4 +1,5 @@
-"""Protocols as files: a row in JSON, which `eval --explain --format jsonl` writes and `--protocol FILE` reads.
+"""The protocols that `--protocol` names, and those that are files: a row in JSON, as `eval --explain --format jsonl`
+writes it.
 
     {"name": "hico-75", "like": "hico", "threshold": 0.75}
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, asdict, fields, replace
+from difflib import get_close_matches
 from hashlib import sha256
 from typing import Any
 
@@ -17,8 +19,9 @@ import orjson
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.protocols import COUNTED_IMAGES, EVERY_RECALL, GRIDS, PROTOCOLS, Protocol
-from hoicli.evaluation.selection import protocols, rows_of
+from hoicli.evaluation.selection import main_protocol, rows_of, table_of
 from hoicli.io.messages import display_name
+from hoicli.io.plugins import names as plugin_names
 from hoicli.io.plugins import plugin
 from hoicli.records.parsing import Record, is_number, read_object, short
 from hoicli.vocabulary.datasets import DATASETS, load
@@ -37,26 +40,42 @@ _NOT_GIVEN = ("roles", *_OF_VIEWS)
 """The fields of a row that its file does not have: the dataset decides about `roles`."""
 
 
-def chosen_protocols(names: Iterable[str], dataset: str | None = None) -> list[Protocol]:
-    """The rows that `--protocol` names: as `protocols`, and after them those of files and of other packages. Raises
-    what `protocols` and `read_protocol` raise, and `UsageError` for such rows of another dataset or with one name."""
-    listed = [part.strip() for text in names for part in text.split(",")]
-    brought = [part for part in dict.fromkeys(listed) if _is_brought(part)]
-    others = [part for part in listed if part not in brought]
-    if not brought:
-        return protocols(others, dataset)
-    if dataset is None and set(others) <= {"all"}:
-        dataset = _dataset_of(brought[0])
-    rows = protocols(others, dataset) if others else []
-    vocabulary = load(dataset or rows[0].dataset)
+def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
+    """The rows that `--protocol` names, in order of first mention, each once; those of files and of other packages
+    last. A name may be several with commas; `all` is the table of the dataset. No names: the table of a shipped
+    dataset, the main row of a file's. Without a `dataset` it is that of the named rows, HICO-DET for `all` alone.
+
+    Raises `UsageError` for unknown names, names of another dataset, and two rows of one name; and what `load` and
+    `read_protocol` raise."""
+    every = [part.strip() for text in names for part in text.split(",")]
+    brought = [part for part in dict.fromkeys(every) if _is_brought(part)]
+    listed = [part for part in every if part not in brought]
+    unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
+    if unknown:
+        near = get_close_matches(unknown[0].lower(), PROTOCOLS, n=1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        known = ", ".join([*PROTOCOLS, *plugin_names("protocols")])
+        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
+    if dataset is None:
+        of_rows = (PROTOCOLS[name].dataset for name in listed if name != "all")
+        dataset = next(of_rows, None) or (_dataset_of(brought[0]) if brought else "hico")
+    vocabulary = load(dataset) if isinstance(dataset, str) else dataset
+    rows = rows_of(vocabulary)
+    if others := [name for name in listed if name != "all" and name not in rows]:
+        theirs = PROTOCOLS[others[0]].dataset
+        fix = f"choose from {', '.join(rows)}" if vocabulary.own else "name protocols of one dataset"
+        raise UsageError(f"{arg('protocol', ', '.join(others))}: of {theirs}, not {vocabulary.name}; {fix}")
+    if not every:
+        listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
+    chosen = {name: rows[name] for part in listed for name in (table_of(vocabulary) if part == "all" else [part])}
     for name in brought:
         row = read_protocol(name, vocabulary)
-        if any(row.name == other.name for other in rows):
+        if row.name in chosen:
             raise UsageError(
                 f"{arg('protocol', name)}: there is another protocol called {row.name}; give one another name"
             )
-        rows.append(row)
-    return rows
+        chosen[row.name] = row
+    return list(chosen.values())
 
 
 def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:

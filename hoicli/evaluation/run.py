@@ -148,6 +148,17 @@ def _no_image_twice(parts: Iterable[Iterable[Hashable]]) -> bool:
     return len(distinct(hashes)) == len(hashes)
 
 
+def tallied(
+    matched: Iterable[tuple[Batch, Mapping[str, Outcomes]]], protocols: Sequence[Protocol], vocabulary: Vocabulary
+) -> tuple[Tally, Coverage]:
+    """Batches with their outcomes, counted."""
+    coverage, tally = Coverage(), Tally(protocols, len(vocabulary.interactions))
+    for batch, outcomes in matched:
+        coverage.add(batch)
+        tally.add_batch(batch, outcomes)
+    return tally, coverage
+
+
 def tally_predictions(
     predictions: Stream,
     truth: GroundTruth,
@@ -163,11 +174,7 @@ def tally_predictions(
     """
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
-        coverage, tally = Coverage(), Tally(protocols, len(truth.vocabulary.interactions))
-        for batch, outcomes in matched_batches(lines, truth, protocols, filters, shared_policy):
-            coverage.add(batch)
-            tally.add_batch(batch, outcomes)
-        return tally, coverage
+        return tallied(matched_batches(lines, truth, protocols, filters, shared_policy), protocols, truth.vocabulary)
 
     parts = gathered(gather, predictions, policy, lambda part: part[0].listed.image_ids)
     tally, coverage = parts[0]

@@ -1,17 +1,12 @@
-"""Which rows apply to which dataset, which of them a benchmark's table has, and the rows that `--protocol` and its kin
-choose."""
+"""Which rows apply to which dataset, and which of them a benchmark's table has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
 
-from hoicli.errors import UsageError, arg
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS, Protocol
-from hoicli.io import plugins
-from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
 TABLES: Mapping[str, tuple[str, ...]] = {
@@ -71,6 +66,11 @@ def _benchmark(vocabulary: Vocabulary) -> str:
     return name if name in TABLES else _model(vocabulary)
 
 
+def table_of(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The names of the rows that `all` means."""
+    return TABLES[_benchmark(vocabulary)]
+
+
 @cache
 def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
     """The rows that apply to a dataset, by name: its own, and without a table of its own also those of HICO-DET or
@@ -91,33 +91,6 @@ def main_protocol(vocabulary: Vocabulary) -> Protocol:
 def distinct(rows: Iterable[Protocol]) -> list[Protocol]:
     """One row of each name: the views of a protocol count once."""
     return list({row.name: row for row in rows}.values())
-
-
-def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
-    """The named rows (a name may be several separated by commas; `all` is every one of the dataset), in order of first
-    mention, each once. No names: all of a shipped dataset, the main one of a file's. Without a `dataset` it is that of
-    the named protocols, HICO-DET for `all` alone. Raises `UsageError` that lists unknown names and the known ones, or
-    names of another dataset, and what `load` raises."""
-    listed = [part.strip() for text in names for part in text.split(",")]
-    unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
-    if unknown:
-        near = get_close_matches(unknown[0].lower(), PROTOCOLS, n=1)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
-        known = ", ".join([*PROTOCOLS, *plugins.names("protocols")])
-        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
-    datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in listed if name != "all")
-    dataset = dataset or next(iter(datasets), "hico")
-    vocabulary = load(dataset) if isinstance(dataset, str) else dataset
-    rows = rows_of(vocabulary)
-    others = [name for name in listed if name != "all" and name not in rows]
-    if others:
-        theirs = PROTOCOLS[others[0]].dataset
-        fix = f"choose from {', '.join(rows)}" if vocabulary.own else "name protocols of one dataset"
-        raise UsageError(f"{arg('protocol', ', '.join(others))}: of {theirs}, not {vocabulary.name}; {fix}")
-    if not listed:
-        listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
-    chosen = [name for part in listed for name in (TABLES[_benchmark(vocabulary)] if part == "all" else [part])]
-    return [rows[name] for name in dict.fromkeys(chosen)]
 
 
 def protocol_of(vocabulary: Vocabulary) -> Protocol:

@@ -27,7 +27,7 @@ from hoicli.records.parsing import Record, parse, short
 from hoicli.vlm.bank import FIRST, PADDING, Bank, Question
 from hoicli.vlm.detectors import DUMP_KEYS, Detected, choices, of_dump, of_record
 from hoicli.vlm.letters import Choice, RefusedError, read_choice, released_choice
-from hoicli.vlm.prompts import lettered, prompted
+from hoicli.vlm.prompts import lettered, request_id
 from hoicli.vlm.results import Oddities
 
 _REFUSED = "answers that are not understood, which count as empty"
@@ -74,7 +74,7 @@ def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, 
     nothing. An answer that is refused is counted, and chooses nothing. Raises `DataError` for a bad row, unless the
     policy skips; then the question has no answer."""
     answers = Answers(bank)
-    known = prompted(bank)
+    known = {request_id(bank.setting, question): question for question in bank.questions}
     found: dict[str, Detected] = {}
     for source in sources:
         if (form := _form(source)) == "text":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import orjson
 
@@ -63,11 +63,6 @@ def request_id(setting: str, question: Question) -> str:
     digest = hashlib.sha256(content).hexdigest()
     named = "-".join((*question.key, digest[:8]))
     return named if _PLAIN.fullmatch(named) else f"choice-{digest[:40]}"
-
-
-def prompted(bank: Bank) -> Mapping[str, Question]:
-    """The questions of a bank by the id of their prompt."""
-    return {request_id(bank.setting, question): question for question in bank.questions}
 
 
 def prompt_of(

@@ -22,8 +22,9 @@ import hoicli as package
 from hoicli.diagnosis.gather import match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.selection import protocol_of, protocols
+from hoicli.evaluation.selection import protocol_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats
 from hoicli.resampling.comparison import Difference, count_differences, difference, image_differences
@@ -37,7 +38,7 @@ from tests.support.project import EIGHT, Hoicli, parsed
 from tests.support.streams import Given
 
 Record = dict[str, Any]
-EVERY = protocols(["all"], "hico")
+EVERY = chosen_protocols(["all"], "hico")
 """The shares of the runs of two models of one run each."""
 
 

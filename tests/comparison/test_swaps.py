@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.evaluation.selection import protocols
+from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.resampling.draws import Block, Resampling
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import swapped
@@ -55,7 +55,7 @@ def scored_by_place(records: Sequence[Record], *, of_class: bool) -> list[Record
 
 
 def lists_of(truth: Sequence[Record], predictions: Sequence[Record]) -> RankedLists:
-    gathered = tally(truth, predictions, protocols(["hico"], "hico"))
+    gathered = tally(truth, predictions, chosen_protocols(["hico"], "hico"))
     return next(lists for _, _, lists in gathered.ranked(HICO, gathered.image_ids))
 
 

@@ -583,7 +583,7 @@ def detected(truth: Sequence[Record], predictions: Sequence[Record], *sweeps: Sw
     found = whole.nothing()
     for batch in read_pair_batches(lines(predictions), VCOCO, policy=ErrorPolicy(), triplet_scores=True):
         whole.add(batch, found)
-    whole.merge(found)
+    whole.found.merge(found)
     return [results["full"] for _, results in whole.results()]
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.run import matched_batches
-from hoicli.evaluation.selection import protocols
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support import strategies, vcoco
@@ -24,7 +24,7 @@ def outcomes(data: Data, vocabulary: Vocabulary, *, of_boxes: bool = True) -> li
     """All that is said of the predictions under every protocol of the dataset."""
     truth, predictions = data
     annotated = ground_truth(truth, vocabulary)
-    chosen = protocols(["all"], vocabulary.name)
+    chosen = chosen_protocols(["all"], vocabulary.name)
     return [
         (
             {name: [column.tolist() for column in vars(found).values()] for name, found in by_protocol.items()},

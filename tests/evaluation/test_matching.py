@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters, PairNms
+from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
-from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
@@ -43,7 +43,7 @@ def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]],
     before = evaluate(truth, predictions)
     shuffle.shuffle(truth)
     shuffle.shuffle(predictions)
-    rows = protocols(["all"], "hico")
+    rows = chosen_protocols(["all"], "hico")
     cut = shuffle.randint(0, len(predictions))
     # the ground truth is counted once
     whole = Tally(rows, len(HICO.interactions))
@@ -62,7 +62,7 @@ def test_a_ground_truth_has_one_true_positive_and_it_has_the_best_score(
     data: tuple[list[Record], list[Record]],
 ) -> None:
     truth, predictions = data
-    rows = protocols(["all"], "hico")
+    rows = chosen_protocols(["all"], "hico")
     for batch, outcomes in matched_batches(lines(predictions), ground_truth(truth), rows, Filters(), ErrorPolicy()):
         for outcome in outcomes.values():
             belongs = dict(

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hoicli.cli import run
+from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.selection import protocols
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, TOLERANCE, Rows, by_class, rows_of
 from tests.hostile.readers import CORPUS
@@ -178,7 +178,7 @@ def test_boxes_that_are_not_looked_at_need_not_fit(hoicli: Hoicli, tmp_path: Pat
 def test_hico_det_sg_has_the_rows_and_shifts_of_hico_det() -> None:
     """Its images, boxes and files are HICO-DET's."""
     for name in ("hico", "qpic", "upt"):
-        (row,) = protocols([name], "hico-det-sg")
+        (row,) = chosen_protocols([name], "hico-det-sg")
         assert row == replace(PROTOCOLS[name], dataset="hico-det-sg")
     sizes = {name: len(members) for name, members in load("hico-det-sg").unseen.items()}
     assert sizes == {"sg1": 60, "sg2": 60, "sg3": 60}

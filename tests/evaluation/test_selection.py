@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hoicli.errors import UsageError
+from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
-from hoicli.evaluation.selection import adapted, main_protocol, protocol_of, protocols, rows_of
+from hoicli.evaluation.selection import adapted, main_protocol, protocol_of, rows_of
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES
 
@@ -35,8 +36,8 @@ def test_the_table_of_each_dataset(dataset: str, rows: list[str], main: str, dia
     row = protocol_of(vocabulary)
     assert (row.name, row.classes, row.dataset) == (diagnosed, classes, dataset)
     assert {row.dataset for row in rows_of(vocabulary).values()} == {dataset}
-    assert [row.name for row in protocols(["all"], dataset)] == rows
-    assert [row.name for row in protocols([], dataset)] == rows
+    assert [row.name for row in chosen_protocols(["all"], dataset)] == rows
+    assert [row.name for row in chosen_protocols([], dataset)] == rows
 
 
 def test_another_dataset_takes_the_rules_of_triplets_and_not_the_shifts_of_files() -> None:
@@ -80,7 +81,7 @@ def test_another_dataset_with_roles_has_its_own_sets_of_classes(name: str, class
 def test_named_rows_each_once_in_order_of_first_mention(
     names: list[str], dataset: str | None, found: list[str]
 ) -> None:
-    assert [row.name for row in protocols(names, dataset)] == found
+    assert [row.name for row in chosen_protocols(names, dataset)] == found
 
 
 @pytest.mark.parametrize(
@@ -94,12 +95,12 @@ def test_named_rows_each_once_in_order_of_first_mention(
 )
 def test_unknown_rows(names: list[str], dataset: str | None, start: str, end: str) -> None:
     with pytest.raises(UsageError) as error:
-        protocols(names, dataset)
+        chosen_protocols(names, dataset)
     assert str(error.value).startswith(start)
     assert str(error.value).endswith(end)
 
 
 def test_unknown_rows_of_a_file_are_told_those_it_has() -> None:
     with pytest.raises(UsageError) as error:
-        protocols(["vcoco-s1,swig"], load(str(FIXTURES / "own/site.json")))
+        chosen_protocols(["vcoco-s1,swig"], load(str(FIXTURES / "own/site.json")))
     assert str(error.value).startswith(f"--protocol vcoco-s1, swig: of vcoco, not site; choose from {HICO_ROWS[0]}, ")

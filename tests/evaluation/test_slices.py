@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.selection import protocols
+from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.slices import MEASURES, MOST_PARTS, Slice, parse_slices
 from hoicli.evaluation.tally import ClassResults
 from hoicli.evaluation.views import Views, parse_thresholds
@@ -26,12 +26,12 @@ from tests.support import reference, strategies
 from tests.support.kernel import HICO, Record, ground_truth, tally
 
 Data = tuple[list[Record], list[Record]]
-EVERY = protocols(["all"], "hico")
+EVERY = chosen_protocols(["all"], "hico")
 Box = tuple[float, ...]
 
 
 def viewed(data: Data, views: Views, names: str = "all") -> dict[str, ClassResults]:
-    rows = views.of(protocols([names], "hico"))
+    rows = views.of(chosen_protocols([names], "hico"))
     return {row.key: results for row, results in tally(*data, rows).results(HICO)}
 
 

@@ -13,9 +13,9 @@ import pytest
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.listed import ranking
+from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
-from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.tally import (
     Tally,
     per_class,
@@ -31,7 +31,7 @@ from tests.support.kernel import HICO, ground_truth, lines, tally
 
 TRUTH, PREDICTED = records(GT), records(PREDICTIONS)
 IDS = sorted(record["image_id"] for record in TRUTH)
-ROWS = protocols(["all"], "hico")
+ROWS = chosen_protocols(["all"], "hico")
 DROPPED = OUTCOME_CODES["over_the_cap"]
 
 

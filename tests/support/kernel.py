@@ -9,9 +9,9 @@ import orjson
 
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import matched_batches
-from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.tally import ClassResults, Tally
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
@@ -53,6 +53,6 @@ def evaluate(
     filters: Filters | None = None,
     vocabulary: Vocabulary = HICO,
 ) -> dict[str, ClassResults]:
-    rows = protocols(["all"], vocabulary)
+    rows = chosen_protocols(["all"], vocabulary)
     found = tally(truth, predictions, rows, filters, vocabulary)
     return {row.name: results for row, results in found.results(vocabulary)}
