@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.support.project import EIGHT, FIXTURES, Hoicli, Result
+from tests.foreign import Fixture, Record, fixtures
+from tests.support.project import FIXTURES, Hoicli, Result
 
-Record = dict[str, Any]
 NAMES = [f"{folder}{name}.jpg" for folder in ("", "a/", "a/b/", "b\\", "test2015/") for name in ("x_1", "x_2", "y_3")]
 MAKERS = (
     "cdn", "cdn_list", "coco_rel", "cvat", "diag_list", "diag_pairs", "gen_vlkt", "hico_mat", "hoia", "no_frills",
@@ -35,6 +34,7 @@ def answers(truth: list[Record], predictions: list[Record], path: Path) -> None:
                 file.write(json.dumps({"file_name": record["file_name"], "response": said}) + "\n")
 
 
+FOREIGN = {**fixtures(), "answers": Fixture(answers, "answers.jsonl")}
 OPTIONS: dict[str, tuple[object, ...]] = {
     "coco_rel": ("--dataset", FIXTURES / "graphs/dataset.json"),
     "cvat": ("--dataset", FIXTURES / "own/site.json"),
@@ -58,24 +58,19 @@ def test_every_image_and_triplet_is_there(
     hoicli: Hoicli, tmp_path_factory: pytest.TempPathFactory, maker: str, names: list[str]
 ) -> None:
     """The same source under other names has the same images, triplets and notes of what was left out."""
-    module = None if maker == "answers" else import_module(f"tests.foreign.{maker}")
-    folder = FIXTURES / module.FOLDER if module and hasattr(module, "FOLDER") else EIGHT
-    gt, predictions = (
-        [json.loads(line) for line in (folder / file).read_text().splitlines()]
-        for file in ("gt.jsonl", "predictions.jsonl")
-    )
-    gt = [record for record in gt if record["image_id"] in getattr(module, "DONE", (record["image_id"],))]
-    path = tmp_path_factory.mktemp("source") / getattr(module, "FILE", "answers.jsonl")
+    fixture = FOREIGN[maker]
+    gt, predictions = fixture.records()
+    gt = [record for record in gt if not fixture.images or record["image_id"] in fixture.images]
+    path = tmp_path_factory.mktemp("source") / fixture.file
     options = OPTIONS.get(maker, ())
-    make: Any = answers if module is None else module.make
 
     def converted(called: list[str], *more: object) -> tuple[list[Record], Result]:
         name_of = {record["image_id"]: name for record, name in zip(gt, called, strict=False)}
-        sides = [
+        truth, found = (
             [{**record, "file_name": name_of[record["image_id"]]} for record in side if record["image_id"] in name_of]
             for side in (gt, predictions)
-        ]
-        make(*sides, path)
+        )
+        fixture.make(truth, found, path)
         result = hoicli("convert", *options, *more, path)
         return [json.loads(line) for line in result.out.splitlines()], result
 

@@ -23,7 +23,7 @@ from hoicli.converters.numbers import NOTHING, whole_number
 from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
-from tests.foreign.detections_mat import last_pixels, matlab_file
+from tests.foreign.arrays import last_pixels, matlab_file
 from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped, triplets_of
 
 FOREIGN = FIXTURES / "foreign"

@@ -1,7 +1,73 @@
-"""The fixtures in other people's formats: each module writes one as its project's own code would.
+"""The fixtures in other people's formats: each function writes one as its project's own code would.
 
-`python -m tests.foreign` writes fixtures/foreign/ anew from tests/eight/gt.jsonl and tests/eight/predictions.jsonl; the
-tests convert each file back and compare. A module has FILE, the name it writes below fixtures/foreign/, and
-make(truth, predictions, path). With FORMAT, its name, and KIND, a key of tests.hostile.mutations.STRUCTURE, the format
-is also attacked.
+`python -m tests.foreign` writes them all anew; the tests convert each file back and compare.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+import orjson
+
+from tests.support.project import EIGHT, FIXTURES
+
+Record = dict[str, Any]
+Records = list[Record]
+Make = Callable[[Records, Records, Path], None]
+"""Writes a file of the ground truth and the predictions."""
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A file in fixtures/FOLDER/PLACE, of the ground truth `truth` and the predictions of FOLDER; without a folder, of
+    those of tests/eight. images: those that it has, if not all. With a `format` and a `kind`, a key of
+    tests.hostile.mutations.STRUCTURE, the format is also attacked."""
+
+    make: Make
+    file: str
+    folder: str = ""
+    place: str = "foreign"
+    truth: str = "gt.jsonl"
+    images: Collection[str] = ()
+    format: str = ""
+    kind: str = ""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return FIXTURES / self.folder / self.place / self.file
+
+    def records(self) -> tuple[Records, Records]:
+        """The ground truth and the predictions."""
+        folder = FIXTURES / self.folder if self.folder else EIGHT
+        truth, predictions = (
+            [orjson.loads(line) for line in (folder / name).read_bytes().splitlines()]
+            for name in (self.truth, "predictions.jsonl")
+        )
+        return truth, predictions
+
+
+_FIXTURES: dict[str, Fixture] = {}
+
+
+def writes(file: str, **where: Any) -> Callable[[Make], Make]:
+    """Marks the function that makes a file; where: the fields of `Fixture`."""
+
+    def added(make: Make) -> Make:
+        _FIXTURES[make.__name__] = Fixture(make, file, **where)
+        return make
+
+    return added
+
+
+def fixtures() -> dict[str, Fixture]:
+    """All of them, by the name of their function."""
+    for module in iter_modules(__path__):
+        if module.name != "__main__":
+            import_module(f"{__name__}.{module.name}")
+    return _FIXTURES

@@ -13,14 +13,11 @@ import numpy as np
 from scipy.io import savemat
 
 from hoicli.vocabulary.datasets import load
-
-FILE = "anno_bbox.mat"
-
-Hoi = dict[str, Any]
-"""One entry of an image's hoi[]: a 0-based interaction, the boxes in numbers of the file, the connections, invis."""
+from tests.foreign import Record, Records, writes
 
 
-def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: Path) -> None:
+@writes("anno_bbox.mat")
+def hico_mat(truth: Records, predictions: Records, path: Path) -> None:
     """Both files, compressed as -v7 does it; the train split is one image."""
     train = {**truth[0], "image_id": "HICO_train2015_00000001", "file_name": "HICO_train2015_00000001.jpg"}
     save(path, {"bbox_test": images(truth), "bbox_train": images([train])})
@@ -42,7 +39,7 @@ def structs(names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Any:
     return array
 
 
-def images(records: list[dict[str, Any]]) -> Any:
+def images(records: Records) -> Any:
     """bbox_test of these records."""
     rows = []
     for record in records:
@@ -51,7 +48,7 @@ def images(records: list[dict[str, Any]]) -> Any:
     return structs(("filename", "size", "hoi"), rows)
 
 
-def _hois(record: dict[str, Any]) -> Any:
+def _hois(record: Record) -> Any:
     """One entry an interaction, in the order of the triplets; then the invisible ones."""
     ids = load("hico").interaction_ids
     rows: dict[int, tuple[list[Any], list[Any], list[Any]]] = {}
@@ -76,7 +73,7 @@ def _boxes(boxes: list[list[float]]) -> Any:
     return structs(("x1", "x2", "y1", "y2"), [(x1 + 1.0, x2 + 1.0, y1 + 1.0, y2 + 1.0) for x1, y1, x2, y2 in boxes])
 
 
-def labels(records: list[dict[str, Any]], split: str) -> dict[str, Any]:
+def labels(records: Records, split: str) -> dict[str, Any]:
     """anno_test and list_test of these records; one interaction that does not happen, one that nobody judged, as its
     object is not there."""
     ids = load("hico").interaction_ids

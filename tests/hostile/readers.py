@@ -1,23 +1,21 @@
 """Everything that hoicli reads: a row a reader, with a sound file to begin from and command lines that read it.
 
 A new command needs a row here (or a word in READS_NOTHING): tests/hostile/test_readers.py compares. A format whose
-fixture has a maker in tests/foreign with FORMAT and KIND needs none.
+fixture has a maker in tests/foreign with `format` and `kind` needs none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from string import Template
 from typing import Any
 
 import typer
 
-import tests.foreign
 from hoicli.cli import app
+from tests.foreign import fixtures
 from tests.support.project import EIGHT, FIXTURES
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -443,9 +441,8 @@ vocab:wordnet {name} | $CORPUS/wordnet/{name} | text | file=wordnet/{name} | bes
     ),
 ]  # fmt: skip
 
-for _module in iter_modules(tests.foreign.__path__):
-    _maker = import_module(f"tests.foreign.{_module.name}")
-    if getattr(_maker, "FORMAT", None):
-        READERS += rows(f"convert:{_maker.FORMAT} | {FOREIGN / _maker.FILE} | {_maker.KIND}")
+for _fixture in fixtures().values():
+    if _fixture.format:
+        READERS += rows(f"convert:{_fixture.format} | {_fixture.path} | {_fixture.kind}")
 
 BY_NAME = {reader.name: reader for reader in READERS}
