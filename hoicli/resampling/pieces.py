@@ -3,9 +3,9 @@ rows are laid out so that running totals down every list are a few operations on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -45,7 +45,7 @@ class Strips:
         having = np.searchsorted(-strips, -np.arange(1, int(strips.max(initial=0)) + 1), side="right")
         first = starts_of(having)  # the first of the first strips, of the second strips, ...
         self.owner: Ints = expanded(np.zeros_like(having), having)[1]
-        self.size = self._layers * len(self.owner)
+        self.size, self._lists = self._layers * len(self.owner), len(counts)
         owner, within = expanded(np.zeros_like(counts), counts)
         strip, layer = np.divmod(within, self._layers)
         self.place: Ints = layer * len(self.owner) + first[strip] + owner
@@ -77,36 +77,35 @@ class Strips:
         more[0, len(self.owner) - len(self._before) :] -= values[-1, self._before]
         return more
 
+    def totals(self, values: Floats, times: NDArray[Any]) -> Floats:
+        """[O, R] the sum of values * times of each list, where `times` is 0 wherever strips are filled up."""
+        of_strips = np.einsum("lsr,lsr->sr", values, times)
+        total: Floats = of_strips[: self._lists]
+        for _, strips in self._steps:
+            total[: strips.stop - strips.start] += of_strips[strips]
+        return total
+
 
 @dataclass(frozen=True)
 class Times:
-    """How often each of N images is there in R rounds, as [N + 1, R]: the last, which fills up, never."""
+    """How often each of N images is there in R rounds, as [N, R]."""
 
     weights: Weights
 
     @cached_property
-    def most(self) -> int:
+    def _most(self) -> int:
         """How often an image is there at most."""
         return int(self.weights.max(initial=0))
 
     @cached_property
-    def small(self) -> NDArray[np.int16]:
-        """[N + 1, R], if `most` is SMALL."""
-        return self._filled(np.int16)
+    def _small(self) -> NDArray[np.int16]:
+        return self.weights.astype(np.int16)
 
-    @cached_property
-    def large(self) -> NDArray[np.int32]:
-        """[N + 1, R]."""
-        return self._filled(np.int32)
-
-    def _filled(self, dtype: type[np.generic]) -> NDArray[Any]:
-        filled = np.zeros((len(self.weights) + 1, self.weights.shape[1]), dtype=dtype)
-        filled[:-1] = self.weights
-        return filled
-
-    def within(self, most: int) -> NDArray[Any]:
-        """[N + 1, R] of a type in which `most` of them can be added up."""
-        return self.small if most * self.most <= SMALL else self.large
+    def summed(self, matrix: csr_array, most: int) -> NDArray[Any]:
+        """matrix [M, N] @ weights, of a type that is large enough for sums of `most` weights."""
+        weights = self._small if most * self._most <= SMALL else self.weights
+        sums: NDArray[Any] = matrix.astype(weights.dtype, copy=False) @ weights
+        return sums
 
 
 class Counts(NamedTuple):
@@ -117,66 +116,68 @@ class Counts(NamedTuple):
     rank: NDArray[Any]
 
 
+class Rows(NamedTuple):
+    """The M rows of ranked lists: true positives with no other prediction between them, whose last has the largest
+    precision. first [M + 1] the place of each row's first one among all true positives; begin [M] the first of the
+    predictions that are counted at it, behind the row before; class c has the rows bounds[c]:bounds[c + 1]."""
+
+    first: Ints
+    begin: Ints
+    bounds: Ints
+
+
 class Piece:
-    """The true positives of the classes `numbers` of ranked lists; classes [O] are those that have some."""
+    """Rows of the classes `numbers` of ranked lists (`RankedLists.rows`), those with more rows first; classes [O] are
+    those that have some."""
 
     def __init__(self, lists: RankedLists, numbers: Ints) -> None:
-        first = lists.first_hit
-        counts = first[numbers + 1] - first[numbers]
+        every = lists.rows
+        counts = np.diff(every.bounds)[numbers]
         self.classes: Ints = numbers[counts > 0]
         counts = counts[counts > 0]
-        rows = expanded(first[self.classes], counts)[1]
+        rows = expanded(every.bounds[self.classes], counts)[1]
         self._grid, self._cap, self._unit, self._area = lists.grid, lists.cap, lists.unit, lists.area
         self._strips = Strips(counts)
-        self._longest = int(counts.max(initial=0))
-        place, hits = self._strips.place, lists.hits[rows]
-        self._image: Ints = np.full(self._strips.size, lists.images)
-        self._image[place] = lists.image[hits]
+        place, first, end = self._strips.place, every.first[rows], every.first[rows + 1]
+        self._row_of_hit: Ints = np.repeat(place, end - first)
+        self._longest = int(np.diff(every.first[every.bounds])[numbers].max(initial=0))
         self._gain: NDArray[Any] | None = None
         if lists.gain is not None:
             self._gain = np.zeros((self._strips.size, 1), dtype=np.int64)
-            self._gain[place, 0] = lists.gain[hits]
-        # the predictions that are counted at each true positive: those after the last one of its class
-        begin = np.append(0, lists.hits[:-1] + 1)[rows]
-        begin[starts_of(counts)[:-1]] = lists.bounds[self.classes]
-        between = np.zeros((2, self._strips.size), dtype=np.int64)
-        between[:, place] = begin, hits + 1 - begin
-        self._all_right = bool((between[1] <= 1).all()) and self._gain is None
+            self._gain[place, 0] = lists.gain[lists.hits[first]]
+        begin, many = self._placed(first, end - first)
+        self._hits = _images(lists.image[lists.hits], begin, many, lists.images)
         # wide rows are cut, so that the sums of each part are small
-        parts = -(-between[1] // WIDEST)
+        begin, many = self._placed(every.begin[rows], lists.hits[end - 1] + 1 - every.begin[rows])
+        parts = -(-many // WIDEST)
         self._cut: Ints = np.flatnonzero(parts > 1)
         further = parts[self._cut] - 1
         self._further: Ints = starts_of(further)[:-1]
         cut, part = np.repeat(self._cut, further), WIDEST * expanded(np.ones_like(further), further)[1]
-        begin = np.append(between[0], between[0, cut] + part)
-        counts_of = np.minimum(np.append(between[1], between[1, cut] - part), WIDEST)
-        self._between = _ones(lists.image[expanded(begin, counts_of)[1]], counts_of, lists.images + 1, np.int16)
+        counts_of = np.minimum(np.append(many, many[cut] - part), WIDEST)
+        self._between = _images(lists.image, np.append(begin, begin[cut] + part), counts_of, lists.images)
         self._widest = int(counts_of.max(initial=0))
-        self._sum = _ones(place, counts, self._strips.size, np.float64)
-        self._of_totals = self._all_right and self._cap is None and self._area == "envelope"
+
+    def _placed(self, *columns: Ints) -> Ints:
+        """Columns of the rows where they stand in the strips, 0 where those are filled up."""
+        placed = np.zeros((len(columns), self._strips.size), dtype=np.int64)
+        placed[:, self._strips.place] = columns
+        return placed
 
     def counted(self, times: Times) -> Counts:
         """The counts when the images are there so many times."""
-        copies = self._strips.layers(np.take(times.within(self._longest), self._image, axis=0))
+        copies = self._strips.layers(times.summed(self._hits, self._longest))
         found = self._strips.running(np.add, self._worth(copies))
-        if self._all_right:
-            return Counts(found, found)
-        weights = times.within(self._widest)
-        between = self._between if weights.dtype == self._between.dtype else self._wide_between
-        sums = between @ weights
+        sums = times.summed(self._between, self._widest)
         rank = sums[: self._strips.size].astype(np.int32)
         if len(self._cut):
             rank[self._cut] += np.add.reduceat(sums[self._strips.size :], self._further, axis=0, dtype=np.int32)
         return Counts(found, self._strips.running(np.add, self._strips.layers(rank)))
 
-    @cached_property
-    def _wide_between(self) -> csr_array:
-        return self._between.astype(np.int32)
-
     def alone(self, lists: RankedLists, start: int, end: int) -> Counts:
         """The counts of each of the images from start to end alone; lists: of one class, to its last true positive."""
         chosen = np.flatnonzero((lists.image >= start) & (lists.image < end))
-        row = self._strips.place[np.searchsorted(lists.hits, chosen)]
+        row = self._row_of_hit[np.searchsorted(lists.hits, chosen)]
         place, many = row * (end - start) + lists.image[chosen] - start, self._strips.size * (end - start)
         worth = lists.hit[chosen] if lists.gain is None else lists.gain[chosen] * lists.hit[chosen]
         alone = np.bincount(place, worth, many), np.bincount(place, minlength=many)
@@ -192,7 +193,7 @@ class Piece:
 
     @cached_property
     def _every(self) -> Counts:
-        images = self._between.shape[1] - 1
+        images = self._between.shape[1]
         return self.counted(Times(np.ones((images, 1), dtype=np.int32)))
 
     def _worth(self, copies: NDArray[Any]) -> NDArray[Any]:
@@ -205,22 +206,19 @@ class Piece:
 
     def rate(self, counts: Counts, positives: Sequence[NDArray[Any]], aps: Sequence[Floats]) -> None:
         """Set the AP of `classes` in each of `aps` [C, R], for as much ground truth as `positives` [C, R] each have."""
-        of_classes = [np.maximum(of[self.classes], 1) * float(self._unit) for of in positives]
-        for ap, found in zip(aps, self._ap(counts, of_classes), strict=True):
+        asked = [np.maximum(of[self.classes], 1) for of in positives]
+        for ap, found in zip(aps, self._ap(counts, asked), strict=True):
             ap[self.classes] = found
 
-    def _ap(self, counts: Counts, asked: Sequence[Floats]) -> list[Floats]:
-        """[O, R] the AP of each of `classes` for each of `asked` [O, R], what all ground truth is worth."""
+    def _ap(self, counts: Counts, asked: Sequence[Ints]) -> Iterator[Floats]:
+        """[O, R] the AP of each of `classes` for each of `asked` [O, R], how much ground truth there is."""
         found, rank = counts
-        if self._of_totals:
-            return self._ap_of_totals(found, asked)
         if self._cap is not None:  # of a true positive's copies, those up to the cap count
             copies = self._copies(self._strips.steps(found))
             copies = np.clip(self._cap - (rank - copies), 0, copies)
             found, rank = self._strips.running(np.add, self._worth(copies)), np.minimum(rank, self._cap)
         # as long as nothing is counted, nothing is found either: 0 of at least 1
-        precision = np.maximum(rank, 1.0)
-        np.divide(found, precision, out=precision)
+        precision = np.divide(found, np.maximum(rank, 1))
         if self._area == "trapezoid":  # the mean of the precisions before and after
             worth = self._strips.steps(found)
             earlier = rank - self._copies(worth)
@@ -229,53 +227,56 @@ class Piece:
         elif self._area == "envelope":
             self._strips.running(np.maximum, precision, backwards=True)
         if not self._grid:  # the area: every copy is a step of recall
-            total = self._total(precision * self._strips.steps(found))
-            return [total / (of * self._unit) for of in asked]
+            total = self._strips.totals(precision, self._strips.steps(found))
+            return (total / (of * float(self._unit**2)) for of in asked)
         # the mean over the grid: a point reads the precision of the first to reach it
         points = len(self._grid) * self._unit
-        steps = (self._strips.steps(self._reached(found, of, self._strips.owner)) for of in asked)
-        used_up = [*[None] * (len(asked) - 1), precision]  # the last product takes its place
-        return [self._total(np.multiply(precision, *of)) / points for of in zip(steps, used_up, strict=True)]
+        steps = (self._strips.steps(self._reached(found, of)) for of in asked)
+        return (self._strips.totals(precision, of) / points for of in steps)
 
-    def _ap_of_totals(self, found: NDArray[Any], asked: Sequence[Floats]) -> list[Floats]:
-        """Where all predictions are true positives: precision is 1 as far as recall goes."""
-        total = self._total(self._strips.steps(found))
-        if not self._grid:
-            return [total / of for of in asked]
-        every = np.arange(len(self.classes))
-        return [np.where(total > 0, self._reached(total, of, every), 0) / float(len(self._grid)) for of in asked]
-
-    def _total(self, values: NDArray[Any]) -> Floats:
-        """[O, R] the sum over each class's true positives, one after another."""
-        total: Floats = self._sum @ values.reshape(self._strips.size, -1)
-        return total
-
-    def _reached(self, found: NDArray[Any], asked: Floats, owner: Ints) -> NDArray[Any]:
-        """How many points of the grid the recall found / asked has reached; asked [O, R], found [..., S, R] of `owner`
-        [S]."""
-        points = np.array([point for point in self._grid if point > 0]).reshape(-1, 1, 1)
-        if (asked == asked[:, :1]).all():
+    def _reached(self, found: NDArray[Any], asked: Ints) -> NDArray[Any]:
+        """How many points of the grid the recall found / asked has reached."""
+        if (asked == asked[:, :1]).all():  # two models' ground truth, swapped
             asked = asked[:, :1]
-        # the least to be found: the floor of point * asked, or one more where that, as a recall, falls short
-        least = np.floor(points * asked)
-        least += least / asked < points
-        if found.dtype != np.float64:
-            least = np.minimum(least, np.iinfo(found.dtype).max).astype(found.dtype)
-        least = np.broadcast_to(least, (len(points), len(asked), found.shape[-1]))
-        at_once = len(self._grid) - len(points)  # recall is 0 at least
+        end = 1 << int(asked.max(initial=1)).bit_length()
+        if end <= asked.size:
+            least = np.take(_least_of_all(self._grid, self._unit, end), asked, axis=1)
+        else:
+            least = _least(self._grid, asked.astype(np.float64) * self._unit)
+        least = np.minimum(least, np.iinfo(found.dtype).max).astype(found.dtype)
+        least = np.broadcast_to(least, (len(least), len(asked), found.shape[-1]))
+        at_once = len(self._grid) - len(least)  # recall is 0 at least
         reached = np.full(found.shape, at_once, dtype=np.int8 if len(self._grid) < 128 else np.int16)
         reaches = np.empty(found.shape, dtype=bool)
         for of_point in least:
-            np.greater_equal(found, of_point[owner], out=reaches)
+            np.greater_equal(found, np.take(of_point, self._strips.owner, axis=0), out=reaches)
             np.add(reached, reaches.view(np.int8), out=reached)
         return reached
 
 
-def _ones(column: Ints, counts: Ints, columns: int, dtype: type[np.generic]) -> csr_array:
-    """A sparse matrix of ones, `counts` [M] in each row."""
+def _least(grid: Sequence[float], asked: Floats) -> Floats:
+    """[points above 0, ...] the least to be found for a recall at each point of the grid, of `asked` [...]."""
+    points = np.array([point for point in grid if point > 0]).reshape(-1, *[1] * asked.ndim)
+    least = np.floor(points * asked)
+    least += least / asked < points  # where that, as a recall, falls short
+    return least
+
+
+@lru_cache(maxsize=8)
+def _least_of_all(grid: Sequence[float], unit: int, end: int) -> Floats:
+    """`_least` of ground truth 0, 1, ... up to `end`."""
+    return _least(grid, np.maximum(np.arange(float(end)), 1) * unit)
+
+
+def _images(image: Ints, start: Ints, counts: Ints, images: int) -> csr_array:
+    """[M, images] how often each image is there in `counts` [M] entries of `image` from `start` [M]."""
     from scipy.sparse import csr_array
 
-    start = starts_of(counts)
-    index = np.int32 if start[-1] < 1 << 31 else np.int64
-    rows = np.ones(len(column), dtype=dtype), column.astype(index), start.astype(index)
-    return csr_array(rows, shape=(len(counts), columns))
+    row, entry = expanded(start, counts)
+    key = np.sort(row * images + image[entry])
+    first = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    key = key[first]
+    many = np.diff(first, append=len(entry)).astype(np.int16)
+    ends = np.searchsorted(key, np.arange(len(counts) + 1) * images)
+    index = np.int32 if len(key) < 1 << 31 else np.int64
+    return csr_array((many, (key % images).astype(index), ends.astype(index)), shape=(len(counts), images))

@@ -16,7 +16,7 @@ import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
 from hoicli.resampling.draws import Weights
-from hoicli.resampling.pieces import Piece, Times
+from hoicli.resampling.pieces import Piece, Rows, Times
 from hoicli.resampling.rounds import Observed
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 Sides: TypeAlias = "tuple[tuple[Floats, Ints], tuple[Floats, Ints]]"
 """AP and ground truth of both sides of a coin."""
-HITS_AT_ONCE = 4096
-"""True positives worked on in one piece, if not of one class: few enough that their arrays of a block of rounds,
-0.25 MB each, stay in a processor's cache."""
+ROWS_AT_ONCE = 4096
+"""Rows worked on in one piece, if not of one class: few enough that their arrays of a block of rounds, 0.25 to 1 MB
+each, stay in a processor's cache."""
 IMAGES_AT_ONCE = 512
 """Images left out one by one in one piece."""
 MOST_LEFT_OUT = 16_384
@@ -235,9 +235,17 @@ class RankedLists:
         return np.flatnonzero(self.hit)
 
     @cached_property
-    def first_hit(self) -> Ints:
-        """[C + 1] where in `hits` each class begins."""
-        return np.searchsorted(self.hits, self.bounds)
+    def rows(self) -> Rows:
+        """The true positives whose precision may count."""
+        hits = self.hits
+        bounds = np.searchsorted(hits, self.bounds)
+        begin = np.append(0, hits[:-1] + 1)[: len(hits)]
+        leads = bounds[:-1][np.diff(bounds) > 0]
+        begin[leads] = self.bounds[:-1][np.diff(bounds) > 0]
+        alone = begin < hits if self.gain is None and self.area == "envelope" else np.ones(len(hits), dtype=bool)
+        alone[leads] = True
+        first = np.flatnonzero(alone)
+        return Rows(np.append(first, len(hits)), begin[first], np.searchsorted(first, bounds))
 
     @property
     def annotated(self) -> NDArray[np.int32]:
@@ -317,9 +325,9 @@ class Prepared:
     processor's cache; classes of like length are together."""
 
     def __init__(self, lists: Sequence[RankedLists]) -> None:
-        count = np.diff(lists[0].first_hit)
+        count = np.diff(lists[0].rows.bounds)
         order = np.argsort(-count, kind="stable")[: np.count_nonzero(count)]
-        piece = (np.cumsum(count[order]) - count[order]) // HITS_AT_ONCE
+        piece = (np.cumsum(count[order]) - count[order]) // ROWS_AT_ONCE
         parts = np.split(order, np.flatnonzero(np.diff(piece)) + 1) if len(order) else []
         self.pieces = [Piece(lists[0], part) for part in parts]
         self._truth = [(one.truth, one.annotated) for one in lists]
@@ -333,9 +341,13 @@ class Prepared:
             Observed(ap[:, 0], np.diff(truth.indptr)) for (ap, _), (truth, _) in zip(found, self._truth, strict=True)
         ]
 
+    def _positives(self, times: Times) -> list[Ints]:
+        """[C, R] the ground truth of each of the lists."""
+        return [times.summed(truth, int(annotated.max(initial=0))) for truth, annotated in self._truth]
+
     def ap(self, times: Times) -> list[tuple[Floats, Ints]]:
         """`RankedLists.ap` of each of the lists."""
-        positives = [truth @ times.weights for truth, _ in self._truth]
+        positives = self._positives(times)
         aps = [np.zeros(of.shape) for of in positives]
         for piece in self.pieces:
             piece.rate(piece.counted(times), positives, aps)
@@ -346,7 +358,7 @@ class Prepared:
 
         All counts of the second side are those of every image less those of the first.
         """
-        ones = [truth @ coins.weights for truth, _ in self._truth]
+        ones = self._positives(coins)
         others = [annotated - one for (_, annotated), one in zip(self._truth, ones, strict=True)]
         aps = [[np.zeros(of.shape) for of in side] for side in (ones, others)]
         for piece in self.pieces:
@@ -361,6 +373,6 @@ def _counts(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
     """How often each (row, column) occurs, as a sparse matrix."""
     from scipy.sparse import coo_array
 
-    ones = np.ones(len(row), dtype=np.int32)
+    ones = np.ones(len(row), dtype=np.int16)
     matrix: Any = coo_array((ones, (row.astype(np.int32), column.astype(np.int32))), shape=shape)
     return matrix.tocsr()
