@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hoicli.io.streams import Line
 from hoicli.records.fingerprint import total_of
 from hoicli.records.images import Images
 from hoicli.records.reading import scenes_of
 from hoicli.records.triplets import named_images
 from hoicli.vocabulary.datasets import load
+from tests.support.kernel import lines
 from tests.support.project import Hoicli, written
 
 Record = dict[str, Any]
@@ -35,11 +34,6 @@ ACTIONS: Record = {
     "hois": [{"subject": 0, "object": 1, "verb": "hit", "role": "obj"}, {"subject": 2, "object": None, "verb": "run"}],
     "annotated": [True, True, False],
 }
-
-
-def lines(records: list[Record]) -> list[Line]:
-    """The records as lines."""
-    return [Line("gt", number, json.dumps(record).encode()) for number, record in enumerate(records, start=1)]
 
 
 def totals(records: list[Record], dataset: str = "hico") -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from functools import partial
 from typing import Any
 
@@ -20,9 +21,10 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.reading import checker, concatenate, read_scenes, scenes_of
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
+from tests.support.kernel import lines
 from tests.support.strategies import parts_of
 
-HICO = load("hico")
+HICO, VCOCO = load("hico"), load("vcoco")
 GOOD: dict[str, Any] = {
     "image_id": "a",
     "width": 64,
@@ -35,14 +37,18 @@ GOOD: dict[str, Any] = {
 }
 
 
-def line(record: Any, number: int = 1) -> Line:
-    return Line("p.jsonl", number, orjson.dumps(record))
+def read(
+    *records: Any, vocabulary: Vocabulary = HICO, scored: bool = True, skip: ErrorPolicy | None = None, **known: Any
+) -> list[str]:
+    """The images that are read."""
+    given = lines(records, "p.jsonl")
+    found = read_scenes(given, vocabulary, scored=scored, policy=skip or ErrorPolicy(), **known)
+    return list(concatenate(found, vocabulary).image_ids)
 
 
-def first_error(*records: Any, scored: bool = True) -> str:
-    lines = [item if isinstance(item, Line) else line(item, number) for number, item in enumerate(records, start=1)]
+def first_error(*records: Any, **options: Any) -> str:
     with pytest.raises(DataError) as raised:
-        list(read_scenes(lines, HICO, scored=scored, policy=ErrorPolicy()))
+        read(*records, **options)
     return str(raised.value)
 
 
@@ -135,7 +141,7 @@ def test_a_missing_score_asks_whether_this_is_ground_truth() -> None:
         "p.jsonl:1: hois[0].score: missing; every predicted interaction has a score (is this the ground truth? "
         "answers of a model have none: hoicli convert --from vlm --scores ones)"
     )
-    assert list(read_scenes([line(record)], HICO, scored=False, policy=ErrorPolicy()))
+    assert read(record, scored=False) == ["a"]
 
 
 def test_a_score_in_the_ground_truth_says_that_these_are_predictions() -> None:
@@ -163,16 +169,16 @@ LINE = orjson.dumps(GOOD)
     ],
 )
 def test_a_line_that_is_no_json_is_told_by_what_is_wrong(data: bytes, message: str) -> None:
-    assert first_error(Line("p.jsonl", 1, data)).startswith(f"p.jsonl:1: {message}")
+    with pytest.raises(DataError, match=f"^p.jsonl:1: {re.escape(message)}"):
+        list(read_scenes([Line("p.jsonl", 1, data)], HICO, scored=True, policy=ErrorPolicy()))
 
 
 def test_an_image_twice_names_both_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     message = "p.jsonl:3: image_id: image 'a' is at p.jsonl:1 already; keep one line an image"
     assert first_error(GOOD, with_(image_id="b"), GOOD) == message
     monkeypatch.setattr("hoicli.records.columns.BATCH", 2)  # across batches too
-    lines = [line(with_(image_id=str(number)), number) for number in range(1, 8)] + [line(with_(image_id=3), 9)]
-    with pytest.raises(DataError, match=r"p\.jsonl:9: image_id: image '3' is at p\.jsonl:3 already"):
-        list(read_scenes(lines, HICO, scored=True, policy=ErrorPolicy()))
+    records = [*(with_(image_id=str(number)) for number in range(1, 8)), with_(image_id=3)]
+    assert first_error(*records).startswith("p.jsonl:8: image_id: image '3' is at p.jsonl:3 already")
 
 
 @pytest.mark.parametrize(
@@ -187,10 +193,8 @@ def test_an_image_twice_names_both_lines(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_an_image_that_the_ground_truth_does_not_have(image_id: Any, known: list[str], mend: str) -> None:
-    with pytest.raises(DataError) as raised:
-        list(read_scenes([line(with_(image_id=image_id))], HICO, scored=True, policy=ErrorPolicy(), known=known))
     problem = f"{str(image_id)!r} is not in the ground truth (which names images as {known[0]!r}); {mend}"
-    assert (raised.value.field, raised.value.problem) == ("image_id", problem)
+    assert first_error(with_(image_id=image_id), known=known) == f"p.jsonl:1: image_id: {problem}"
 
 
 def test_skipping_drops_counts_and_keeps_the_rest(
@@ -199,8 +203,7 @@ def test_skipping_drops_counts_and_keeps_the_rest(
     monkeypatch.setattr("hoicli.records.columns.BATCH", 2)
     policy = ErrorPolicy(skip=True)
     records = [GOOD, with_hoi(object=9) | {"image_id": "b"}, GOOD, with_(image_id="c")]
-    batches = read_scenes([line(item, n) for n, item in enumerate(records, 1)], HICO, scored=True, policy=policy)
-    assert concatenate(batches, HICO).image_ids == ["a", "c"]
+    assert read(*records, skip=policy) == ["a", "c"]
     policy.report()
     assert capsys.readouterr().err == (
         "hoicli: skipped 2 lines; the first: p.jsonl:2: hois[0].object: index 9, but the line has 2 boxes; "
@@ -210,10 +213,9 @@ def test_skipping_drops_counts_and_keeps_the_rest(
 
 def test_unknown_keys_are_no_problem() -> None:
     record = with_(camera={"make": None}, hois=[{**GOOD["hois"][0], "note": [1]}])
-    assert list(read_scenes([line(record)], HICO, scored=True, policy=ErrorPolicy()))
+    assert read(record) == ["a"]
 
 
-VCOCO = load("vcoco")
 GOOD_ROLES: dict[str, Any] = {
     "image_id": 7,
     "boxes": [[0, 0, 9.5, 9], [20, 20, 39, 39], [1, 1, 2, 2]],
@@ -270,9 +272,7 @@ def without_(*path: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_messages_about_roles(record: Any, message: str) -> None:
-    with pytest.raises(DataError) as raised:
-        list(read_scenes([line(record)], VCOCO, scored=True, policy=ErrorPolicy()))
-    assert str(raised.value) == f"p.jsonl:1: {message}"
+    assert first_error(record, vocabulary=VCOCO) == f"p.jsonl:1: {message}"
 
 
 JUNK = st.one_of(
@@ -300,7 +300,7 @@ def test_the_fast_and_the_careful_check_agree(
                 node[key] = data.draw(JUNK)
             else:
                 del node[key]
-    columns = attempt(partial(scenes_of, vocabulary=vocabulary, scored=scored), [line(record)])
+    columns = attempt(partial(scenes_of, vocabulary=vocabulary, scored=scored), lines([record]))
     found = list(checker(vocabulary, scored=scored)(record))
     assert (columns is None) == bool(found), found
     if columns is not None and vocabulary is HICO:
@@ -313,9 +313,7 @@ def test_what_eval_does_not_read_does_not_cost_a_line_its_place() -> None:
     """A wrong `scores` or width is validate's affair: whether a neighbour is bad must not decide about the line."""
     odd = with_(scores=["x"], width=-1, hois=[{**GOOD["hois"][0], "verb_score": None}])
     for neighbours in ([], [with_(image_id="b", labels=[])]):
-        records = [line(record, number) for number, record in enumerate([odd, *neighbours], start=1)]
         policy = ErrorPolicy(skip=True)
-        batches = read_scenes(records, HICO, scored=True, policy=policy)
-        assert concatenate(batches, HICO).image_ids == ["a"]
+        assert read(odd, *neighbours, skip=policy) == ["a"]
         assert policy.skipped == len(neighbours)
     assert {problem.field for problem in problems(odd, HICO, scored=True)} == {"width", "scores", "hois[0].verb_score"}

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import orjson
 import pytest
 
 from hoicli.errors import DataError
-from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.triplets import NOTHING, Triplets, read_triplets
+from tests.support.kernel import lines
 
 Record = dict[str, Any]
 
@@ -41,8 +40,7 @@ RECORDS = [FIRST, SECOND, THIRD]
 
 
 def read(records: Sequence[Record], **options: Any) -> Triplets:
-    lines = [Line("test", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
-    return read_triplets(lines, **{"policy": ErrorPolicy(), **options})
+    return read_triplets(lines(records), **{"policy": ErrorPolicy(), **options})
 
 
 def names(found: Triplets) -> list[tuple[Any, ...]]:

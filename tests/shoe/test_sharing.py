@@ -8,9 +8,10 @@ import orjson
 
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.table import SimilarityTable
+from tests.support.kernel import lines as as_lines
 from tests.support.llm_stub import rate, serving
 from tests.support.project import Hoicli, parsed
-from tests.support.shoe import SHOE, as_lines
+from tests.support.shoe import SHOE
 
 PAIR = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}
 TRUTH = ("--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl")

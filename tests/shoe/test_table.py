@@ -8,7 +8,8 @@ import pytest
 from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.table import SimilarityTable
-from tests.support.shoe import Record, as_lines, table_of
+from tests.support.kernel import lines as as_lines
+from tests.support.shoe import Record, table_of
 
 
 def test_the_table_is_symmetric_and_knows_itself() -> None:

@@ -23,8 +23,8 @@ HICO = load("hico")
 Record = dict[str, Any]
 
 
-def lines(records: Iterable[Record]) -> list[Line]:
-    return [Line("test", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
+def lines(records: Iterable[Any], file: str = "test") -> list[Line]:
+    return [Line(file, number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
 
 
 def ground_truth(records: Sequence[Record], vocabulary: Vocabulary = HICO) -> GroundTruth:

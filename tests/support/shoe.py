@@ -7,9 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import orjson
 
-from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.triplets import Triplets, read_triplets
 from hoicli.shoe.labels import classes_of, likenesses, normalised
@@ -17,18 +15,15 @@ from hoicli.shoe.matching import UNIT, Matching, Shoe
 from hoicli.shoe.scores import Scores, scores_of
 from hoicli.shoe.settings import ShoeOptions
 from hoicli.shoe.table import SimilarityTable
+from tests.support.kernel import lines
 from tests.support.project import FIXTURES
 
 Record = dict[str, Any]
 SHOE = FIXTURES / "shoe"
 
 
-def as_lines(records: list[Record], file: str = "p.jsonl") -> list[Line]:
-    return [Line(file, number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
-
-
 def read(records: list[Record]) -> Triplets:
-    return read_triplets(as_lines(records), policy=ErrorPolicy())
+    return read_triplets(lines(records), policy=ErrorPolicy())
 
 
 HUMAN, THING = [0, 0, 10, 10], [20, 0, 30, 10]
@@ -85,7 +80,7 @@ def table_of(similar: dict[tuple[str, str], float]) -> SimilarityTable:
     rows = [
         {"pos": a.split(".")[1], "a": a, "b": b, "scores": {}, "similarity": value} for (a, b), value in similar.items()
     ]
-    return SimilarityTable.read(as_lines(rows), ErrorPolicy())
+    return SimilarityTable.read(lines(rows), ErrorPolicy())
 
 
 def shoe_of(

@@ -12,10 +12,10 @@ from typing import Any
 import orjson
 import pytest
 
-from hoicli.io.streams import Line
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
+from tests.support.kernel import lines
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 
 HICO, SWIG = load("hico"), load("swig")
@@ -37,12 +37,9 @@ SIZES = {record["image_id"]: (record["width"], record["height"]) for record in T
 
 
 def checked(found: list[Record], truth: list[Record] | None = None, dataset: str = "hico") -> Checking:
-    def lines(of: list[Record]) -> list[Line]:
-        return [Line("p", number, orjson.dumps(record)) for number, record in enumerate(of, start=1)]
-
     vocabulary = load(dataset)
-    images = None if truth is None else validate_images(lines(truth), vocabulary, "gt", facts=True).facts
-    return validate_images(lines(found), vocabulary, "p", truth=images)
+    images = None if truth is None else validate_images(lines(truth, "p"), vocabulary, "gt", facts=True).facts
+    return validate_images(lines(found, "p"), vocabulary, "p", truth=images)
 
 
 def news(validator: Checking) -> dict[str, str]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from hoicli.io.streams import Line
 from hoicli.validation.checks import CHECKS
 from hoicli.validation.stream import validate_images
 from hoicli.vocabulary.datasets import load
+from tests.support.kernel import lines
 from tests.support.project import EIGHT, Hoicli
 
 HICO = load("hico")
@@ -31,16 +30,12 @@ GOOD: dict[str, Any] = {
 }
 
 
-def lines_of(records: Iterable[Any], name: str = "p") -> list[Line]:
-    return [Line(name, number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
-
-
 def found(
     *records: Any, truth: list[dict[str, Any]] | None = None, open_vocabulary: bool = False
 ) -> dict[str, tuple[int, str]]:
     vocabulary = None if open_vocabulary else HICO
-    facts = None if truth is None else validate_images(lines_of(truth, "gt"), vocabulary, "gt", facts=True).facts
-    validator = validate_images(lines_of(records), vocabulary, "p", truth=facts)
+    facts = None if truth is None else validate_images(lines(truth, "gt"), vocabulary, "gt", facts=True).facts
+    validator = validate_images(lines(records, "p"), vocabulary, "p", truth=facts)
     return {finding.check: (finding.count, finding.example) for finding in validator.findings}
 
 
@@ -115,7 +110,7 @@ def test_a_warning_that_no_metric_takes_in_such_numbers_is_an_error() -> None:
     bent = with_(boxes=[[39, 20, 20, 39], [1, 1, 9, 9]])
     others = [with_(image_id=f"b{number}") for number in range(50)]
     for records, severity in (([bent], "error"), ([bent, *others], "warning")):
-        findings = validate_images(lines_of(records), load("hico"), "p").findings
+        findings = validate_images(lines(records, "p"), load("hico"), "p").findings
         (row,) = [finding.row() for finding in findings if finding.check == "inverted-box"]
         assert (row["severity"], findings.has_errors) == (severity, severity == "error")
 
