@@ -144,10 +144,8 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
             yield path_job(given, plan)
             continue
         for line in inputs.records(given, "read", "RECORDS or IMAGES", name="sources"):
-            try:
+            with inputs.policy.item():
                 yield record_job(line, plan)
-            except DataError as error:
-                inputs.policy.handle(error)
 
 
 def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:

@@ -13,7 +13,7 @@ from hoicli.commands.corrupt import require_libraries
 from hoicli.commands.options import Files, Given, Option, Piped, Unpack
 from hoicli.commands.results import Records
 from hoicli.commands.values import text_of
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import UsageError, arg
 
 if TYPE_CHECKING:
     from hoicli.io.streams import Line
@@ -85,26 +85,20 @@ def mask(
     def sound() -> Iterator[tuple[Line, Record]]:
         register, files = ImageRegister(), ImageRegister(unit="a file", field="file_name")
         for line in lines:
-            try:
+            with policy.item(line.place):
                 record = read_record(line)
                 register.add(str(record["image_id"]), line)
                 if target is not None:  # a second record of a file would be painted over the first
                     files.add(str(image_path(record, line.place)), line)
-            except DataError as error:
-                policy.handle(error.at(line.place))
-                continue
-            yield line, record
+                yield line, record
 
     def made() -> Iterator[Record]:
         for line, record in sound() if target is None else list(sound()):  # all is checked before a file is written
-            try:
+            with policy.item(line.place):
                 if source is None or target is None:
                     changed = change.record(record)
                 else:
                     changed = write_changed(record, change, source, target, line.place)
-            except DataError as error:
-                policy.handle(error.at(line.place))
-                continue
-            yield {"image_id": record["image_id"], change.key: changed[change.key]} if rectangles else changed
+                yield {"image_id": record["image_id"], change.key: changed[change.key]} if rectangles else changed
 
     return Records(policy.reported(made()))

@@ -92,7 +92,7 @@ def prompts(
         written = without = 0
         register = ImageRegister()
         for line in lines:
-            try:
+            with policy.item():
                 record = {"boxes": [], "labels": [], "hois": [], **parse(line)}
                 for problem in problems(record, None, scored=False):
                     raise problem.error(line.place)
@@ -101,14 +101,11 @@ def prompts(
                     found = prompt_of(record, task, frame, known, response_format=response_format)
                 except DataError as error:
                     raise DataError(error.problem, place=line.place, field=error.field or "width") from None
-            except DataError as error:
-                policy.handle(error)
-                continue
-            if found is None:
-                without += 1
-                continue
-            written += 1
-            yield found
+                if found is None:
+                    without += 1
+                else:
+                    written += 1
+                    yield found
         policy.report(left=written + without > 0)
         note(f"{written:,} prompts" + (f"; {without:,} images without a pair have none" if without else ""))
 

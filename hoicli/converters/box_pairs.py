@@ -147,10 +147,8 @@ def _read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
     tables: dict[str, BoxTable] = {}
     for key, item in source.entries().items():
         where = f"[{shown(key)}]"
-        try:
+        with context.policy.item(source.name):
             _gather(item, where, context, tables)
-        except DataError as error:
-            context.policy.handle(error.at(source.name))
     for companion in source.companions:
         for where, name in companion.items():
             if type(name) is not str:

@@ -171,10 +171,8 @@ class Context:
                     yield record
 
     def _until_broken(self, items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-        try:
+        with self.policy.item():
             yield from items
-        except DataError as error:
-            self.policy.handle(error)
 
 
 def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> T:

@@ -118,15 +118,12 @@ def unique_jobs(jobs: Iterator[Job], policy: ErrorPolicy, shard: tuple[int, int]
     register, names = ImageRegister(), ImageRegister(unit="a file", field="file_name")
     for job in jobs:
         image_id, at = str(job.record["image_id"]), Place(job.place, 0, b"")
-        try:
+        with policy.item():
             register.add(image_id, at)
             names.add(str(PurePosixPath(job.record["file_name"])), at)
-        except DataError as error:
-            policy.handle(error)
-            continue
-        digest = hashlib.sha256(image_id.encode("utf-8", "surrogatepass")).digest()
-        if int.from_bytes(digest[:8], "big") % shard[1] == shard[0] - 1:
-            yield job
+            digest = hashlib.sha256(image_id.encode("utf-8", "surrogatepass")).digest()
+            if int.from_bytes(digest[:8], "big") % shard[1] == shard[0] - 1:
+                yield job
 
 
 def run(jobs: Sequence[Job], plan: Plan, *, processes: int, policy: ErrorPolicy) -> Iterator[bytes]:

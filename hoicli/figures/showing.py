@@ -55,7 +55,7 @@ class Source:
         self.stream.first  # noqa: B018 (raises if the stream is empty)
         any_sound = False
         for line in self.stream:
-            try:
+            with policy.item():
                 record = parse(line)
                 for problem in problems(record, None, scored=self.scored, nulls=NULLS):
                     raise problem.error(line.place)
@@ -63,12 +63,9 @@ class Source:
                     raise problem.error(line.place)
                 image_id = str(record["image_id"])
                 register.add(image_id, line)
-            except DataError as error:
-                policy.handle(error)
-                continue
-            any_sound = True
-            if not choice.image_ids or image_id in choice.image_ids:
-                self.kept[image_id] = record
+                any_sound = True
+                if not choice.image_ids or image_id in choice.image_ids:
+                    self.kept[image_id] = record
             if most is not None and len(self.kept) > 2 * most:
                 self._forget(most)
         if most is not None:

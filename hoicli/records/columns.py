@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hoicli.errors import DataError
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import in_turns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
@@ -35,7 +34,7 @@ def read_columns(
     check: Callable[[Record], Iterable[Problem]],
     policy: ErrorPolicy,
     *,
-    register: ImageRegister | None = None,
+    register: ImageRegister,
     processes: int = 1,
 ) -> Iterator[Part]:
     """The result of `build` on each batch of lines, without bad lines. build: the fast pass; for a bad record it raises
@@ -53,7 +52,7 @@ def read_columns(
 
     for given, result in in_turns(partial(attempt, build), _batches(lines), again, processes):
         made: Any = result
-        if made is None or (register is not None and not register.add_all(made.image_ids, given)):
+        if made is None or not register.add_all(made.image_ids, given):
             chunk = list(sound(given, check, policy, register))
             made = build(chunk) if chunk else None
         if made is not None:
@@ -77,19 +76,15 @@ def attempt(build: Callable[[list[Line]], Part | None], lines: list[Line]) -> Pa
 
 
 def sound(
-    lines: list[Line], check: Callable[[Record], Iterable[Problem]], policy: ErrorPolicy, register: ImageRegister | None
+    lines: list[Line], check: Callable[[Record], Iterable[Problem]], policy: ErrorPolicy, register: ImageRegister
 ) -> Iterator[Line]:
     """The good lines, registered; the first problem of each bad line goes to the policy."""
     for line in lines:
-        try:
+        with policy.item():
             record = parse(line)
             for problem in check(record):
                 raise problem.error(line.place)
-            if register is not None:
-                register.add(str(record["image_id"]), line)
-        except DataError as error:
-            policy.handle(error)
-        else:
+            register.add(str(record["image_id"]), line)
             yield line
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import TypeVar
 
@@ -32,6 +33,14 @@ class ErrorPolicy:
             raise error
         self.skipped += 1
         self._first = self._first or error
+
+    @contextmanager
+    def item(self, place: str = "") -> Iterator[None]:
+        """A block about one item: `handle` gets its `DataError`, with this place if it has none of its own."""
+        try:
+            yield
+        except DataError as error:
+            self.handle(error if error.place else error.at(place))
 
     @property
     def summary(self) -> str:

@@ -94,10 +94,8 @@ class Gathering:
         """Take a stream of rows; a bad line goes to the policy."""
         for line in lines:
             self._files[line.file] = None
-            try:
+            with policy.item():
                 self._add(parse(line), line)
-            except DataError as error:
-                policy.handle(error)
 
     def _add(self, row: Record, line: Line) -> None:
         tags = row.get("tags")

@@ -49,11 +49,9 @@ class PairLines(TableWork):
         self._senseless: dict[str, str] = {}
         self._lines: list[tuple[Record, float | Words | list[Pair]]] = []
         for line in lines:
-            try:
+            with policy.item(line.place):
                 record = parse(line)
                 self._lines.append((record, self._needed(record, line.place)))
-            except DataError as error:
-                policy.handle(error.at(line.place))
         super().__init__({pair for _, want in self._lines if isinstance(want, list) for pair in want})
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:

@@ -268,10 +268,8 @@ def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterat
     """The lines of tables joined by a rule of RULES. Errors of a line go to the policy."""
     tables = JoinedTables()
     for line in lines:
-        try:
+        with policy.item(line.place):
             tables.add(parse(line), line.place)
-        except DataError as error:
-            policy.handle(error if error.place else error.at(line.place))
     return (row(pair, rated) for pair, rated in tables.merged(rule).items())
 
 

@@ -56,15 +56,12 @@ def read_rows(
     asked = [("metric", metrics)] if metrics else []
     asked += where.items()
     for line in chain(before, stream):
-        try:
+        with policy.item():
             row = sound_row(line)
-        except DataError as error:
-            policy.handle(error)
-            continue
-        if not row["tags"] and line.file in named:
-            row["tags"] = {"model": named[line.file]}
-        if all(cell_text(value_of(row, key)) in wanted for key, wanted in asked):
-            rows.append(row)
+            if not row["tags"] and line.file in named:
+                row["tags"] = {"model": named[line.file]}
+            if all(cell_text(value_of(row, key)) in wanted for key, wanted in asked):
+                rows.append(row)
     policy.report()
     if not rows:
         chosen = f" of {arg('metric')} and {arg('where')}" if asked else ""

@@ -79,10 +79,8 @@ def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, 
     for source in sources:
         if (form := _form(source)) == "text":
             for place, row in rows_in(source, policy) or _by_file_name(source):
-                try:
+                with policy.item(place):
                     _add_row(row, place, answers, known, released=released)
-                except DataError as error:
-                    policy.handle(error.at(place))
             continue
         answers.detected = True
         for place, image_id, detected in _detections(source, form, policy):
@@ -198,12 +196,8 @@ def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tupl
     if form == "dump":
         images = ((Place.of(source.name, name[:80]), (name, entry)) for name, entry in source.mapping.items())
     for place, item in images:
-        try:
-            found = (image_id_of(item[0]), of_dump(item[1])) if form == "dump" else _of_line(item)
-        except DataError as error:
-            policy.handle(error.at(place))
-        else:
-            yield place, *found
+        with policy.item(place):
+            yield place, *((image_id_of(item[0]), of_dump(item[1])) if form == "dump" else _of_line(item))
 
 
 def _of_line(line: Line) -> tuple[str, Detected]:

@@ -135,14 +135,11 @@ def read_bank(path: str, policy: ErrorPolicy, *, setting: str | None = None) -> 
         raise DataError(problem, place=source.name)
     questions: dict[tuple[str, str], Question] = {}
     for file_name, entry in source.mapping.items():
-        try:
+        with policy.item(Place.of(source.name, str(file_name)[:80])):
             for question in _of_image(str(file_name), entry):
                 if question.key in questions:
                     raise DataError(f"image {question.image_id!r} is in it twice; keep one")
                 questions[question.key] = question
-        except DataError as error:
-            place = Place.of(source.name, str(file_name)[:80])
-            policy.handle(error.at(place))
     if not questions:
         raise DataError("no question in it is sound", place=source.name)
     bank = list(questions.values())

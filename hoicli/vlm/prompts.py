@@ -109,12 +109,8 @@ def question_prompts(
     for bank in banks:
         for question in bank.questions:
             size, place = context.image_sizes.get(question.image_id), Place.of(bank.name, question.file_name)
-            try:
-                line = prompt_of(bank, question, frame, size, response_format=response_format)
-            except DataError as error:
-                policy.handle(error.at(place))
-                continue
-            yield line
-            written += 1
+            with policy.item(place):
+                yield prompt_of(bank, question, frame, size, response_format=response_format)
+                written += 1
     policy.report()
     note(f"{written:,} questions ({', '.join(dict.fromkeys(f'{bank.dataset}, {bank.setting}' for bank in banks))})")

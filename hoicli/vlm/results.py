@@ -128,13 +128,11 @@ def _read(
             raise DataError(f"the same content as {given[digest]}; give each file once", place=source.path)
         given[digest] = source.path
         for place, row in _rows(source, policy):
-            try:
+            with policy.item(place):
                 if not isinstance(row, dict):
                     raise DataError(f"{short(row)} is no row of results; a row is an object")
                 _refuse_denials(row)
                 found.append(made(row, place, odd))
-            except DataError as error:
-                policy.handle(error.at(place))
     if not found:
         names = ", ".join(source.path for source in sources)
         raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=names, code="empty")

@@ -86,11 +86,9 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
 
 def listed(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
     """(place, item) of a list. Where it breaks off, the policy is asked; what came before is kept."""
-    try:
+    with policy.item():
         for position, item in source.items():
             yield Place.of(source.name, position), item
-    except DataError as error:
-        policy.handle(error)
 
 
 def parsed_lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
