@@ -341,9 +341,3 @@ def test_a_bad_image_can_be_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_settings_that_mean_nothing_are_refused(hoicli: Hoicli, options: tuple[str, ...], message: str) -> None:
     result = hoicli("convert", *RAW, *options, FIXTURE)
     assert (result.code, result.err) == (2, f"hoicli: {message}\n")
-
-
-def test_the_settings_are_for_logits(hoicli: Hoicli) -> None:
-    result = hoicli("convert", "--threshold", "0.5", FIXTURES / "foreign" / "preds.pkl")
-    assert result.code == 2
-    assert result.err == "hoicli: --threshold 0.5 is not for inpcc, but for logits\n"

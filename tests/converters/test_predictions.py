@@ -92,7 +92,6 @@ def test_fixtures_that_hold_less_have_the_same_triplets() -> None:
 
 # CDN
 
-REALLY = "is this really the format? (--from NAME chooses another)"
 NOT_WHOLE = "is no whole number; ids and indices are"
 BOX = [1.0, 2.0, 30.5, 40.25]
 OTHER = [5.0, 6.0, 70.0, 80.0]
@@ -211,15 +210,13 @@ def test_cdn_json_survives_a_round_trip(tmp_path_factory: pytest.TempPathFactory
     assert convert(path, "cdn") == [{**record, "file_name": f"{record['image_id']}.jpg"} for record in records]
 
 
-GROUND_TRUTH = "image HICO_test2015_00000001: hois[0].score"
-
-
 def test_cdn_json_of_ground_truth_is_refused(tmp_path: Path) -> None:
     context = context_of()[0]
     context.target = "cdn-json"
     with pytest.raises(DataError) as error:
         hoi_lists.write(lines(EIGHT / "gt.jsonl"), str(tmp_path / "cdn.json"), context)
-    assert str(error.value) == f"{GROUND_TRUTH}: missing; --to cdn-json writes predictions (is this the ground truth?)"
+    problem = "hois[0].score: missing; --to cdn-json writes predictions (is this the ground truth?)"
+    assert str(error.value) == f"image HICO_test2015_00000001: {problem}"
     assert list(tmp_path.iterdir()) == []
 
 

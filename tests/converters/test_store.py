@@ -10,7 +10,6 @@ import pytest
 
 from hoicli.converters import named, store
 from hoicli.converters.named import NAMED
-from hoicli.errors import UsageError
 from tests.support.project import EIGHT, FIXTURES, Hoicli
 
 GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
@@ -104,9 +103,3 @@ def test_the_list_names_every_set_and_those_of_the_user(hoicli: Hoicli, folder: 
 def test_a_published_digest_has_a_name(hico_test: Path) -> None:
     added = store.add("hico:test", [str(hico_test)])
     assert (added.images, added.signature) == (9658, "hico-test-7cba1727")
-
-
-def test_two_names_never_share_a_file() -> None:
-    assert named.path_of("a-b:c") != named.path_of("a:b-c")
-    with pytest.raises(UsageError):
-        store.add("a:b/../c", [str(GT)])
