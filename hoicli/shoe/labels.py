@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.evaluation.pairing import blocks_of
-from hoicli.records.kit import Floats, Ints, distinct, expanded, run_starts, starts_of
+from hoicli.evaluation.pairing import counterparts
+from hoicli.records.kit import Floats, Ints, distinct, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
 from hoicli.shoe.pairs import Pair
 from hoicli.shoe.table import SimilarityTable
@@ -179,10 +179,9 @@ class Likeness:
         """(place among the names that go by senses, the truth's sense, a sense of the predicted name's pool) of all
         pools, so many at a time as memory allows."""
         start, count = starts_of(self._sizes)[self._column], self._sizes[self._column]
-        for part in blocks_of(count):
-            which, at = expanded(start[part], count[part])
+        for which, at in counterparts(start, count):
             if len(which):
-                yield which + part.start, self._sense[self._row[part]][which], self._members[at]
+                yield which, self._sense[self._row[which]], self._members[at]
 
     def _codes(self, first: Ints, second: Ints) -> Ints:
         """A number for each pair of senses, the same either way round."""
@@ -234,9 +233,8 @@ def _met(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tup
     starts = np.searchsorted(right, left // width * height)
     counts = np.searchsorted(right, (left // width + 1) * height) - starts
     met = np.zeros((width, height), dtype=bool)
-    for part in blocks_of(counts):
-        which, at = expanded(starts[part], counts[part])
-        met[left[part][which] % width, right[at] % height] = True
+    for which, at in counterparts(starts, counts):
+        met[left[which] % width, right[at] % height] = True
     rows, columns = np.nonzero(met)
     return rows, columns
 

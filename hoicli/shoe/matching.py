@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hoicli.errors import DataError
-from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, first_largest
+from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, counterparts, first_largest
 from hoicli.records.boxes import iou
 from hoicli.records.images import NO_BOX
 from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, starts_of
@@ -242,9 +242,8 @@ class Shoe:
         starts = self.predictions.hoi_start[block.start : block.stop + 1]
         image = np.repeat(self.image[block], np.diff(starts))
         first, count = self.truth.hoi_start[image], np.diff(self.truth.hoi_start)[image]
-        for part in blocks_of(count):
-            run, row = expanded(first[part], count[part])
-            yield run + starts[0] + part.start, row
+        for run, row in counterparts(first, count):
+            yield run + starts[0], row
 
     def _seek(self, prediction: Ints, row: Ints, similarity: Ints) -> None:
         """Set `nearest` for each prediction (runs): the most similar of its ground-truth rows, the first of equals, and

@@ -18,11 +18,11 @@ from __future__ import annotations
 import numpy as np
 
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.pairing import blocks_of
+from hoicli.evaluation.pairing import counterparts
 from hoicli.io.messages import note
 from hoicli.records.boxes import iou
 from hoicli.records.images import NO_BOX
-from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts
+from hoicli.records.kit import Bools, Floats, Ints, run_starts
 from hoicli.records.triplets import Triplets
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.settings import RANKS, ShoeOptions
@@ -113,9 +113,8 @@ def _instances(truth: Triplets) -> Ints:
     place = np.arange(len(boxes))
     count = np.searchsorted(group, group, side="right") - place - 1
     pairs = []
-    for part in blocks_of(count):
-        run, after = expanded(place[part] + 1, count[part])
-        one, other = boxes[run + part.start], boxes[after]
+    for run, after in counterparts(place + 1, count):
+        one, other = boxes[run], boxes[after]
         close = iou(truth.boxes[one].T, truth.boxes[other].T, inclusive=False) > ONE_BOX_IOU
         pairs.append((one[close], other[close]))
     one, other = map(np.concatenate, zip(*pairs, strict=True))

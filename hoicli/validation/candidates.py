@@ -16,7 +16,7 @@ from hoicli.errors import UsageError, arg
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch, Outcomes
-from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest
+from hoicli.evaluation.pairing import check_pairs, counterparts, first_largest
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Tally
 from hoicli.records.boxes import iou
@@ -142,12 +142,11 @@ class Opinion:
         subjects, rows = np.divmod(np.sort(scenes.subject[rows] * every + rows), every)
         key = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)
         found = Growing(pair=np.int64, row=np.int64)
-        for block in blocks_of(count):
-            pair, entry = expanded(start[block], count[block])
+        for pair, entry in counterparts(start, count):
             person = box[order[entry]]
             first = np.searchsorted(subjects, person)
             run, place = expanded(first, np.searchsorted(subjects, person, side="right") - first)
-            pair, row = pair[run] + block.start, rows[place]
+            pair, row = pair[run], rows[place]
             wanted = scenes.object[row] * (len(self.batch.truth.scenes.boxes) + 1) + object_[pair]
             neither = (scenes.object[row] < 0) & (object_[pair] < 0)
             both = (scenes.object[row] >= 0) & (object_[pair] >= 0)
@@ -279,9 +278,7 @@ class Strays:
         size = np.searchsorted(group, group, side="right") - start
         check_pairs(size, self.image, truth.scenes.image_ids, "predictions of one class")
         none, found = np.isnan(self.boxes[1, 0]), Growing(one=np.int64, other=np.int64, overlap=np.float64)
-        for block in blocks_of(size):
-            one, other = expanded(start[block], size[block])
-            one += block.start
+        for one, other in counterparts(start, size):
             of_subject, of_object = (
                 iou(boxes[:, one], boxes[:, other], inclusive=protocol.inclusive) for boxes in self.boxes
             )

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.pairing import blocks_of, check_pairs
+from hoicli.evaluation.pairing import check_pairs, counterparts
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import main_protocol
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Growing, Ints, expanded, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, run_starts, starts_of
 from hoicli.records.roles import class_columns, with_boxes, with_triplets
 from hoicli.records.scenes import Scenes, box_kinds
 from hoicli.validation.candidates import Missing
@@ -49,9 +49,7 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
     after = scenes.box_start[scenes.image_of_box + 1] - place - 1
     check_pairs(after, scenes.image_of_box, scenes.image_ids, "boxes")
     found = Growing(first=np.int64, second=np.int64, iou=np.float64)
-    for block in blocks_of(after):
-        first, second = expanded(place[block] + 1, after[block])
-        first += block.start
+    for first, second in counterparts(place + 1, after):
         alike = (kinds[first] == kinds[second]) & (kinds[first] >= 0)
         first, second = first[alike], second[alike]
         overlap = iou(scenes.boxes[first].T, scenes.boxes[second].T, inclusive=protocol.inclusive)

@@ -42,14 +42,6 @@ def test_a_recall_of_exactly_so_many_tenths(found: int, arange: int, linspace: i
         assert one(ranks, 10, grid) == pytest.approx(points / 11)
 
 
-def test_matlabs_vector_would_be_another_grid_than_its_loop() -> None:
-    """0:0.1:1 as a vector is made from both of its ends, as MathWorks describes the colon; a loop that counts i * 0.1
-    is what `hico` takes `for t = 0:0.1:1` for. docs/protocols.md, "The recall grid of hico"."""
-    from_both_ends = [i * 0.1 for i in range(6)] + [1 - i * 0.1 for i in range(4, -1, -1)]
-    assert tuple(from_both_ends) == GRID_LINSPACE
-    assert tuple(i * 0.1 for i in range(11)) == GRID_ARANGE
-
-
 @pytest.mark.parametrize(
     ("ranks", "positives", "ap"),
     [

@@ -15,6 +15,7 @@ from hoicli.evaluation.pairing import blocks_of, check_pairs
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
 from hoicli.records.intake import ErrorPolicy
+from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, ground_truth, lines
 
 HICO = PROTOCOLS["hico"]
@@ -83,6 +84,17 @@ def test_a_prediction_covers_every_ground_truth_that_it_overlaps_enough() -> Non
     assert covered(truth, predicted, 0.34) == [(0, 1), (1, 0)]
     assert covered(truth, scene((2, 2, 0.9)), 0.0) == []  # its subject is labelled kite
     assert covered(truth, scene(), 0.5) == []
+
+
+def test_what_is_no_interaction_meets_nothing_not_even_the_last_class_of_the_image_before() -> None:
+    verb, label = load("hico").interactions[-1]
+    hois: list[Record] = [{"subject": 0, "object": 1, "verb": verb}, {"subject": 0, "object": 0, "verb": "fly"}]
+    truth = [
+        {"image_id": name, "boxes": [[0, 0, 9, 9]] * 2, "labels": ["person", label], "hois": hois} for name in "ab"
+    ]
+    predicted = lines([{**record, "hois": [{**hoi, "score": 0.5} for hoi in hois]} for record in truth])
+    ((batch, _),) = matched_batches(predicted, ground_truth(truth), [HICO], Filters(), ErrorPolicy())
+    assert [column.tolist() for column in batch.covered(HICO)] == [[0, 2], [0, 2]]
 
 
 def test_boxes_match_those_of_one_label_and_a_dropped_triplet_takes_its_boxes_with_it() -> None:

@@ -12,7 +12,7 @@ from hoicli.evaluation.protocols import ALL_BY_ONE, FAR_EDGES, NO_SHIFT
 from hoicli.pairs.interactiveness import compared_as
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, PAIRS, TOLERANCE, TRUTH, rows_of
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, written
 
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())["interactiveness"]
 Record = dict[str, Any]
@@ -42,11 +42,6 @@ def test_it_is_added_to_the_other_rows(tmp_path: Path) -> None:
     assert [row for row in more if row["metric"] != "interactiveness_ap"] == plain
 
 
-def write(path: Path, *records: Record) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
-
-
 def world(
     folder: Path, *pairs: tuple[list[int], list[int], float], label: str = "kite", image: str = "a"
 ) -> list[Path]:
@@ -62,7 +57,7 @@ def world(
         record["boxes"] += [[x + 1 for x in person], [x + 1 for x in thing]]
         record["labels"] += ["person", label]
         record["pairs"].append({"subject": 2 * number, "object": 2 * number + 1, "interactiveness": score})
-    return [write(folder / "gt.jsonl", truth, empty), write(folder / "preds.jsonl", record)]
+    return [written(folder / "gt.jsonl", [truth, empty]), written(folder / "preds.jsonl", [record])]
 
 
 def ap(hoicli: Hoicli, files: list[Path]) -> float:
@@ -109,15 +104,17 @@ def test_it_needs_one_score_of_every_pair(hoicli: Hoicli, tmp_path: Path) -> Non
     truth, predictions = world(tmp_path, (PERSON, KITE, 0.5), (PERSON, FAR, 0.9))
     record = json.loads(predictions.read_text())
     del record["pairs"][1]["interactiveness"]
-    (row,) = found(hoicli, "--gt", truth, write(predictions, record))
+    (row,) = found(hoicli, "--gt", truth, written(predictions, [record]))
     assert (row["value"], row["reason"]) == (
         None,
         "1 of 2 pairs have neither interactiveness nor a verb_score on each of their triplets",
     )
     record["pairs"] = []
-    (row,) = found(hoicli, "--gt", truth, write(predictions, record))
+    (row,) = found(hoicli, "--gt", truth, written(predictions, [record]))
     assert (row["value"], row["n"]) == (0.0, 1)
-    (row,) = found(hoicli, "--gt", write(truth, {"image_id": "a", "boxes": [], "labels": [], "hois": []}), predictions)
+    (row,) = found(
+        hoicli, "--gt", written(truth, [{"image_id": "a", "boxes": [], "labels": [], "hois": []}]), predictions
+    )
     assert (row["value"], row["n"]) == (None, 0)
 
 
