@@ -27,10 +27,12 @@ HOICLI = (sys.executable, "-m", "hoicli")
 
 @dataclass(frozen=True)
 class Cost:
-    """Wall-clock seconds of a process, start-up included, and the MiB it and its children held at the peak."""
+    """Wall-clock seconds of a process, start-up included, the MiB it and its children held at the peak, and the
+    processor's seconds (user and system) of all of them."""
 
     seconds: float
     peak: float
+    processor: float = 0.0
 
 
 def measure(command: Sequence[str], repeat: int = 1) -> Cost:
@@ -40,7 +42,7 @@ def measure(command: Sequence[str], repeat: int = 1) -> Cost:
     every few milliseconds. Raises `SystemExit` when the command fails.
     """
     runs = [_run(command, watched=turn == 0) for turn in range(repeat)]
-    return Cost(min(run.seconds for run in runs), runs[0].peak)
+    return Cost(min(run.seconds for run in runs), runs[0].peak, min(run.processor for run in runs))
 
 
 def _run(command: Sequence[str], *, watched: bool) -> Cost:
@@ -65,7 +67,7 @@ def _run(command: Sequence[str], *, watched: bool) -> Cost:
     # a child starts with its parent's ru_maxrss: only beyond that is it the child's
     if usage.ru_maxrss <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
         own = 0.0
-    return Cost(seconds, max(watch.peak, own))
+    return Cost(seconds, max(watch.peak, own), usage.ru_utime + usage.ru_stime)
 
 
 class _Watch(threading.Thread):

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.forks import put_hoicli
-from tests.support.growth import make_dump
+from tests.support.growth import Size, make_dump
 from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Hoicli, Result
 
 SCALE = FIXTURES / "scale"
@@ -118,7 +118,7 @@ def test_more_shards_than_images(shell: Shell, hoicli: Hoicli, way: Way) -> None
 @ways
 def test_hundreds_of_images_and_options_of_eval(shell: Shell, hoicli: Hoicli, way: Way) -> None:
     truth, found = shell.folder / "the truth.jsonl", shell.folder / "the predictions.jsonl"
-    make_dump(truth, found, 300, 9)
+    make_dump(truth, [found], Size(300, 9))
     options = ("--per-class", "--split", "RF-UC", "--tag", "model=a b")
     result = way(shell, truth, found, 2, *options, protocol="hico,diag")
     expected = hoicli("eval", "--gt", truth, "--protocol", "hico,diag", *options, found).out
