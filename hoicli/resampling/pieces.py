@@ -128,9 +128,9 @@ class Rows(NamedTuple):
 
 class Piece:
     """Rows of the classes `numbers` of ranked lists (`RankedLists.rows`), those with more rows first; classes [O] are
-    those that have some."""
+    those that have some. weighted: for `counted`, not for `alone` only."""
 
-    def __init__(self, lists: RankedLists, numbers: Ints) -> None:
+    def __init__(self, lists: RankedLists, numbers: Ints, *, weighted: bool = True) -> None:
         every = lists.rows
         counts = np.diff(every.bounds)[numbers]
         self.classes: Ints = numbers[counts > 0]
@@ -138,25 +138,28 @@ class Piece:
         rows = expanded(every.bounds[self.classes], counts)[1]
         self._grid, self._cap, self._unit, self._area = lists.grid, lists.cap, lists.unit, lists.area
         self._strips = Strips(counts)
-        place, first, end = self._strips.place, every.first[rows], every.first[rows + 1]
-        self._row_of_hit: Ints = np.repeat(place, end - first)
+        first, end = every.first[rows], every.first[rows + 1]
+        self._row_of_hit: Ints = np.repeat(self._strips.place, end - first)
         self._longest = int(np.diff(every.first[every.bounds])[numbers].max(initial=0))
         self._gain: NDArray[Any] | None = None
         if lists.gain is not None:
-            self._gain = np.zeros((self._strips.size, 1), dtype=np.int64)
-            self._gain[place, 0] = lists.gain[lists.hits[first]]
-        begin, many = self._placed(first, end - first)
-        self._hits = _images(lists.image[lists.hits], begin, many, lists.images)
-        # wide rows are cut, so that the sums of each part are small
-        begin, many = self._placed(every.begin[rows], lists.hits[end - 1] + 1 - every.begin[rows])
-        parts = -(-many // WIDEST)
-        self._cut: Ints = np.flatnonzero(parts > 1)
-        further = parts[self._cut] - 1
-        self._further: Ints = starts_of(further)[:-1]
-        cut, part = np.repeat(self._cut, further), WIDEST * expanded(np.ones_like(further), further)[1]
-        counts_of = np.minimum(np.append(many, many[cut] - part), WIDEST)
-        self._between = _images(lists.image, np.append(begin, begin[cut] + part), counts_of, lists.images)
-        self._widest = int(counts_of.max(initial=0))
+            (gain,) = self._placed(lists.gain[lists.hits[first]])
+            self._gain = self._strips.layers(gain)
+        begin, end = every.begin[rows], lists.hits[end - 1] + 1
+        first, begin, self._of_row, self._behind = self._placed(
+            first, begin, every.first[rows + 1] - first, end - begin
+        )
+        if weighted:
+            self._hits = _images(lists.image[lists.hits], first, self._of_row, lists.images)
+            # wide rows are cut, so that the sums of each part are small
+            parts = -(-self._behind // WIDEST)
+            self._cut: Ints = np.flatnonzero(parts > 1)
+            further = parts[self._cut] - 1
+            self._further: Ints = starts_of(further)[:-1]
+            cut, part = np.repeat(self._cut, further), WIDEST * expanded(np.ones_like(further), further)[1]
+            counts_of = np.minimum(np.append(self._behind, self._behind[cut] - part), WIDEST)
+            self._between = _images(lists.image, np.append(begin, begin[cut] + part), counts_of, lists.images)
+            self._widest = int(counts_of.max(initial=0))
 
     def _placed(self, *columns: Ints) -> Ints:
         """Columns of the rows where they stand in the strips, 0 where those are filled up."""
@@ -193,16 +196,17 @@ class Piece:
 
     @cached_property
     def _every(self) -> Counts:
-        images = self._between.shape[1]
-        return self.counted(Times(np.ones((images, 1), dtype=np.int32)))
+        hits = self._of_row.astype(np.int16 if self._longest <= SMALL else np.int32)
+        found = self._strips.running(np.add, self._worth(self._strips.layers(hits)))
+        return Counts(found, self._strips.running(np.add, self._strips.layers(self._behind.astype(np.int32))))
 
     def _worth(self, copies: NDArray[Any]) -> NDArray[Any]:
         """What copies of each true positive are worth."""
-        return copies if self._gain is None else copies * self._strips.layers(self._gain)
+        return copies if self._gain is None else copies * self._gain
 
     def _copies(self, worth: NDArray[Any]) -> NDArray[Any]:
         """How many copies of each true positive are worth so much."""
-        return worth if self._gain is None else worth // np.maximum(self._strips.layers(self._gain), 1)
+        return worth if self._gain is None else worth // np.maximum(self._gain, 1)
 
     def rate(self, counts: Counts, positives: Sequence[NDArray[Any]], aps: Sequence[Floats]) -> None:
         """Set the AP of `classes` in each of `aps` [C, R], for as much ground truth as `positives` [C, R] each have."""
@@ -273,7 +277,8 @@ def _images(image: Ints, start: Ints, counts: Ints, images: int) -> csr_array:
     from scipy.sparse import csr_array
 
     row, entry = expanded(start, counts)
-    key = np.sort(row * images + image[entry])
+    kind = np.int32 if len(counts) * images < 1 << 31 else np.int64  # sorted in half the time
+    key = np.sort((row * images + image[entry]).astype(kind))
     first = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
     key = key[first]
     many = np.diff(first, append=len(entry)).astype(np.int16)

@@ -198,9 +198,14 @@ class RankedLists:
         """(AP [M], ground truth [M]) of a single class without each of the images from start to end."""
         left = len(self.truth_image) - np.bincount(self.truth_image, minlength=self.images)[np.newaxis, start:end]
         ap = np.zeros(left.shape)
-        for piece in self._itself.pieces:
+        if len(self.hit):
+            piece = self._only_piece
             piece.rate(piece.others(piece.alone(self, start, end)), [left], [ap])
         return ap[0], left[0]
+
+    @cached_property
+    def _only_piece(self) -> Piece:
+        return Piece(self, np.zeros(1, dtype=np.int64), weighted=False)
 
     def _one_class(self, number: int) -> tuple[RankedLists, Ints]:
         """(the list of one class on the images alone whose leaving may change its AP, [M] which they are)."""
