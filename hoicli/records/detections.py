@@ -19,7 +19,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.records.foreign import as_array
 from hoicli.records.image import problems, unknown_label
 from hoicli.records.images import NO_BOX, RawImages
-from hoicli.records.kit import Floats, Ints, joined, starts_of
+from hoicli.records.kit import Floats, Ints, starts_of
 from hoicli.records.parsing import Record, short
 from hoicli.records.reading import numbered_scenes
 from hoicli.records.roles import class_table
@@ -94,21 +94,19 @@ def detections(image_id: str, given: Mapping[str, Any], vocabulary: Vocabulary, 
 
 
 def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
-    """The predictions of some images as columns, with what V-COCO's records imply (`hoicli.records.roles`)."""
-    box_start, hoi_start = (
-        starts_of([len(image.boxes) for image in images]),
-        starts_of([len(image.score) for image in images]),
-    )
+    """The predictions of some images, at least one, as columns, with what V-COCO's records imply (`records.roles`)."""
+    names = [column.name for column in fields(Detections)[1:]]
+    column = {name: np.concatenate([getattr(image, name) for image in images]) for name in names}
+    box_start, hoi_start = (starts_of([len(getattr(image, of)) for image in images]) for of in ("boxes", "score"))
     first = np.repeat(box_start[:-1], np.diff(hoi_start))
-    column = {name: joined([getattr(image, name) for image in images], np.int64) for name in _NUMBERS}
     roles = [None, *vocabulary.roles]
     raw = RawImages(
         image_ids=[image.image_id for image in images],
-        boxes=joined([image.boxes.astype(np.float64) for image in images], np.float64).reshape(-1, 4),
+        boxes=column["boxes"].astype(np.float64),
         box_start=box_start,
         subject=column["subject"] + first,
         object=np.where(column["object"] < 0, NO_BOX, column["object"] + first),
-        score=joined([image.score for image in images], np.float64),
+        score=column["score"],
         hoi_start=hoi_start,
         labels=column["labels"].tolist(),
         verbs=column["verb"].tolist(),
@@ -138,9 +136,6 @@ def as_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> 
     if sides.shape != (2,) or sides.dtype.kind not in "fiu" or not ((sides > 0) & (sides < np.inf)).all():
         raise DataError(f"{short(sides.tolist())}; give the image's height and width in pixels", field="size")
     return boxes * sides.astype(np.float64)[[1, 0, 1, 0]]
-
-
-_NUMBERS = ("labels", "subject", "object", "verb", "role")
 
 
 def _columns(given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
@@ -241,15 +236,19 @@ def _whole(values: Any, field: str) -> Ints:
 
 def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
     """The ids of names, or of ids. Where the vocabulary has roles, a label or a role may be None or -1, which is -1."""
+    known, count = _known(vocabulary, what)
     listed = isinstance(values, list | tuple) and bool(values)
     if not listed or not isinstance(values[0], str | None):
         array = _flat(as_array(values, field), field)
         if array.dtype.kind in "iu" or not array.size:
-            return _checked_ids(array.astype(np.int64, copy=True), field, what, vocabulary)
+            ids, lowest = array.astype(np.int64, copy=True), -1 if None in known else 0
+            if wrong := np.flatnonzero((ids < lowest) | (ids >= count)).tolist():
+                problem = f"number {ids[wrong[0]]}, but {vocabulary.name} has {count} {what}s, numbered from 0"
+                raise DataError(f"{problem} as `hoicli vocab` lists them", field=f"{field}[{wrong[0]}]")
+            return ids
         if array.dtype.kind not in "UTO":
             raise DataError(f"has dtype {array.dtype}, wants names or integers", field=field)
         values = array.tolist()
-    known = _known(vocabulary, what)
     try:
         return np.array([known[value] for value in values], dtype=np.int64)
     except (KeyError, TypeError):
@@ -263,18 +262,11 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
 
 
 @cache
-def _known(vocabulary: Vocabulary, what: str) -> Mapping[str | None, int]:
-    """The ids of a vocabulary's verbs, objects or roles by name; None is -1 where that is allowed."""
-    roles = {role: number for number, role in enumerate(vocabulary.roles)}
-    known = {"verb": vocabulary.verb_ids, "object": vocabulary.object_ids, "role": roles}[what]
-    return Spelled({**known, **({None: -1} if vocabulary.roles and what != "verb" else {})})
-
-
-def _checked_ids(ids: Ints, field: str, what: str, vocabulary: Vocabulary) -> Ints:
-    lowest = -1 if None in _known(vocabulary, what) else 0
-    limit = len({"verb": vocabulary.verbs, "object": vocabulary.objects, "role": vocabulary.roles}[what])
-    if ids.size and (ids.min() < lowest or ids.max() >= limit):
-        index = int(np.flatnonzero((ids < lowest) | (ids >= limit))[0])
-        problem = f"number {ids[index]}, but {vocabulary.name} has {limit} {what}s, numbered from 0"
-        raise DataError(f"{problem} as `hoicli vocab` lists them", field=f"{field}[{index}]")
-    return ids
+def _known(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None, int], int]:
+    """(the ids of a vocabulary's verbs, objects or roles by name, None being -1 where that is allowed; how many)."""
+    ids, count = {
+        "verb": (vocabulary.verb_ids, len(vocabulary.verbs)),
+        "object": (vocabulary.object_ids, len(vocabulary.objects)),
+        "role": ({role: number for number, role in enumerate(vocabulary.roles)}, len(vocabulary.roles)),
+    }[what]
+    return Spelled({**ids, **({None: -1} if vocabulary.roles and what != "verb" else {})}), count

@@ -38,12 +38,10 @@ class Rules:
     sure: float = 0.2
 
     def __post_init__(self) -> None:
-        for name in ("same", "sure"):
-            value = getattr(self, name)
-            if not (0 < value <= 1 if name == "same" else 0 <= value <= 1):
-                raise UsageError(
-                    f"{arg(name, value)}: give a number {'above 0, up to' if name == 'same' else 'from 0 to'} 1"
-                )
+        if not 0 < self.same <= 1:
+            raise UsageError(f"{arg('same', self.same)}: give a number above 0, up to 1")
+        if not 0 <= self.sure <= 1:
+            raise UsageError(f"{arg('sure', self.sure)}: give a number from 0 to 1")
 
     def of(self, models: int) -> Rules:
         """The rules with the votes in force. Raises `UsageError` for more votes than models."""

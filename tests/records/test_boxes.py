@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hoicli.records import boxes
 from hoicli.records.boxes import best_per_image, iou, pair_nms
-from hoicli.records.kit import Floats, Ints
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.records.scenes import Scenes
 
 BOXES = st.tuples(*[st.integers(-3, 9).map(float)] * 4)
@@ -58,12 +58,16 @@ def test_a_large_group_is_suppressed_as_small_ones_are(
     scenes: Scenes, threshold: float, alpha: float, beta: float, data: st.DataObject
 ) -> None:
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(scenes.score), max_size=len(scenes.score))))
-    kept = []
-    for limit in (boxes.SMALL_GROUP, 1):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(boxes, "SMALL_GROUP", limit)
-            kept.append(pair_nms(scenes, keep, threshold=threshold, alpha=alpha, beta=beta).tolist())
-    assert kept[0] == kept[1]
+    kept_both_ways(scenes, keep, threshold=threshold, alpha=alpha, beta=beta)
+
+
+def kept_both_ways(scenes: Scenes, keep: Bools, **settings: float) -> Bools:
+    """What `pair_nms` keeps where groups are small, and where they are large."""
+    one = pair_nms(scenes, keep, **settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boxes, "SMALL_GROUP", 1)
+        assert pair_nms(scenes, keep, **settings).tolist() == one.tolist()
+    return one
 
 
 @pytest.mark.long
@@ -143,13 +147,7 @@ def suppressed(
 ) -> list[int]:
     keep = np.ones(len(scenes.score), dtype=bool)
     keep[list(without)] = False
-    found = []
-    for limit in (boxes.SMALL_GROUP, 1):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(boxes, "SMALL_GROUP", limit)
-            found.append(np.flatnonzero(~pair_nms(scenes, keep, threshold=threshold, alpha=alpha, beta=beta)).tolist())
-    assert found[0] == found[1]
-    return found[0]
+    return np.flatnonzero(~kept_both_ways(scenes, keep, threshold=threshold, alpha=alpha, beta=beta)).tolist()
 
 
 def test_a_pair_goes_when_its_overlap_is_above_the_threshold_and_not_when_it_is_equal() -> None:

@@ -38,15 +38,8 @@ def clean(images: int = 6) -> list[Record]:
         for person in (0, 2)
         for verb in VERBS[: 2 + person // 2]
     ]
-    return [
-        {
-            "image_id": f"image_{number}",
-            "boxes": copy.deepcopy(boxes),
-            "labels": list(labels),
-            "hois": copy.deepcopy(hois),
-        }
-        for number in range(images)
-    ]
+    record = {"boxes": boxes, "labels": labels, "hois": hois}
+    return [{"image_id": f"image_{number}", **copy.deepcopy(record)} for number in range(images)]
 
 
 def predicted(truth: Sequence[Record], seed: int) -> list[Record]:
@@ -92,11 +85,17 @@ def test_a_clean_set_has_no_candidates() -> None:
     assert deltas == [0.0] * 8
 
 
-def test_a_box_drawn_twice_is_found_and_nothing_else() -> None:
+def drawn_again() -> tuple[list[Record], tuple[list[Record], list[Record]]]:
+    """(ground truth with a person's box once more, what two models predict)."""
     truth = clean()
     models = two_models(truth)
     truth[3]["boxes"].append([11, 10, 60, 119])
     truth[3]["labels"].append("person")
+    return truth, models
+
+
+def test_a_box_drawn_twice_is_found_and_nothing_else() -> None:
+    truth, models = drawn_again()
     truth[3]["hois"][1]["subject"] = 4  # who holds is drawn again
     (found,) = candidates(audited(truth, *models))
     assert (found["kind"], found["image_id"], found["boxes"], found["label"]) == (
@@ -106,10 +105,7 @@ def test_a_box_drawn_twice_is_found_and_nothing_else() -> None:
 
 
 def test_a_triplet_annotated_twice_costs_recall_until_it_is_merged() -> None:
-    truth = clean()
-    models = two_models(truth)
-    truth[3]["boxes"].append([11, 10, 60, 119])
-    truth[3]["labels"].append("person")
+    truth, models = drawn_again()
     truth[3]["hois"].append({"subject": 4, "object": 1, "verb": "ride"})
     rows = audited(truth, *models)
     (found,) = candidates(rows)

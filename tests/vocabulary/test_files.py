@@ -20,6 +20,7 @@ from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.files import FIELDS, check
 from hoicli.vocabulary.labels import LONGEST_LIKE
 from tests.support.costs import LARGER, require_linear
+from tests.support.project import dumped
 
 SITE: dict[str, Any] = {
     "name": "site",
@@ -44,9 +45,7 @@ SITE: dict[str, Any] = {
 
 
 def written(folder: Path, content: Any, name: str = "site.json") -> str:
-    path = folder / name
-    path.write_text(json.dumps(content))
-    return str(path)
+    return str(dumped(folder / name, content))
 
 
 def test_everything_a_file_may_say(tmp_path: Path) -> None:
