@@ -132,16 +132,10 @@ def test_files_of_others_in_a_replaced_folder_stay(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 
-@pytest.mark.parametrize("name", ["a.png", "train/a.png", "a..b/.png", "..."])
-def test_names_that_stay_inside(name: str) -> None:
-    assert stays_inside(name)
-
-
-@pytest.mark.parametrize(
-    "name", ["/a", "../a", "a/../../b", "..", r"C:\a", "C:a", r"a\..\..\b", r"\\host\share\a", "a\0b"]
-)
-def test_names_that_lead_out(name: str) -> None:
-    assert not stays_inside(name)
+def test_names_that_stay_inside_and_that_lead_out() -> None:
+    assert all(map(stays_inside, ["a.png", "train/a.png", "a..b/.png", "..."]))
+    out = ["/a", "../a", "a/../../b", "..", r"C:\a", "C:a", r"a\..\..\b", r"\\host\share\a", "a\0b"]
+    assert [name for name in out if stays_inside(name)] == []
 
 
 @pytest.mark.parametrize(("ending", "program"), [("zst", "zstd"), ("xz", "xz"), ("bz2", "bzip2")])

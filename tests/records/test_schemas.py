@@ -6,13 +6,10 @@ import json
 from typing import Any
 
 import jsonschema
-import pytest
 
 from hoicli.records.outcomes import OUTCOMES
 from hoicli.records.schemas import kinds, schema_text
 from tests.support.project import EIGHT, FIXTURES, Hoicli
-
-KINDS = ["dataset", "ground_truth", "match", "prediction", "protocol", "recipe", "result", "similarity"]
 
 
 def check(kind: str, text: str) -> None:
@@ -24,10 +21,11 @@ def check(kind: str, text: str) -> None:
         validator.validate(json.loads(line))
 
 
-def test_the_kinds() -> None:
-    assert kinds() == KINDS
+def test_the_command_prints_the_schema_of_each_kind(hoicli: Hoicli) -> None:
+    assert {"ground_truth", "prediction", "match", "result"} < set(kinds())
     for kind in kinds():
         jsonschema.Draft202012Validator.check_schema(json.loads(schema_text(kind)))
+        assert hoicli("doctor", "--schema", kind).out == schema_text(kind)
 
 
 def test_fixtures_fit() -> None:
@@ -53,8 +51,3 @@ def test_the_outcomes_are_those_of_the_code() -> None:
     schema: dict[str, Any] = json.loads(schema_text("match"))
     outcomes = schema["properties"]["predictions"]["items"]["properties"]["outcome"]["enum"]
     assert outcomes == list(OUTCOMES)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_command_prints_them(hoicli: Hoicli, kind: str) -> None:
-    assert hoicli("doctor", "--schema", kind).out == schema_text(kind)
