@@ -33,12 +33,8 @@ def identified(records: Records, context: Context, taken: Set[str] = frozenset()
     if not context.id_rule:
         yield from _told_apart(records, context, taken)
     for file, record in records:
-        try:
-            named = {**record, "image_id": _asked(record, context.id_rule)}
-        except DataError as error:
-            context.policy.handle(error.at(Place.of(file, f"image {record['image_id']}")))
-        else:
-            yield file, named
+        with context.policy.item(Place.of(file, f"image {record['image_id']}")):
+            yield file, {**record, "image_id": _asked(record, context.id_rule)}
 
 
 def known_size(record: Record, context: Context) -> tuple[float, float] | None:

@@ -9,7 +9,6 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.numbers import corners
 from hoicli.converters.vlm.rows import is_answers
-from hoicli.errors import DataError
 from hoicli.records.image import image_id_problems, problems
 from hoicli.records.parsing import Problem, Record, parse
 
@@ -40,12 +39,8 @@ def images(source: Source, context: Context) -> Iterator[Record]:
 
 def _checked(source: Source, context: Context, check: Callable[[Record], Iterator[Problem]]) -> Iterator[Record]:
     for line in source.lines():
-        try:
+        with context.policy.item():
             record = parse(line)
-            problem = next(check(record), None)
-            if problem is not None:
+            for problem in check(record):
                 raise problem.error(line.place)
-        except DataError as error:
-            context.policy.handle(error)
-        else:
             yield record

@@ -94,10 +94,8 @@ def listed(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
 def parsed_lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
     """(place, value) of JSON lines; lines that are no JSON go to the policy."""
     for line in source.lines():
-        try:
+        with policy.item():
             yield line.place, parse(line)
-        except DataError as error:
-            policy.handle(error)
 
 
 def rows_in(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]] | None:
