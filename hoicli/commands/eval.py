@@ -133,11 +133,12 @@ def _of_boxes(
     per_class: bool,
 ) -> Result:
     """The rows of boxes by the rules of these names; without `gt` what these do."""
-    from hoicli.evaluation.box_rules import DRAWN_ANEW, chosen_rules
+    from hoicli.evaluation.box_rules import BOX_RULES, DRAWN_ANEW
     from hoicli.evaluation.boxes import evaluated_boxes
     from hoicli.validation.duplicates import drawn_once
 
-    rules = chosen_rules(names)
+    chosen = set(chosen_of("protocol", names, ("all", *BOX_RULES)) or ["all"])
+    rules = [rule for name, rule in BOX_RULES.items() if {name, "all"} & chosen]
     if gt is None:
         return Result([], rendered=lambda _: "".join(f"{rule.explained()}\n" for rule in rules).encode())
     same = DRAWN_ANEW.get(vocabulary.name, 1.0) if same is None else same

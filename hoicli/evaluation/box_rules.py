@@ -7,11 +7,9 @@ annotated boxes is in no mean."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from hoicli.errors import UsageError, arg
 from hoicli.evaluation.protocols import EVERY_RECALL, GRID_ARANGE, Protocol
 
 AREAS = {"all": (0.0, math.inf), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
@@ -114,12 +112,3 @@ _RULES = (
 )
 BOX_RULES = {rule.row.name: rule for rule in _RULES}
 """The rules by name."""
-
-
-def chosen_rules(names: Iterable[str]) -> list[BoxRule]:
-    """The rules that `--protocol` names; every one for `all` or no name. Raises `UsageError` for an unknown one."""
-    listed = [part.strip() for text in names for part in text.split(",")] or ["all"]
-    if unknown := [name for name in listed if name not in (*BOX_RULES, "all")]:
-        problem = f"no rule for boxes; choose from all, {', '.join(BOX_RULES)}"
-        raise UsageError(f"{arg('protocol', ', '.join(unknown))}: {problem}")
-    return [rule for name, rule in BOX_RULES.items() if {name, "all"} & set(listed)]

@@ -235,7 +235,7 @@ def test_precision_says_that_it_is_not_reliable_and_classes_are_labels() -> None
     ("options", "problem"),
     [
         ({"boxes": True, "iou": 0.7}, "iou: for triplets"),
-        ({"boxes": True, "protocol": "hico"}, "no rule for boxes; choose from all, coco-boxes"),
+        ({"boxes": True, "protocol": "hico"}, "choose from all, coco-boxes"),
         ({"protocol": "hico,voc-boxes"}, "voc-boxes.*: is for boxes"),
         ({"boxes": True, "same": 0}, "above 0"),
         ({"same": 0.7}, "is for boxes"),

@@ -104,7 +104,9 @@ def test_boxes_match_those_of_one_label_and_a_dropped_triplet_takes_its_boxes_wi
     batch = batch_of(truth, predicted)
     assert batch.box_matches(replace(HICO, threshold=1 / 3)) == [[0, 1], [], [2]]
     assert batch.box_matches(HICO) == [[0], [], [2]]
-    assert batch.box_matches(replace(PROTOCOLS["diag"], threshold=0.3)) == [[0], [], [2]]
+    diag = replace(PROTOCOLS["diag"], threshold=0.3)
+    assert batch.box_matches(diag) == [[0], [], [2]]
+    assert batch_of(scene((0, 2)), predicted).box_matches(diag) == [[0, 1], [], [2]]  # a box in no triplet stays
 
 
 def batch_of(truth: Record, predicted: Record) -> Batch:
