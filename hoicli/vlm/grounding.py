@@ -7,7 +7,6 @@ the threshold.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
+from hoicli.evaluation.box_rules import AREAS
 from hoicli.evaluation.pairing import first_largest
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts, runs_of, starts_of
@@ -26,7 +26,7 @@ THRESHOLDS: Floats = np.arange(50, 100, 5) / 100
 RELEASED_THRESHOLDS: Floats = np.arange(0.5, 1.0, 0.05)
 """Those of AR. The released ones are a little more than they say (0.7500000000000002), so that an IoU of exactly 0.75
 does not reach them."""
-SIZES = {"small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
+SIZES = {size: bounds for size, bounds in AREAS.items() if size != "all"}
 """The least area of the true pair's object in pixels, and the area that is too much."""
 
 

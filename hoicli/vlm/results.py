@@ -167,10 +167,7 @@ def task_in(source: Source) -> str | None:
 
 
 def _grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
-    truth_key = next((key for key in TRUTH_KEYS if key in row), None)
-    if truth_key is None:
-        problem = f"missing ({' or '.join(TRUTH_KEYS)}); the row says which pairs there are"
-        raise DataError(problem, field=TRUTH_KEYS[0])
+    truth_key = _given(row, TRUTH_KEYS, "which pairs there are")
     truth = _pairs(row, truth_key)
     if NOWHERE in truth:
         raise DataError("has no person_bbox or no object_bbox", field=f"{truth_key}[{truth.index(NOWHERE)}]")
@@ -178,14 +175,18 @@ def _grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
         odd.count("questions without a pair to find, left out of the means", place)
     if failed := _failed(row, place, odd):
         return Grounding(_image(row), tuple(truth), (), failed)
-    found_key = next((key for key in FOUND_KEYS if key in row), None)
-    if found_key is None:
-        problem = f"missing ({' or '.join(FOUND_KEYS)}); the row says which pairs were found, [] for none"
-        raise DataError(problem, field=FOUND_KEYS[0])
-    found = _pairs(row, found_key)
+    found = _pairs(row, _given(row, FOUND_KEYS, "which pairs were found, [] for none"))
     if NOWHERE in found:
         odd.count("predicted pairs without one of the boxes, which find nothing", place, found.count(NOWHERE))
     return Grounding(_image(row), tuple(truth), tuple(found))
+
+
+def _given(row: Mapping[str, Any], keys: Sequence[str], says: str) -> str:
+    """The first of the keys that a row has."""
+    key = next((key for key in keys if key in row), None)
+    if key is None:
+        raise DataError(f"missing ({' or '.join(keys)}); the row says {says}", field=keys[0])
+    return key
 
 
 def _pairs(row: Mapping[str, Any], key: str) -> list[Pair]:
