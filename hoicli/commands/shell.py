@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -32,11 +33,8 @@ EXIT_CODES = {
 }
 """What exit codes mean, unless a command's page says otherwise."""
 
-_WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""")
-"""A word of a command line with its quotes; long lines are broken only between words."""
-
-_NUMBER = re.compile(r"valid (integer|float|number)\b")
-"""The part of typer's message, in all its versions, that names the expected kind of number."""
+_WHOLE = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"| \| \S+(?: -\S+ (?=\S))?| [->]\S* (?=[^\s|>-])""")
+"""What no line of an example ends within: what is quoted, the head of a pipe, an option with its value."""
 
 _WIDTH = Option("W", "The width of --plot in inches; in a narrow figure, panels are stacked.")
 _FONT_SIZE = Option("S", "The text size of --plot in points (8; with --style slide 14).")
@@ -91,27 +89,28 @@ def application(command: Command) -> typer.Typer:
 
 
 def _typed(one: Parameter) -> Any:
-    """The type of a parameter's words: a flag, a number, a text, or a list of texts."""
+    """What typer makes of a parameter's words: a flag, a text, or a list of texts."""
     words = isinstance(one.option, Argument) and one.option.metavar.endswith("...")
     if one.option.several or one.option.repeated or words:
         return list[str] | None
-    if one.kind in (bool, int, float, bool | None, int | None, float | None):
-        return one.kind
+    if one.kind is bool:
+        return bool
     return str if isinstance(one.default, str) else str | None
 
 
 def _declared(one: Parameter) -> Any:
     """A parameter as typer declares it."""
     option, values = one.option, one.option.offer or one.option.one_of
-    default = str(one.default) if isinstance(one.default, float) and _typed(one) is str | None else one.default
+    number = isinstance(one.default, int | float) and not isinstance(one.default, bool)
+    default = str(one.default) if number else one.default
     completion = choices.completer(values, several=option.several) if values else None
     metavar = option.metavar or "|".join(name for name, _ in choices.entries(values)) or None
     if isinstance(option, Argument):
         return typer.Argument(default, metavar=metavar, help=one.text, autocompletion=completion)
     name = f"--{one.name.rstrip('_').replace('_', '-')}"
     names = [option.short, name] if option.short else [name]
-    if _typed(one) in (bool, bool | None):
-        if default is not False:  # a flag that is on, or neither on nor off, has one that turns it off
+    if one.kind is bool:
+        if default:  # a flag that is on has one that turns it off
             names = [f"{name}/--no-{name[2:]}"]
         return typer.Option(default, *names, help=one.text, rich_help_panel=option.panel or None)
     return typer.Option(
@@ -121,7 +120,7 @@ def _declared(one: Parameter) -> Any:
 
 def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, Any]) -> None:
     """One call from the shell: check, compute, write."""
-    values = {name: None if value in ([], ()) else value for name, value in values.items()}  # a list without a word
+    values = {one.name: _value(one, values[one.name]) for one in parameters}
     own = {one.name: values[one.name] for one in command.parameters}
     door = {name: value for name, value in values.items() if name not in own}
     output = str(values.get("output") or "-")
@@ -154,6 +153,18 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
             raise result.failed
 
 
+def _value(one: Parameter, words: Any) -> Any:
+    """A parameter's value; typer would load Pydantic to make a number of its words, which takes as long as reading a
+    ground truth. Raises `UsageError` for what is no number."""
+    number = next((kind for kind in (int, float) if one.kind in (kind, kind | None)), None)
+    if words in (None, [], ()) or number is None:
+        return words or None if isinstance(words, list | tuple) else words
+    try:
+        return number(words)
+    except ValueError:
+        raise UsageError(f"{one.said(words)}: give {'a whole number' if number is int else 'a number'}") from None
+
+
 def _notation(door: dict[str, Any], output: str, piped: str = "jsonl") -> str:
     """The notation of rows. Raises `UsageError` for a name of the output that promises another one."""
     from hoicli.tables.notations import chosen_format
@@ -181,9 +192,8 @@ class ManualCommand(TyperCommand):
         return unconverted(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As typer does, with two more rules: an option with one value may not be given twice (typer takes the last
-        silently); the message for a bad number is hoicli's own."""
-        values, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        """As typer does, but that an option with one value may not be given twice (typer takes the last silently)."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for param in self.params:
             several = getattr(param, "multiple", False) or getattr(param, "count", False)
             harmless = getattr(param, "is_flag", False) and not param.secondary_opts
@@ -191,15 +201,7 @@ class ManualCommand(TyperCommand):
                 raise UsageError(
                     f"{self.name}: {'/'.join((*param.opts, *param.secondary_opts))} is given twice; keep one"
                 )
-        try:
-            return super().parse_args(ctx, args)
-        except typer.BadParameter as error:
-            wanted, wrong = _NUMBER.search(error.message), error.param
-            if wanted is None or wrong is None:
-                raise
-            kind = "a whole number" if wanted[1] == "integer" else "a number"
-            (meant,) = (one for one in parameters_in_shell(self.page) if one.name == wrong.name)
-            raise UsageError(f"{meant.said(values.get(meant.name))}: give {kind}") from None
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The usage line shows the arguments' metavars, whose dots say where several are allowed."""
@@ -236,50 +238,21 @@ class ManualCommand(TyperCommand):
 
 
 def wrapped(command: str, width: int) -> list[str]:
-    """A command line in lines of at most `width` columns, continued with backslashes: broken before a pipe if the next
-    command fits on a line, never between an option and its value."""
+    """A command line in lines of at most `width` columns, continued with backslashes."""
     if len(command) <= width:
         return [command]
-    words = _WORD.findall(command)
-    room = width - 6  # four columns of indent, two for the backslash
-    lines: list[str] = []
-    line = ""
-    for number, word in enumerate(words):
-        together = [word, *words[number + 1 : number + 2]] if word[0] in "->" else [word]
-        if word == "|":
-            end = next((at for at in range(number + 1, len(words)) if words[at] == "|"), len(words))
-            together = words[number : end if len(" ".join(words[number:end])) <= room else number + 2]
-        if line and len(line) + 1 + len(" ".join(together)) > width - 2:
-            lines.append(f"{line} \\")
-            line = f"    {word}"
-        else:
-            line = f"{line} {word}" if line else word
-    return [*lines, line]
-
-
-# Since 0.29 typer loads Pydantic and builds a validator for every parameter, also for text and for what is not given.
-# That takes as long as reading a ground truth, and nothing but a number needs it.
+    whole = _WHOLE.sub(lambda found: found[0][:1] + found[0][1:].replace(" ", "\0"), command)
+    lines = wrap(whole, width - 2, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return " \\\n".join(lines).replace("\0", " ").splitlines()
 
 
 def unconverted(params: Sequence[Any]) -> list[Any]:
-    """The parameters of a command, which convert words to numbers alone; any typer before 0.29 keeps its own way."""
+    """The parameters of a command, whose words stay words: since 0.29 typer would load Pydantic for each (`_value`)."""
     for param in params:
-        own = getattr(param, "get_runtime_param", None)
-        if own is not None and not isinstance(own, partial):
-            param.get_runtime_param = partial(_Value, own)
+        if hasattr(param, "get_runtime_param"):
+            param.process_value = partial(_called_back, param)
     return list(params)
 
 
-class _Value:
-    """What typer calls a runtime parameter; `own` builds typer's."""
-
-    def __init__(self, own: Callable[[], Any]) -> None:
-        self._own = own
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The value; by typer's validator if it is words and the parameter no text."""
-        if value is None:
-            return () if param.multiple or param.nargs == -1 else None
-        if param.type_descriptor.annotation in (str, list[str]) or not isinstance(value, str | list | tuple):
-            return value
-        return self._own().coerce(value, param=param, ctx=ctx)
+def _called_back(param: Any, ctx: Any, value: Any) -> Any:
+    return value if param.callback is None else param.callback(ctx, param, value)
