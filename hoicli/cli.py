@@ -93,12 +93,16 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl(list(lines.items()))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As typer does; for a word that is not a command, the message suggests the nearest command."""
+        """As typer does; for a word that is not a command, the message suggests one that begins so (or with which the
+        word begins: `evaluate`), else the one with the most similar spelling."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            meant = nearest(args[0])
-            raise UsageError(
-                f"no command {args[0]!r}; " + (f"did you mean {meant!r}?" if meant else "hoicli --help lists them")
-            )
+            from difflib import get_close_matches
+
+            word = args[0]
+            near = [name for name in COMMANDS if word and (word.startswith(name) or name.startswith(word))]
+            near = near or get_close_matches(word, COMMANDS, n=1)
+            meant = f"did you mean {near[0]!r}?" if near else "hoicli --help lists them"
+            raise UsageError(f"no command {word!r}; {meant}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -110,15 +114,6 @@ class LazyGroup(TyperGroup):
         command.name = cmd_name
         command.short_help = COMMANDS[cmd_name]
         return command
-
-
-def nearest(word: str) -> str | None:
-    """The command that a word probably means, or None: one that is a prefix of the word or that the word is a prefix of
-    (`evaluate`: `eval`; `diag`: `diagnose`), else the one with the most similar spelling."""
-    from difflib import get_close_matches
-
-    begins = [name for name in COMMANDS if word and (word.startswith(name) or name.startswith(word))]
-    return next(iter(begins or get_close_matches(word, COMMANDS, n=1)), None)
 
 
 app = typer.Typer(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copyreg
 import re
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from json import JSONDecodeError
@@ -84,9 +83,8 @@ def visible(text: str) -> str:
 
 def one_line(text: str) -> str:
     """A message that is safe to show even if it quotes a file: visible, and cut to a readable length."""
-    if len(text) > LONGEST:  # keep both ends: the place, and what to do
-        text = f"{text[: LONGEST - 310]} ... {text[-300:]}"
-    return visible(text)
+    text = visible(text)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 310]} ... {text[-300:]}"  # the place, and what to do
 
 
 class Place(str):
@@ -139,10 +137,6 @@ class HoicliError(Exception):
             "hint": one_line(self.hint) or None,
         }
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For another process: as it is, not made anew of its message."""
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
-
 
 class DataError(HoicliError):
     """The data is wrong."""
@@ -159,13 +153,6 @@ def not_json(error: JSONDecodeError, file: str, mend: str) -> DataError:
     """The error of a file that is one JSON document, at the line where it stops being JSON."""
     problem = f"not JSON ({error.msg}, column {error.colno}); {mend}"
     return DataError(problem, place=Place.of(file, error.lineno), code="damaged")
-
-
-class StoppedError(DataError):
-    """The command that wrote a stream failed. `--on-error skip` does not pass over it: what is lost is not one line."""
-
-    def __init__(self, problem: str, *, place: str = "") -> None:
-        super().__init__(problem, place=place, code="not-whole")
 
 
 class UsageError(HoicliError):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from hoicli.errors import DataError, StoppedError, arg
+from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.names import ID_RULES
@@ -28,8 +28,8 @@ class ErrorPolicy:
         self._first: DataError | None = None
 
     def handle(self, error: DataError) -> None:
-        """Raise `error`, or count it."""
-        if not self.skip or isinstance(error, StoppedError):
+        """Raise `error`, or count it; a stream that is not whole lacks more than one line."""
+        if not self.skip or error.code == "not-whole":
             raise error
         self.skipped += 1
         self._first = self._first or error

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import MALFORMED, DataError, Place, StoppedError, UsageError, arg, not_json
+from hoicli.errors import MALFORMED, DataError, Place, UsageError, arg, not_json
 from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
@@ -44,8 +44,8 @@ class Problem:
 def parse(line: Line) -> Record:
     """One JSON object from one line.
 
-    Raises `DataError` with the place, and with the field if a NaN or an infinity makes it invalid JSON; `StoppedError`
-    for the last line of a stream whose command failed.
+    Raises `DataError` with the place, and with the field if a NaN or an infinity makes it invalid JSON; of code
+    not-whole for the last line of a stream whose command failed.
     """
     try:
         record = orjson.loads(line.data)
@@ -56,7 +56,8 @@ def parse(line: Line) -> Record:
         problem = _LIST if type(record) is list else f"{json_type(record)}, not an object; {_FOREIGN}"
         raise DataError(problem, place=line.place)
     if record.keys() == _STOPPED:
-        raise StoppedError(f"{record[STOPPED]}; mend that, and make the whole stream again", place=line.place)
+        problem = f"{record[STOPPED]}; mend that, and make the whole stream again"
+        raise DataError(problem, place=line.place, code="not-whole")
     return record
 
 

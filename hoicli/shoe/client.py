@@ -109,7 +109,7 @@ def _letters(text: str) -> str:
 class ServerError(DataError):
     """An endpoint refuses a request, or has not answered it after `RETRIES` tries."""
 
-    def __init__(self, problem: str, *, place: str) -> None:
+    def __init__(self, problem: str, *, place: str = "") -> None:
         super().__init__(problem, place=place, code="network")
 
 
