@@ -137,10 +137,11 @@ def _said_wrong(said: str, code: int, words: list[str], folder: Path) -> Iterato
     before = ["hoicli: converted "] + ["hoicli: skipped "] * ("skip" in words)
     before += ["hoicli: checked "] * (words[0] == "validate")
     # what was found out about the streams before the one that is broken
-    if words[0] == "compare" or {"--name", "--check"} & set(words):
+    if words[0] == "compare" or {"--name", "--check", "--again"} & set(words):
         lines = lines[-2:]
     # a WordNet, before it is read, and Matplotlib's first run
     lines = [line for line in lines if ", and kept in " not in line and "building the font cache" not in line]
+    before += ["hoicli: left out: "] * (words[0] == "eval")
     told = [line for line in lines[:-1] if not (code and line.startswith(tuple(before)))]
     if code and len(told) != 1 and not (words[0] == "validate" and not told):
         yield f"{len(told)} lines: {said[:300]}"
