@@ -15,10 +15,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hoicli.errors import UsageError
 from hoicli.figures.styles import LINES, NORMAL, PAPER, SMALL, TINY, Look, Style
 from hoicli.io.messages import display_name, note
-from hoicli.io.outputs import NO_MATPLOTLIB, atomic_path, check_figure
+from hoicli.io.outputs import atomic_path, check_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -158,8 +157,6 @@ def saved(path: str, look: Look = PAPER, remark: str = "", caveats: Iterable[str
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError(NO_MATPLOTLIB) from None
     finally:
         if backend is not None:
             os.environ["MPLBACKEND"] = backend

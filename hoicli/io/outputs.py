@@ -28,7 +28,6 @@ NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 NOT_PACKED = {".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}
 """Endings of compressed files that are neither written nor read, and the program that does both."""
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
-NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'hoicli[plot]'"
 
 
 def stays_inside(name: str) -> bool:
@@ -311,7 +310,7 @@ def check_figure(path: str, option: str = "--plot") -> None:
     if Path(path).suffix.lower() not in FIGURE_ENDINGS:
         raise UsageError(f"{option} {path}: end the name in .png, .svg or .pdf", code="bad-output")
     if find_spec("matplotlib") is None:
-        raise UsageError(NO_MATPLOTLIB, code="missing-package")
+        raise UsageError("--plot needs matplotlib: pip install 'hoicli[plot]'", code="missing-package")
     if "MPLCONFIGDIR" not in os.environ:
         temporary_folder()
     check_file(path, option)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -98,15 +96,11 @@ def flat_rows(rows: Sequence[Row]) -> list[Row]:
 def _csv(rows: Sequence[Row]) -> str:
     """Tidy: a value a line, the union of all keys as the header; and the caveats of the rows that have some in
     `note`."""
-    from hoicli.tables.writers import csv_cell
+    from hoicli.tables.writers import csv_text
 
     flat = flat_rows(rows)
     for row, cells in zip(rows, flat, strict=True):
         if words := words_of(row):
             cells["note"] = "; ".join(words)
     header = list(dict.fromkeys(key for row in flat for key in row))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(csv_cell, header))
-    writer.writerows([csv_cell(row.get(key, "")) for key in header] for row in flat)
-    return text.getvalue()
+    return csv_text(header, ([row.get(key, "") for key in header] for row in flat))

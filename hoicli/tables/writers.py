@@ -11,7 +11,7 @@ import csv
 import html
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress, islice
 
@@ -48,6 +48,13 @@ def markdown(text: str) -> str:
 def latex(text: str) -> str:
     """As text of LaTeX, of its ten special characters and of three that its first fonts lack."""
     return visible(text).translate(_LATEX)
+
+
+def csv_text(header: Iterable[object], lines: Iterable[Iterable[object]]) -> str:
+    """Lines of CSV below their header."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([csv_cell(each) for each in line] for line in (header, *lines))
+    return text.getvalue()
 
 
 def csv_cell(value: object) -> object:
@@ -274,14 +281,12 @@ def _csv(table: TextTable) -> str:
                 words[notes[mark]] = None
     settings = table.settings.removeprefix("settings: ")
     more = ["note"] * bool(table.notes) + ["settings"] * bool(table.settings)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(csv_cell, [*_merged(table.above, table.heads), *more]))
+    lines = []
     for line, words in zip(table.lines, of_line, strict=True):
         values = ["" if cell == "-" else cell for cell in line[table.names :]]
         ends = ["; ".join(words)] * bool(table.notes) + [settings] * bool(settings)
-        writer.writerow(map(csv_cell, [*line[: table.names], *values, *ends]))
-    return text.getvalue()
+        lines.append([*line[: table.names], *values, *ends])
+    return csv_text([*_merged(table.above, table.heads), *more], lines)
 
 
 WRITERS: Mapping[str, Callable[[TextTable], str]] = {

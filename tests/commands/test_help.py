@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from hoicli.cli import COMMANDS, app
-from hoicli.commands.shell import EXIT_CODES, wrapped
+from hoicli.commands.shell import EXIT_CODES
 from tests.support.project import FIXTURES, Hoicli, Result
 from tests.support.shell import furnish, sh
 
@@ -77,9 +77,6 @@ def test_help_in_every_way_it_is_asked_for(hoicli: Hoicli) -> None:
     assert hoicli("vocab", "-h").out == page
     assert hoicli("help", "vocab").out == page
     assert hoicli("help").out == hoicli("--help").out == hoicli().out
-    unknown = hoicli("help", "evaluate")
-    assert (unknown.code, unknown.out) == (2, "")
-    assert unknown.err == "hoicli: no command 'evaluate'; did you mean 'eval'?\n"
 
 
 @pytest.mark.parametrize(
@@ -120,19 +117,6 @@ def test_an_example_is_shown_as_it_was_given(name: str) -> None:
     page = group.get_command(group.make_context("hoicli", [], resilient_parsing=True), name).page  # type: ignore[attr-defined]
     shown = [re.sub(r" \\\n +", " ", line) for line in examples(help_of(name))]
     assert shown == [command for command, _ in page.shown]
-
-
-@pytest.mark.parametrize(
-    ("command", "lines"),
-    [
-        ("hoicli a b", ["hoicli a b"]),
-        ("hoicli aaaa bbbb 'ccc c' dd", ["hoicli aaaa bbbb \\", "    'ccc c' dd"]),
-        ("hoicli aaaa bbb | jq -c '.a | .b'", ["hoicli aaaa bbb \\", "    | jq -c '.a | .b'"]),
-    ],
-)
-def test_long_examples_break_where_a_shell_can_take_it(command: str, lines: list[str]) -> None:
-    assert wrapped(command, 24) == lines
-    assert max(map(len, lines)) <= 24
 
 
 # Examples

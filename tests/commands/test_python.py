@@ -299,15 +299,6 @@ def test_what_is_wrong_is_said_in_one_line(call: Callable[[], Any], kind: type[H
     assert "--" not in re.sub("`hoicli [^`]+`", "", str(caught.value))  # no option: this is a call
 
 
-def test_bad_records_are_skipped_and_counted() -> None:
-    found = [*records(PREDICTIONS), {"image_id": "nope", "boxes": [], "labels": [], "hois": []}]
-    result = api.evaluate(GT, found, protocol="hico", on_error="skip")
-    assert result.rows == api.evaluate(GT, PREDICTIONS, protocol="hico").rows
-    assert result.notes[-1].startswith(
-        "skipped 1 line; the first: predictions[7]: image_id: 'nope' is not in the ground truth"
-    )
-
-
 # Converting
 
 
