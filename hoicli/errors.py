@@ -146,7 +146,7 @@ class DataError(HoicliError):
 
     def at(self, place: str) -> DataError:
         """The same error, at `place` if it has none of its own."""
-        return DataError(self.problem, place=self.place or place, field=self.field, code=self.code)
+        return self if self.place else DataError(self.problem, place=place, field=self.field, code=self.code)
 
 
 def not_json(error: JSONDecodeError, file: str, mend: str) -> DataError:

@@ -40,7 +40,7 @@ class ErrorPolicy:
         try:
             yield
         except DataError as error:
-            self.handle(error if error.place else error.at(place))
+            self.handle(error.at(place))
 
     @property
     def summary(self) -> str:

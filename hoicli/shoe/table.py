@@ -74,7 +74,7 @@ class SimilarityTable:
                     problem += "one line a pair (hoicli shoe-sim --merge joins tables)"
                     raise DataError(problem, field="similarity")
             except DataError as error:
-                policy.handle(error if error.place else error.at(line.place))
+                policy.handle(error.at(line.place))
                 continue
             measures.add(record.get("measure"))
             prompts.add(record.get("prompt"))
