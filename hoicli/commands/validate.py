@@ -52,11 +52,11 @@ def validate(
     checked = []
     if gt is None:
         stream = inputs.records(files, "records", "FILE", name="files")
-        checked.append(validate_images(stream, vocabulary, stream.name, truth=None))
+        checked.append(validate_images(stream, vocabulary))
     else:
         truth, stream = inputs.truth(gt), inputs.records(files, "records", "FILE", name="files", scored=True)
-        checked.append(validate_images(truth, vocabulary, truth.name, facts=True))
-        checked.append(validate_images(stream, vocabulary, stream.name, truth=checked[0].facts))
+        checked.append(validate_images(truth, vocabulary, facts=True))
+        checked.append(validate_images(stream, vocabulary, truth=checked[0].facts))
     if not checked[-1].lines:
         raise DataError("is empty: no lines to check", place=stream.name, code="empty")
     rows = [finding.row() for one in checked for finding in one.findings]

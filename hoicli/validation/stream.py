@@ -33,41 +33,35 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 def validate_images(
-    lines: Iterable[Line],
+    stream: Stream,
     vocabulary: Vocabulary | None,
-    name: str,
     *,
     truth: Facts | None = None,
     facts: bool = False,
 ) -> Checking:
-    """A stream of records called `name`, checked to its end; a large plain file in several processes.
+    """A stream of records, checked to its end; a large plain file in several processes.
 
     vocabulary: None for an open one, any label will do. truth: the images there are, for predictions. facts: keep what
     the stream says of its images, as ground truth for another.
     """
 
-    def check(part: Iterable[Line], _: ErrorPolicy) -> Checking:
+    def check(part: Stream, _: ErrorPolicy) -> Checking:
         checker, following = Checker(vocabulary, truth, facts=facts), iter(_numbered(part))
         with no_garbage_collection():
             while batch := list(islice(following, BATCH)):
                 checker.add(batch)
         return checker.found
 
-    policy = ErrorPolicy()
-    parts = (
-        [check(lines, policy)]
-        if not isinstance(lines, Stream)
-        else gathered(check, lines, policy, lambda part: part.images, independent=_independent)
-    )
+    parts = gathered(check, stream, ErrorPolicy(), lambda part: part.images, independent=_independent)
     found, *others = parts
     for other in others:
         found.merge(other)
-    return _concluded(found, vocabulary, name, truth, facts=facts)
+    return _concluded(found, vocabulary, stream.name, truth, facts=facts)
 
 
-def _numbered(part: Iterable[Line]) -> Iterable[Line]:
+def _numbered(part: Stream) -> Iterable[Line]:
     """The lines of a share of a file with their numbers in the file."""
-    before = part.lines_before() if isinstance(part, Stream) else 0
+    before = part.lines_before()
     return (replace(line, number=line.number + before) for line in part) if before else part
 
 

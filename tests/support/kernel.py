@@ -13,7 +13,7 @@ from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.tally import ClassResults, Tally
-from hoicli.io.streams import Line
+from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.reading import concatenate, read_scenes
 from hoicli.vocabulary.datasets import load
@@ -25,6 +25,10 @@ Record = dict[str, Any]
 
 def lines(records: Iterable[Any], file: str = "test") -> list[Line]:
     return [Line(file, number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
+
+
+def stream(records: Iterable[Any], name: str) -> Stream:
+    return Stream([name], name, held=lines(records, name))
 
 
 def ground_truth(records: Sequence[Record], vocabulary: Vocabulary = HICO) -> GroundTruth:

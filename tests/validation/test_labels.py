@@ -15,7 +15,7 @@ import pytest
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
-from tests.support.kernel import lines
+from tests.support.kernel import stream
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 
 HICO, SWIG = load("hico"), load("swig")
@@ -38,8 +38,8 @@ SIZES = {record["image_id"]: (record["width"], record["height"]) for record in T
 
 def checked(found: list[Record], truth: list[Record] | None = None, dataset: str = "hico") -> Checking:
     vocabulary = load(dataset)
-    images = None if truth is None else validate_images(lines(truth, "p"), vocabulary, "gt", facts=True).facts
-    return validate_images(lines(found, "p"), vocabulary, "p", truth=images)
+    images = None if truth is None else validate_images(stream(truth, "gt"), vocabulary, facts=True).facts
+    return validate_images(stream(found, "p"), vocabulary, truth=images)
 
 
 def news(validator: Checking) -> dict[str, str]:

@@ -13,7 +13,7 @@ import pytest
 from hoicli.validation.checks import CHECKS
 from hoicli.validation.stream import validate_images
 from hoicli.vocabulary.datasets import load
-from tests.support.kernel import lines
+from tests.support.kernel import stream
 from tests.support.project import EIGHT, Hoicli
 
 HICO = load("hico")
@@ -34,8 +34,8 @@ def found(
     *records: Any, truth: list[dict[str, Any]] | None = None, open_vocabulary: bool = False
 ) -> dict[str, tuple[int, str]]:
     vocabulary = None if open_vocabulary else HICO
-    facts = None if truth is None else validate_images(lines(truth, "gt"), vocabulary, "gt", facts=True).facts
-    validator = validate_images(lines(records, "p"), vocabulary, "p", truth=facts)
+    facts = None if truth is None else validate_images(stream(truth, "gt"), vocabulary, facts=True).facts
+    validator = validate_images(stream(records, "p"), vocabulary, truth=facts)
     return {finding.check: (finding.count, finding.example) for finding in validator.findings}
 
 
@@ -110,7 +110,7 @@ def test_a_warning_that_no_metric_takes_in_such_numbers_is_an_error() -> None:
     bent = with_(boxes=[[39, 20, 20, 39], [1, 1, 9, 9]])
     others = [with_(image_id=f"b{number}") for number in range(50)]
     for records, severity in (([bent], "error"), ([bent, *others], "warning")):
-        findings = validate_images(lines(records, "p"), load("hico"), "p").findings
+        findings = validate_images(stream(records, "p"), HICO).findings
         (row,) = [finding.row() for finding in findings if finding.check == "inverted-box"]
         assert (row["severity"], findings.has_errors) == (severity, severity == "error")
 

@@ -102,11 +102,12 @@ def broken(rng: random.Random, whole: list[Record], often: float) -> list[bytes]
     return lines + lines[:1] * (rng.random() < often)
 
 
-def numbered(lines: list[bytes], name: str) -> list[Line]:
-    return [Line(name, number, data) for number, data in enumerate(lines, start=1) if not data.isspace()]
+def numbered(lines: list[bytes], name: str) -> Stream:
+    held = [Line(name, number, data) for number, data in enumerate(lines, start=1) if not data.isspace()]
+    return Stream([name], name, held=held)
 
 
-def faults(seed: int, read: Callable[[list[bytes], str], Any] = numbered) -> list[list[Record]]:
+def faults(seed: int, read: Callable[[list[bytes], str], Stream] = numbered) -> list[list[Record]]:
     """The rows of a stream, and of a ground truth beside it or none, of a dataset, another one or any labels."""
     rng = random.Random(seed)
     dataset = rng.choice(["hico", "hico", "vcoco", "swig"])
@@ -117,9 +118,9 @@ def faults(seed: int, read: Callable[[list[bytes], str], Any] = numbered) -> lis
     vocabulary = None if named is None else VOCABULARIES[named]
     checked: list[Checking] = []
     if one is not None:
-        checked.append(validate_images(read(one, "gt"), vocabulary, "gt", facts=True))
-    checked.append(validate_images(read(other, "p"), vocabulary, "p", truth=checked[0].facts if checked else None))
-    assert checked[-1].lines == len(numbered(other, "p"))
+        checked.append(validate_images(read(one, "gt"), vocabulary, facts=True))
+    checked.append(validate_images(read(other, "p"), vocabulary, truth=checked[0].facts if checked else None))
+    assert checked[-1].lines == len(list(numbered(other, "p")))
     return [[finding.row() for finding in each.findings] for each in checked]
 
 
