@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from hoicli.commands import options
 from hoicli.commands.command import command
@@ -11,12 +10,8 @@ from hoicli.commands.options import Unpack, Viewed
 from hoicli.commands.results import Records
 from hoicli.commands.values import names_of, text_of
 from hoicli.errors import UsageError, arg
-from hoicli.io.streams import Line, Stream
-from hoicli.records.parsing import Record
+from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
-
-NOTHING: Record = {"boxes": [], "labels": [], "hois": []}
-"""The predictions of an image without any."""
 
 
 @command(
@@ -52,6 +47,7 @@ def match(
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.coverage import Coverage, served
+    from hoicli.evaluation.match_records import missed_records
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import matched_lines
     from hoicli.records.parsing import dump
@@ -77,17 +73,13 @@ def match(
         truth = inputs.annotated(gt, vocabulary)
         matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
         coverage, seen = Coverage(), set[str]()
-        match_lines = partial(
-            matched_lines, truth=truth, protocols=matched, filters=inputs.filters, policy=inputs.policy
-        )
-        for batch in match_lines(lines, partial=only_predicted):
+        for batch in matched_lines(lines, truth, matched, inputs.filters, inputs.policy, partial=only_predicted):
             coverage.merge(batch.coverage)
             seen.update(batch.image_ids)
             yield batch.lines
         if not only_predicted:
-            missed = [{**NOTHING, "image_id": image_id} for image_id in truth.position if image_id not in seen]
-            rest = [Line("gt", number, dump(record)) for number, record in enumerate(missed, start=1)]
-            yield from (batch.lines for batch in match_lines(Stream(["gt"], "images without predictions", held=rest)))
+            missed = [row for image_id, row in truth.position.items() if image_id not in seen]
+            yield from map(dump, missed_records(truth, missed, matched, inputs.filters))
         inputs.policy.report()
         coverage.report(truth, matched, lines.name, shard=only_predicted)  # may refuse the whole
 

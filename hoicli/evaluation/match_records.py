@@ -18,6 +18,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol
 from hoicli.records import caveats
+from hoicli.records.columns import BATCH
 from hoicli.records.kit import Bools, Ints, expanded, starts_of
 from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
 from hoicli.records.parsing import Record
@@ -37,7 +38,7 @@ def match_records(
     partial: bool = False,
 ) -> Iterator[Record]:
     """The match records of a batch: image by image, and for each image protocol by protocol. `predictions` and `gt` are
-    JSON already, for `dump`. partial: those of images without predictions do not follow."""
+    JSON already, for `dump`. partial: `missed_records` do not follow."""
     parts = [
         (_head(protocol, filters, batch.truth, partial=partial), _predictions(batch, outcomes[protocol.key], protocol))
         for protocol in protocols
@@ -61,6 +62,22 @@ def match_records(
                 "gt": truth[row],
                 "box_matches": boxes[box[row] : box[row + 1]],
             }
+
+
+def missed_records(
+    truth: GroundTruth, missed: Sequence[int], protocols: Sequence[Protocol], filters: Filters
+) -> Iterator[Record]:
+    """Match records of the images without predictions (their places), so that their triplets count as missed."""
+    heads, none = [_head(row, filters, truth, partial=False) for row in protocols], np.zeros(0, dtype=np.int64)
+    for start in range(0, len(missed), BATCH):
+        rows = np.array(missed[start : start + BATCH])
+        texts = [_truth(truth, rows, truth.counted(protocol), (none, none, none)) for protocol in protocols]
+        masks, hashes = (truth.scenes.caveats[rows] & caveats.TRUTH).tolist(), truth.scenes.hashes[rows].tolist()
+        for place, classless in enumerate(_classless(truth, rows, filters)):
+            image_id = truth.scenes.image_ids[rows[place]]
+            for head, gt in zip(heads, texts, strict=True):
+                record = head(image_id, masks[place], hashes[place])
+                yield {**record, **classless, "predictions": [], "gt": gt[place], "box_matches": []}
 
 
 def _head(
