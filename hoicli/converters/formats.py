@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 class Format:
     """A row of `hoicli convert --list`.
 
-    module: the name of its module. holds: "ground truth", "predictions", "pairs", "graphs" or "records". dataset: the
-    only dataset with such files; "" if --dataset has to say it. signs: what `detect` goes by, "" for a format that only
-    --from chooses: `[key ...]` the keys of the first item of a list, `{key ...}` the keys of a dictionary, a name a
-    function of the module; several must all hold. joint: several paths form one source. numbers: what the file numbers
-    in an order that it does not state: "verbs", "objects", "interactions". boxes: --box-form may say what four numbers
-    are a box. named: it states the names of all its labels, so that the user's own dataset is taken, and without
-    --dataset any labels if `dataset` is "". owner: the package and version that added it.
+    module: the name of its module, of hoicli's own below hoicli.converters. holds: "ground truth", "predictions",
+    "pairs", "graphs" or "records". dataset: the only dataset with such files; "" if --dataset has to say it. signs:
+    what `detect` goes by, "" for a format that only --from chooses: `[key ...]` the keys of the first item of a list,
+    `{key ...}` the keys of a dictionary, a name a function of the module; several must all hold. joint: several paths
+    form one source. numbers: what the file numbers in an order that it does not state: "verbs", "objects",
+    "interactions". boxes: --box-form may say what four numbers are a box. named: it states the names of all its labels,
+    so that the user's own dataset is taken, and without --dataset any labels if `dataset` is "". owner: the package and
+    version that added it.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Format:
     @property
     def converter(self) -> Converter:
         """Its module."""
-        return cast("Converter", import_module(self.module))
+        return cast("Converter", import_module(self.module if self.owner else f"hoicli.converters.{self.module}"))
 
 
 NUMBERED_BY = {"verbs": "verb_base", "objects": "object_order"}
@@ -70,91 +71,80 @@ _OPTIONS = {
 }
 
 
-def _format(name: str, module: str, holds: str, dataset: str, traits: str, signs: str, description: str) -> Format:
-    """A row of the table. Trait "writes": the format is read and written; "write-only": it is only written."""
-    said = set(traits.split())
-    return Format(
-        name,
-        f"hoicli.converters.{module}",
-        holds,
-        description,
-        dataset,
-        signs,
-        reads="write-only" not in said,
-        writes=bool(said & {"writes", "write-only"}),
-        joint="joint" in said,
-        numbers=frozenset(said & {"verbs", "objects", "interactions"}),
-        boxes=module in ("own", "hoi_lists", "logits") and "write-only" not in said,
-        named="names" in said,
-    )
-
-
 _GT, _PRED = "ground truth", "predictions"
+_TWO, _CLASSES = frozenset({"verbs", "objects"}), frozenset({"interactions"})
 # fmt: off
 _TABLE = (
-    # name, module, what it holds, dataset, traits, signs, description
-    ("records", "own", "records", "", "", "sniff",
-     "hoicli's own JSONL, ground truth or predictions"),
-    ("coco-rel", "coco_rel", "graphs", "", "writes names", "{images annotations rel_annotations}",
-     "scene graphs: COCO with rel_annotations (SGG-Benchmark's PSG, VG150), with or without scores"),
-    ("label-studio", "label_studio", _GT, "", "names", "[data annotations]",
-     "Label Studio's JSON export with relations"),
-    ("cvat", "cvat", _GT, "", "names", "sniff",
-     "CVAT for images 1.1 (annotations.xml): boxes with an action attribute, in groups"),
-    ("vsrl", "vsrl", _GT, "vcoco", "joint", "sniff",
-     "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids"),
-    ("qpic-vcoco", "hoi_lists", _GT, "vcoco", "verbs objects", "[hoi_annotation annotations] is_truth is_vcoco",
-     "test_vcoco.json of QPIC, CDN: the HOI-A layout with V-COCO's 29 action-roles"),
-    ("ppdm-vcoco-gt", "hoi_lists", _GT, "vcoco", "verbs objects", "",
-     "the same in PPDM's verb order (--from only)"),
-    ("pocket-vcoco", "pocket", _GT, "vcoco", "", "{annotations classes action_to_object}",
-     "instances_vcoco_*.json of fredzzhang/vcoco (UPT, PViC)"),
-    ("pocket", "pocket", _GT, "hico", "writes names", "{annotation filenames correspondence}",
-     "instances_*.json of hicodet (UPT, PViC, SCG), either object order"),
-    ("hoia", "hoi_lists", _GT, "hico", "writes verbs objects", "[hoi_annotation annotations] is_truth",
-     "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC; HOI-A (--dataset hoia)"),
-    ("corre", "correspondence", _GT, "", "write-only", "",
-     "corre_hico.npy of QPIC, CDN, PPDM, of any dataset: which verbs go with which objects"),
-    ("ambiguous", "box_pairs", _GT, "ambiguous-hoi", "joint", "is_ambiguous",
-     "Ambiguous-HOI's gt_ambiguous_hoi.pkl, with ambi_names.pkl for the images without its classes"),
-    ("swig", "hoi_lists", _GT, "swig", "", "[box_annotations hoi_annotations]",
-     "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI"),
-    ("hico-mat", "hico_mat", _GT, "hico", "joint", "sniff",
-     "anno_bbox.mat, with anno.mat for complete image-level labels; anno.mat alone for these"),
-    ("no-frills", "hico_mat", _GT, "hico", "", "[image_path_postfix hois]",
-     "anno_list.json of no_frills_hoi_det"),
-    ("vcoco", "vcoco", _PRED, "vcoco", "", "[image_id person_box]",
-     "V-COCO's official list of people, .pkl or .json (QPIC, UPT's cache, iCAN)"),
-    ("vcoco-pkl", "vcoco", _PRED, "vcoco", "write-only", "",
-     "the same as a pickle"),
-    ("qpic-vcoco-list", "hoi_lists", _PRED, "vcoco", "verbs objects", "is_scored_vcoco",
-     "V-COCO lists of boxes and interactions, QPIC's verb order"),
-    ("ppdm-vcoco-list", "hoi_lists", _PRED, "vcoco", "verbs objects", "",
-     "the same in PPDM's verb order (--from only)"),
-    ("cdn", "hoi_lists", _PRED, "hico", "verbs objects", "[hoi_prediction filename] has_classes",
-     "results.json of CDN, MUREN (text in text); the same list as .json or .pkl (Diag-HOI)"),
-    ("cdn-json", "hoi_lists", _PRED, "", "write-only", "",
-     "the list of CDN's dictionaries as plain JSON"),
-    ("gen-vlkt", "hoi_lists", _PRED, "hico", "interactions", "[hoi_prediction filename] is_classless",
-     "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions"),
-    ("ppdm", "hoi_lists", _PRED, "hico", "verbs objects", "[file_name] is_scored",
-     "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117"),
-    ("ican", "box_pairs", _PRED, "", "interactions", "is_ican",
-     "pickles of iCAN, TIN, VCL, HOI-CL, DJ-RN: pairs with the scores of 600 classes"),
-    ("image-scores", "image_scores", _PRED, "hico", "", "sniff",
-     "scores of HICO's 600 classes for whole images: a matrix as .npy or .mat"),
-    ("inpcc", "inpcc", _PRED, "", "", "sniff",
-     "preds.pkl, dets.pkl of INP-CC, THID, CMD-SE, or {image: [[hoi, score, 8 numbers]]}"),
-    ("mat", "detections_mat", _PRED, "hico", "", "sniff",
-     "a folder of detections_01..80.mat of UPT, PViC, SCG"),
-    ("state", "state", _PRED, "", "", "sniff",
-     ".npz of hoicli.Evaluator.state(), as each process of a training script saves it"),
-    ("logits", "logits", _PRED, "", "joint", "sniff",
-     ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them"),
-    ("diag-pairs", "box_pairs", "pairs", "", "objects", "[box_pairs]",
-     "box_pairs lists of Diag-HOI, .pkl or .json"),
-    ("vlm", "vlm.reading", _PRED, "", "", "sniff",
-     "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks"),
+    Format("records", "own", "records", "hoicli's own JSONL, ground truth or predictions", signs="is_records",
+        boxes=True),
+    Format("coco-rel", "coco_rel", "graphs",
+        "scene graphs: COCO with rel_annotations (SGG-Benchmark's PSG, VG150), with or without scores",
+        signs="{images annotations rel_annotations}", writes=True, named=True),
+    Format("label-studio", "label_studio", _GT, "Label Studio's JSON export with relations",
+        signs="[data annotations]", named=True),
+    Format("cvat", "cvat", _GT, "CVAT for images 1.1 (annotations.xml): boxes with an action attribute, in groups",
+        signs="sniff", named=True),
+    Format("vsrl", "vsrl", _GT, "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids",
+        dataset="vcoco", signs="sniff", joint=True),
+    Format("qpic-vcoco", "hoi_lists", _GT,
+        "test_vcoco.json of QPIC, CDN: the HOI-A layout with V-COCO's 29 action-roles", dataset="vcoco",
+        signs="[hoi_annotation annotations] is_truth is_vcoco", numbers=_TWO, boxes=True),
+    Format("ppdm-vcoco-gt", "hoi_lists", _GT, "the same in PPDM's verb order (--from only)", dataset="vcoco",
+        numbers=_TWO, boxes=True),
+    Format("pocket-vcoco", "pocket", _GT, "instances_vcoco_*.json of fredzzhang/vcoco (UPT, PViC)", dataset="vcoco",
+        signs="{annotations classes action_to_object}"),
+    Format("pocket", "pocket", _GT, "instances_*.json of hicodet (UPT, PViC, SCG), either object order",
+        dataset="hico", signs="{annotation filenames correspondence}", writes=True, named=True),
+    Format("hoia", "hoi_lists", _GT,
+        "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC; HOI-A (--dataset hoia)",
+        dataset="hico", signs="[hoi_annotation annotations] is_truth", writes=True, numbers=_TWO, boxes=True),
+    Format("corre", "correspondence", _GT,
+        "corre_hico.npy of QPIC, CDN, PPDM, of any dataset: which verbs go with which objects", reads=False,
+        writes=True),
+    Format("ambiguous", "box_pairs", _GT,
+        "Ambiguous-HOI's gt_ambiguous_hoi.pkl, with ambi_names.pkl for the images without its classes",
+        dataset="ambiguous-hoi", signs="is_ambiguous", joint=True),
+    Format("swig", "hoi_lists", _GT, "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI", dataset="swig",
+        signs="[box_annotations hoi_annotations]", boxes=True),
+    Format("hico-mat", "hico_mat", _GT,
+        "anno_bbox.mat, with anno.mat for complete image-level labels; anno.mat alone for these", dataset="hico",
+        signs="sniff", joint=True),
+    Format("no-frills", "hico_mat", _GT, "anno_list.json of no_frills_hoi_det", dataset="hico",
+        signs="[image_path_postfix hois]"),
+    Format("vcoco", "vcoco", _PRED, "V-COCO's official list of people, .pkl or .json (QPIC, UPT's cache, iCAN)",
+        dataset="vcoco", signs="[image_id person_box]"),
+    Format("vcoco-pkl", "vcoco", _PRED, "the same as a pickle", dataset="vcoco", reads=False, writes=True),
+    Format("qpic-vcoco-list", "hoi_lists", _PRED, "V-COCO lists of boxes and interactions, QPIC's verb order",
+        dataset="vcoco", signs="is_scored_vcoco", numbers=_TWO, boxes=True),
+    Format("ppdm-vcoco-list", "hoi_lists", _PRED, "the same in PPDM's verb order (--from only)", dataset="vcoco",
+        numbers=_TWO, boxes=True),
+    Format("cdn", "hoi_lists", _PRED,
+        "results.json of CDN, MUREN (text in text); the same list as .json or .pkl (Diag-HOI)", dataset="hico",
+        signs="[hoi_prediction filename] has_classes", numbers=_TWO, boxes=True),
+    Format("cdn-json", "hoi_lists", _PRED, "the list of CDN's dictionaries as plain JSON", reads=False, writes=True),
+    Format("gen-vlkt", "hoi_lists", _PRED,
+        "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions", dataset="hico",
+        signs="[hoi_prediction filename] is_classless", numbers=_CLASSES, boxes=True),
+    Format("ppdm", "hoi_lists", _PRED, "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117", dataset="hico",
+        signs="[file_name] is_scored", numbers=_TWO, boxes=True),
+    Format("ican", "box_pairs", _PRED,
+        "pickles of iCAN, TIN, VCL, HOI-CL, DJ-RN: pairs with the scores of 600 classes", signs="is_ican",
+        numbers=_CLASSES),
+    Format("image-scores", "image_scores", _PRED,
+        "scores of HICO's 600 classes for whole images: a matrix as .npy or .mat", dataset="hico", signs="sniff"),
+    Format("inpcc", "inpcc", _PRED,
+        "preds.pkl, dets.pkl of INP-CC, THID, CMD-SE, or {image: [[hoi, score, 8 numbers]]}", signs="sniff"),
+    Format("mat", "detections_mat", _PRED, "a folder of detections_01..80.mat of UPT, PViC, SCG", dataset="hico",
+        signs="sniff"),
+    Format("state", "own", _PRED, ".npz of hoicli.Evaluator.state(), as each process of a training script saves it",
+        signs="is_state"),
+    Format("logits", "logits", _PRED,
+        ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them",
+        signs="sniff", joint=True, boxes=True),
+    Format("diag-pairs", "box_pairs", "pairs", "box_pairs lists of Diag-HOI, .pkl or .json", signs="[box_pairs]",
+        numbers=frozenset({"objects"})),
+    Format("vlm", "vlm.reading", _PRED, "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks",
+        signs="sniff"),
 )
 # fmt: on
 
@@ -173,7 +163,7 @@ class _Formats(dict[str, Format]):
         return replace(found.value, name=name, owner=found.owner)
 
 
-FORMATS = _Formats((row[0], _format(*row)) for row in _TABLE)
+FORMATS = _Formats((row.name, row) for row in _TABLE)
 
 
 def offered(*, written: bool) -> list[tuple[str, str]]:
@@ -200,7 +190,7 @@ def detect(source: Source) -> str:
         raise DataError(problem, place=source.name, code="unknown-format")
     for row in FORMATS.values():
         signs = _SIGN.findall(row.signs)
-        if signs and all(_shows(source, sign, row.module) for sign in signs):
+        if signs and all(_shows(source, sign, row) for sign in signs):
             return row.name
     if source.first_has("image_id", "hois"):
         problem = "is a list of records; make a line of each: jq -c '.[]' FILE"
@@ -217,9 +207,9 @@ def detect(source: Source) -> str:
 _SIGN = re.compile(r"\[.*?]|{.*?}|\w+")
 
 
-def _shows(source: Source, sign: str, module: str) -> bool:
+def _shows(source: Source, sign: str, row: Format) -> bool:
     """Whether a file shows one of a format's `signs`."""
     if sign[0] in "[{":
         keys = sign[1:-1].split()
         return source.first_has(*keys) if sign[0] == "[" else source.mapping_has(*keys)
-    return bool(getattr(import_module(module), sign)(source))
+    return bool(getattr(row.converter, sign)(source))

@@ -1,25 +1,40 @@
-"""hoicli's own records as an input of `convert`, so that `convert --to` starts from them. Nothing is shifted;
---box-form may say that their boxes are no corners."""
+"""hoicli's own records as an input of `convert`, so that `convert --to` starts from them; and what
+`hoicli.Evaluator.state()` gave, saved with `numpy.savez`: the predictions of a process of a training script.
+
+Nothing is shifted. --box-form may say that the boxes of records are no corners; another dataset's state is refused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
+from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.numbers import corners
 from hoicli.converters.vlm.rows import is_answers
+from hoicli.records.detections import detections
 from hoicli.records.image import image_id_problems, problems
-from hoicli.records.parsing import Problem, Record, parse
+from hoicli.records.parsing import Problem, Record, parse, short
+from hoicli.records.states import NAMES, given_of
 
 
-def sniff(source: Source) -> bool:
+def is_records(source: Source) -> bool:
     """JSON lines, the first with an image_id and no answer of a model."""
     return source.kind == "json-lines" and "image_id" in source.first_line() and not is_answers(source)
 
 
+def is_state(source: Source) -> bool:
+    """An .npz file with the counts of a state."""
+    return source.kind == "npz" and bool(arrays(source, ("triplet_counts",)))
+
+
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """The records, each checked, with their boxes as corners."""
+    """One record for each image, checked, with its boxes as corners."""
+    if context.format == "state":
+        yield from _read_state(source, context)
+        return
 
     def check(record: Record) -> Iterator[Problem]:
         hois = record.get("hois")
@@ -44,3 +59,11 @@ def _checked(source: Source, context: Context, check: Callable[[Record], Iterato
             for problem in check(record):
                 raise problem.error(line.place)
             yield record
+
+
+def _read_state(source: Source, context: Context) -> Iterator[Record]:
+    def record(image: tuple[str, dict[str, Any]]) -> Record:
+        return detections(*image, context.vocabulary).record(context.vocabulary, scored=True)
+
+    images = given_of(arrays(source, NAMES), context.vocabulary, source.name)
+    yield from context.each(((f"image {short(image[0])}.", image) for image in images), record, source)
