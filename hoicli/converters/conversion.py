@@ -67,7 +67,7 @@ class Conversion:
                     raise DataError(f"occurs twice in the source; keep one of the two{other}")
                 line = dump(record)
             except DataError as error:
-                self._context.policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
+                self._context.policy.handle(error.at(place))
                 continue
             seen.add(image_id)
             if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target:

@@ -134,7 +134,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
     """The people of a record. Each has every key, as the evaluator requires: missing statements get a score of NaN,
-    which it skips, or the values of the record's `unstated`.
+    which it skips, or the values of the record's `unstated`. Further values of a key are in further dictionaries.
     """
     image_id = record["image_id"]
     if isinstance(image_id, str) and image_id.isdecimal():
@@ -150,14 +150,14 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
     everybody = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
     for subject in sorted({*hois, *everybody}):
         silenced = left_out.get(subject, set())
-        statements = _statements(record, hois.get(subject, []), silenced)
-        for turn, stated in enumerate(_turns(statements)):
+        stated = _stated(record, hois.get(subject, []), silenced)
+        for turn in range(max(map(len, stated.values()), default=1)):
             default = unstated if unstated and turn == 0 else silent
             person: dict[str, Any] = {"image_id": image_id, "person_box": record["boxes"][subject]}
             for key, (_, role) in _keys(vocabulary).items():
-                given = silent if key in silenced else default
+                given, values = silent if key in silenced else default, stated.get(key, ())
                 filler = [*given["object"], given["score"]] if role else given["score"]
-                person[key] = stated.get(key, filler)
+                person[key] = values[turn] if turn < len(values) else filler
             yield person
 
 
@@ -166,33 +166,21 @@ def _key(verb: str, role: str | None) -> str:
     return f"{verb}_{role or 'agent'}"
 
 
-def _statements(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> list[tuple[str, Any]]:
-    """(key, value) of the statements about one subject. An action with roles only gets their best score, unless it is
-    `left_out`."""
-    statements: list[tuple[str, Any]] = []
+def _stated(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> dict[str, list[Any]]:
+    """The values of each key that is stated about one subject. An action with roles only gets their best score, unless
+    it is `left_out`."""
+    stated: dict[str, list[Any]] = {}
     best: dict[str, float] = {}
     for hoi in hois:
-        role = hoi.get("role")
-        if role is None:
-            statements.append((_key(hoi["verb"], None), hoi["score"]))
-            continue
-        box = [math.nan] * 4 if hoi["object"] is None else record["boxes"][hoi["object"]]
-        statements.append((_key(hoi["verb"], role), [*box, hoi["score"]]))
-        best[hoi["verb"]] = max(hoi["score"], best.get(hoi["verb"], -math.inf))
+        value, role = hoi["score"], hoi.get("role")
+        if role is not None:
+            action = _key(hoi["verb"], None)
+            best[action] = max(value, best.get(action, -math.inf))
+            box = [math.nan] * 4 if hoi["object"] is None else record["boxes"][hoi["object"]]
+            value = [*box, value]
+        stated.setdefault(_key(hoi["verb"], role), []).append(value)
     if not record.get("unstated"):
-        said = left_out | {key for key, _ in statements}
-        statements += [(_key(verb, None), score) for verb, score in best.items() if _key(verb, None) not in said]
-    return statements
-
-
-def _turns(statements: list[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """The statements in as many dictionaries as the most frequent key needs; one without statements."""
-    turns: list[dict[str, Any]] = [{}]
-    for key, value in statements:
-        for turn in turns:
-            if key not in turn:
-                turn[key] = value
-                break
-        else:
-            turns.append({key: value})
-    return turns
+        for action, score in best.items():
+            if action not in left_out:
+                stated.setdefault(action, [score])
+    return stated

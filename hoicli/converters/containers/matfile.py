@@ -123,8 +123,8 @@ def variables(source: Source) -> dict[str, Variable]:
             end = position + 8 + size
             if kind not in (MATRIX, COMPRESSED) or end > len(data):
                 raise ValueError("a variable goes beyond its end" if end > len(data) else f"unknown element {kind}")
-            reader = _MatrixReader(_head(data, position, end))
-            found[reader.name()] = Variable(position, end, *reader.kind_and_shape())
+            name, content, shape = _MatrixReader(_head(data, position, end)).head()
+            found[name] = Variable(position, end, content, shape)
         position = end
     return found
 
@@ -198,17 +198,14 @@ class _MatrixReader:
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
         self.empty = b"", (NOTHING,)
 
-    def name(self) -> str:
-        """The name of the variable: the third element of its matrix, after the flags and the dimensions."""
-        dimensions = FLAGS_AND_SHAPE(self.data, 8)[5]
-        return self.content(32 + dimensions + -dimensions % 8, len(self.data))[1].decode("latin-1")
-
-    def kind_and_shape(self) -> tuple[str, tuple[int, ...]]:
-        """The kind of the variable, and its shape."""
-        flags = FLAGS_AND_SHAPE(self.data, 8)
-        kind = flags[2] & 0xFF
-        name = "numbers" if kind in NUMBERS else "cell" if kind == CELL else f"class {kind}"
-        return name, struct.unpack_from(f"<{flags[5] // 4}I", self.data, 32)
+    def head(self) -> tuple[str, str, tuple[int, ...]]:
+        """The name of the variable (the third element of its matrix, after the flags and the dimensions), its kind and
+        its shape."""
+        _, _, word, _, _, size, *_ = FLAGS_AND_SHAPE(self.data, 8)
+        kind = word & 0xFF
+        named = "numbers" if kind in NUMBERS else "cell" if kind == CELL else f"class {kind}"
+        name = self.content(32 + size + -size % 8, len(self.data))[1].decode("latin-1")
+        return name, named, struct.unpack_from(f"<{size // 4}I", self.data, 32)
 
     def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:
         """The matrix whose tag is at `start`, and where the next one begins; both lie before `limit`."""

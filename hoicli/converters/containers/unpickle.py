@@ -194,7 +194,9 @@ class _Dtype:
 
     __slots__ = ("real",)
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: Any = None, *_: Any) -> None:
+        if type(code) is not str:
+            _refuse("an odd numpy dtype")
         if re.fullmatch(r"[biuSU]\d{1,9}|f[248]", code) is None:  # of objects, O8
             _refuse(f"a numpy array of dtype {_shown(code)}")
         self.real: np.dtype[Any] = np.dtype(code)
@@ -204,10 +206,6 @@ class _Dtype:
         if order not in ("<", ">", "=", "|") or any(part is not None for part in state[2:5]):
             _refuse("a structured numpy array")
         self.real = self.real.newbyteorder(order)
-
-
-def _dtype(*values: Any) -> _Dtype:
-    return _Dtype(values[0]) if type(values[0]) is str else _refuse("an odd numpy dtype")
 
 
 class _Array(np.ndarray[Any, Any]):
@@ -264,7 +262,7 @@ _NAMES: dict[tuple[str, str], _Name] = {
     ("collections", "defaultdict"): _DICTIONARY,
     ("_codecs", "encode"): _Name(_encoded),
     ("numpy", "ndarray"): _NDARRAY,
-    ("numpy", "dtype"): _Name(_dtype),
+    ("numpy", "dtype"): _Name(_Dtype),
 }
 for _module in ("builtins", "__builtin__"):
     _NAMES |= {(_module, kind.__name__): _factory(kind) for kind in (list, dict, tuple, int, float, bool, str, bytes)}
