@@ -67,7 +67,7 @@ class Conversion:
                     raise DataError(f"occurs twice in the source; keep one of the two{other}")
                 line = dump(record)
             except DataError as error:
-                self._context.policy.handle(error.at(place))
+                self._context.policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
                 continue
             seen.add(image_id)
             if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target:
@@ -156,22 +156,15 @@ class Conversion:
     def _shown(self, row: Format, source: Source, records: Iterator[Record]) -> Iterator[Record]:
         """The records, after a check of the first ones that the file's numbers are the dataset's, if that is
         `_unproven`. Raises `DataError` if they are not."""
-        vocabulary = self._context.vocabulary
-        if not self._unproven(row):
-            yield from records
-            return
-        first: list[Record] = []
-        broken: DataError | None = None
+        vocabulary, first, broken = self._context.vocabulary, list[Record](), None
         try:
-            for record in islice(records, SAMPLE):
-                first.append(record)  # noqa: PERF402 (keep the records before a broken one)
+            for record in islice(records, SAMPLE if self._unproven(row) else 0):
+                first.append(record)  # one by one: those before a broken one are kept
         except DataError as error:
             broken = error
-        if broken is not None and broken.code != "unknown-label":  # it says nothing of the dataset
-            yield from first
-            raise broken
-        by_pair = "verbs" in row.numbers
-        if found := _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair):
+        by_pair, tells = "verbs" in row.numbers, broken is None or broken.code == "unknown-label"
+        found = _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair) if tells else ""
+        if found:
             counted = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""
             doubts = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')}){counted}"
             fix = f"{arg('dataset', vocabulary.name)} takes them as they are"

@@ -32,7 +32,6 @@ from hoicli.converters.images import images_by_position
 from hoicli.errors import DataError
 from hoicli.io.progress import Progress
 from hoicli.records.caveats import LAST_PIXELS
-from hoicli.records.kit import Ints
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -65,6 +64,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             progress.advance()
     context.announce(f"{source.name}: x2, y2 are taken for last pixels, as UPT writes them (caveat {LAST_PIXELS})")
     rows, interaction, column = map(np.concatenate, zip(*parts, strict=True))
+    parts.clear()
     if not len(rows):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
     order = np.lexsort((interaction, column))  # keeps the order within a cell
@@ -126,7 +126,7 @@ def _shape(path: Path) -> tuple[int, int]:
 
 def _read_file(
     path: Path, interactions: Sequence[int], images: Sequence[str], context: Context
-) -> tuple[NDArray[Any], Ints, Ints]:
+) -> tuple[NDArray[Any], NDArray[np.int16], NDArray[np.int32]]:
     """(rows [N, 9], interactions [N], columns [N]) of the detections of one object. Errors of bad cells and rows go to
     the policy, with MATLAB's name of the cell."""
 
@@ -148,11 +148,11 @@ def _read_file(
             size = " x ".join(map(str, cell.shape)) if isinstance(cell, Numbers) else "no numbers"
             refuse(f"{size}; a cell is K x {WIDTH} numbers (human box, object box, score)", position)
     place = np.repeat(np.array(positions, dtype=np.int64), [len(cell) for cell in kept])
-    rows = np.concatenate([np.empty((0, WIDTH)), *kept])
+    rows = np.concatenate([np.empty((0, WIDTH), dtype=np.float32), *kept])
     finite = np.isfinite(rows)
     good = finite.all(axis=1)
     for bad in np.flatnonzero(~good):
         problem = f"{rows[bad][~finite[bad]][0]} in a row; numbers must be finite: fix what wrote it"
         refuse(problem, int(place[bad]))
     column, row = np.divmod(place[good], height)
-    return rows[good], np.array(interactions)[row], column
+    return rows[good], np.array(interactions, dtype=np.int16)[row], column.astype(np.int32)
