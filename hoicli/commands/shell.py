@@ -109,10 +109,8 @@ def _declared(one: Parameter) -> Any:
         return typer.Argument(default, metavar=metavar, help=one.text, autocompletion=completion)
     name = f"--{one.name.rstrip('_').replace('_', '-')}"
     names = [option.short, name] if option.short else [name]
-    if one.kind is bool:
-        if default:  # a flag that is on has one that turns it off
-            names = [f"{name}/--no-{name[2:]}"]
-        return typer.Option(default, *names, help=one.text, rich_help_panel=option.panel or None)
+    if one.kind is bool and default:  # a flag that is on has one that turns it off
+        names = [f"{name}/--no-{name[2:]}"]
     return typer.Option(
         default, *names, metavar=metavar, help=one.text, autocompletion=completion, rich_help_panel=option.panel or None
     )

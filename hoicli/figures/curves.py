@@ -163,9 +163,8 @@ def _draw_reliability(ax: Axes, shown: Mapping[str, Drawn]) -> None:
     ax.plot([0, 100], [0, 100], color="#888888", lw=0.8, linestyle=(0, (1, 2)))
     for (colour, marker, stroke), line in zip(LINES, shown.values(), strict=False):
         bins = sorted(line.bins)
-        ax.plot(
-            [x for x, *_ in bins], [y for _, y, _ in bins], color=colour, marker=marker, ms=3, linestyle=stroke, lw=1.2
-        )
+        xy = _columns([(x, y) for x, y, _ in bins])
+        ax.plot(*xy, color=colour, marker=marker, ms=3, linestyle=stroke, lw=1.2)
         for x, share, number in bins:  # a bin of few predictions says little, and must not look as if it did
             ax.plot([x, x], wilson(share, number), color=colour, lw=0.7, alpha=0.6)
     _axes(ax, "mean score (%)", "right (%)")

@@ -33,15 +33,6 @@ def rows_of(text: str) -> list[dict[str, object]]:
 # The contract
 
 
-def test_per_class_adds_rows_with_verb_and_object(hoicli: Hoicli) -> None:
-    rows = rows_of(hoicli("eval", "--protocol", "hico", "--per-class", *PAIR).out)
-    classes = [row for row in rows if row["metric"] == "AP"]
-    assert len(classes) == 600
-    assert {"verb", "object", "value", "n"} <= classes[0].keys()
-    full = next(row for row in rows if row["metric"] == "mAP" and row["subset"] == "full")
-    assert full["value"] == pytest.approx(sum(float(str(row["value"])) for row in classes) / 600)
-
-
 def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
     def signature(*options: str) -> object:
         return without_gt(rows_of(hoicli("eval", "--protocol", "hico", *options, *PAIR).out)[0]["signature"])
