@@ -160,19 +160,13 @@ class Context:
         problem`. While an item is built, `place` is its `file: field`. Under `--on-error skip` a bad item is dropped
         and counted; if the list itself is cut off, the items before are kept.
         """
-        for where, item in self._until_broken(items):
-            self.place = f"{source.name}: {where}"
-            try:
-                record = guarded(partial(build, item), source, where)
-            except DataError as error:
-                self.policy.handle(error)
-            else:
-                if record is not None:
-                    yield record
-
-    def _until_broken(self, items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-        with self.policy.item():
-            yield from items
+        with self.policy.item():  # a list that is cut off
+            for where, item in items:
+                self.place = f"{source.name}: {where}"
+                with self.policy.item():
+                    record = guarded(partial(build, item), source, where)
+                    if record is not None:
+                        yield record
 
 
 def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> T:

@@ -263,16 +263,6 @@ def test_a_wrong_pair_is_named(changes: Any, message: str, save: Save, tmp_path:
     assert [record["image_id"] for record in read(path, "diag-pairs", skip=True)] == ["a_0"]
 
 
-@both
-def test_a_pair_that_lacks_something(save: Save, tmp_path: Path) -> None:
-    for key in PAIR:
-        pair = {name: value for name, value in PAIR.items() if name != key}
-        path = save(tmp_path, [{"filename": "a_1.jpg", "box_pairs": [pair]}])
-        assert refusal(path, "diag-pairs").startswith(f"[0]: has no '{key}'")
-    path = save(tmp_path, [{"box_pairs": []}])
-    assert refusal(path, "diag-pairs").startswith("[0]: has no 'filename'")
-
-
 # The command
 
 
