@@ -43,10 +43,6 @@ def test_a_protocol_of_a_file(hoicli: Hoicli, tmp_path: Path, differs: dict[str,
     assert {record["protocol"] for record in emitted} == {"mine"}
 
 
-def test_the_default_by_name(hoicli: Hoicli) -> None:
-    assert hoicli("diagnose", "--protocol", "diag", *PAIR).out == hoicli("diagnose", *PAIR).out
-
-
 def test_scenario_2(hoicli: Hoicli) -> None:
     found = parsed(hoicli("diagnose", "--protocol", "vcoco-s2", *OF_VCOCO).out)
     assert means(found) == means(parsed(hoicli("eval", "--protocol", "vcoco-s2", *OF_VCOCO).out))

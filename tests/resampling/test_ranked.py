@@ -10,7 +10,6 @@ import pytest
 
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.kit import Floats
-from hoicli.resampling.comparison import image_differences
 from hoicli.resampling.draws import Weights
 from hoicli.resampling.ranked import AveragedLists, RankedLists
 
@@ -197,17 +196,6 @@ def test_an_image_left_out_is_an_evaluation_without_it(
         found = few(10, right).without_each_image(np.array(members))
         assert found is not None
         assert found == pytest.approx(left_out(few(10, right), members), abs=1e-12)
-
-
-@pytest.mark.parametrize("members", [[0, 1, 3], [2], []])
-def test_what_goes_with_each_image_of_a_difference(members: list[int]) -> None:
-    def share(lists: RankedLists) -> Floats:
-        whole = lists.ap(np.ones((IMAGES, 1), dtype=np.int32))[0][members, 0].sum() / max(len(members), 1)
-        of_each: Floats = whole - left_out(lists, members)
-        return of_each
-
-    found = image_differences(few(10), few(11), np.array(members, dtype=np.int64))
-    assert found == pytest.approx(share(few(11)) - share(few(10)), abs=1e-12)
 
 
 @pytest.mark.parametrize("points", [127, 128, 300])
