@@ -217,10 +217,13 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         if context.format == "ppdm" and image_id_of(name).startswith("COCO_"):
             problem = f"{name!r} is a V-COCO image, whose verbs are numbered differently"
             raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco-list')} or ppdm-vcoco-list", field=".file_name")
-        boxes = boxes_of(item, box_key, shift, form, scored=scored)
+        rows = item[box_key]
+        boxes = [corners(row["bbox"], f".{box_key}[{index}].bbox", shift, form) for index, row in enumerate(rows)]
+        if scored:
+            boxes = [[*map(float, box)] for box in boxes]
         labels = [
             objects.name(row["category_id"], f".{box_key}[{index}].category_id") or None
-            for index, row in enumerate(item[box_key] if not classless else ())
+            for index, row in enumerate(() if classless else rows)
         ]
         hois, count = [], len(boxes)
         for index, hoi in enumerate(item[hoi_key]):  # hundreds of thousands: most need no call
@@ -316,15 +319,6 @@ def _has_coco_ids(source: Source) -> bool:
 def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
     """The spelling that the item uses; the first one if it has none, for the message about a missing key."""
     return next((key for key in keys if key in item), keys[0])
-
-
-def boxes_of(
-    item: dict[str, Any], key: str, off: Sequence[int] | None, form: str | None, *, scored: bool
-) -> list[list[Any]]:
-    """The boxes of an item as [x1, y1, x2, y2], from a form of BOX_FORMS, minus `off`; those of predictions as
-    floats."""
-    boxes = [corners(row["bbox"], f".{key}[{index}].bbox", off, form) for index, row in enumerate(item[key])]
-    return [[*map(float, box)] for box in boxes] if scored else boxes
 
 
 def _classed(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:

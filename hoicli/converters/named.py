@@ -91,15 +91,10 @@ def path_of(name: str) -> Path:
     return folder() / dataset / f"{part}.jsonl"
 
 
-def is_name(text: str) -> bool:
-    """Whether a word means a set: it looks like a name, and is no path of a file."""
-    return NAME.fullmatch(text) is not None and not os.path.exists(text)
-
-
 def located(text: str) -> str:
     """The file that a --gt means: that of a set for its name, else the text itself. Raises `UsageError` for a set that
     was never added, with the command that adds it."""
-    if not is_name(text):
+    if NAME.fullmatch(text) is None or os.path.exists(text):
         return text
     path = path_of(text)
     if path.is_file():
