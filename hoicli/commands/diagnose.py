@@ -105,7 +105,8 @@ def diagnose(
     truth = None if gt is None else inputs.truth(gt)
     of = settled(models, truth, own, filters, policy, reading=reading, asked=inputs.views, protocol=row)
     if emit:
-        return instead(Records(emitted_predictions(models[0], of, filters, policy, reading), policy.report))
+        emitted = emitted_predictions(models[0], of, filters, policy, reading)
+        return instead(Records(policy.reported(emitted, left=True)))
     diagnosed = diagnose_models(models, of, filters, policy, reading)
     rows = [made for model in diagnosed for made in model.rows(per_class=per_class, order=order, tags=tags)]
     policy.report()

@@ -149,20 +149,13 @@ class Records(Iterator["Record"]):
     """Records one by one, made as they are asked for; `notes` has what the command would say on stderr, complete after
     the last one. Raises `DataError` at a bad one, as the command does."""
 
-    def __init__(
-        self,
-        lines: Iterable[Record | bytes],
-        then: Callable[[], object] | None = None,
-        *,
-        piped: str = "",
-        failed: HoicliError | None = None,
-    ) -> None:
-        """lines: records, or lines of them as JSON. then: what is done after the last one. piped: the command, if what
-        reads its output has to know whether it is whole. failed: the error that the command ends with all the same."""
+    def __init__(self, lines: Iterable[Record | bytes], *, piped: str = "", failed: HoicliError | None = None) -> None:
+        """lines: records, or lines of them as JSON. piped: the command, if what reads its output has to know whether it
+        is whole. failed: the error that the command ends with all the same."""
         self.notes: list[str] = []
         self.failed = failed
         self._piped = piped
-        self.lines = _followed(lines, then)
+        self.lines = iter(lines)
         self._held: list[Record] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -203,12 +196,6 @@ def _kept(rows: list[Row], made: dict[str, bytes], notation: str) -> bytes:
     from hoicli.tables.notations import render
 
     return made[notation] if notation in made else render(rows, notation)
-
-
-def _followed(lines: Iterable[Any], then: Callable[[], object] | None) -> Iterator[Any]:
-    yield from lines
-    if then is not None:
-        then()
 
 
 def look_of(plot: str | None, width: float | None, font_size: float | None, style: str) -> Look:

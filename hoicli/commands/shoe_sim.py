@@ -99,7 +99,7 @@ def shoe_sim(
         from hoicli.shoe.table import merged_rows
 
         tables = lines(predictions, "predictions", "tables", "tables")
-        return Records(merged_rows(tables, merge or "mean", policy), policy.report)
+        return Records(policy.reported(merged_rows(tables, merge or "mean", policy), left=True))
     if check is not None and (backend is not None or pairs is not None or asked):
         how = f"give it {arg('gt')} and predictions, or a {arg('dataset')}, alone"
         raise UsageError(f"{arg('check')} rates nothing: {how}")
@@ -142,9 +142,9 @@ def shoe_sim(
         work = TableWork(dataset_pairs(own or "hico", all_pairs=all_pairs))
     if check is not None:
         rows, lacking = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
-        return Records(rows, policy.report, failed=lacking)
+        return Records(policy.reported(rows, left=True), failed=lacking)
     if offline is not None:
-        return Records(work.rows(rate(offline, work.pairs)), policy.report)
+        return Records(policy.reported(work.rows(rate(offline, work.pairs)), left=True))
     from hoicli.shoe.answers import AnswerCache
     from hoicli.shoe.interview import Interview
 

@@ -135,7 +135,8 @@ def vlm_eval(
         phrases = read_referring(sources, policy)
         if needed:
             pairs = pairs_needed(compared(phrases, text_of(dataset)))
-            return instead(Records([dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs], policy.report))
+            rows = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs]
+            return instead(Records(policy.reported(rows, left=True)))
         made = maker.referring(phrases, measure, text_of(dataset), policy)
     found = list(made)
     policy.report()

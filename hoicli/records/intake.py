@@ -56,9 +56,8 @@ class ErrorPolicy:
         if self.summary:
             note(self.summary)
 
-    def reported(self, made: Iterable[T]) -> Iterator[T]:
-        """All that was made of the good lines; at the end `report`, which raises if that is nothing."""
-        left = False
+    def reported(self, made: Iterable[T], *, left: bool = False) -> Iterator[T]:
+        """All that was made of the good lines; at the end `report`, which raises if that is nothing, unless `left`."""
         for one in made:
             left = True
             yield one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -185,15 +184,3 @@ def test_a_wrong_call(
     result = hoicli("show", *words)
     assert (result.code, result.out, list(tmp_path.iterdir())) == (2, "", [])
     assert message in result.err
-
-
-def test_the_order_of_lines_changes_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
-    def digest(*inputs: Path) -> str:
-        out = tmp_path / "sheet.png"
-        assert hoicli("show", "--gt", inputs[0], "--images", IMAGES, "--first", "4", "-o", out, inputs[1]).code == 0
-        return hashlib.sha256(out.read_bytes()).hexdigest()
-
-    back = [tmp_path / path.name for path in (GT, PREDICTIONS)]
-    for path, source in zip(back, (GT, PREDICTIONS), strict=True):
-        path.write_text("\n".join(source.read_text().splitlines()[::-1]))
-    assert digest(GT, PREDICTIONS) == digest(*back)
