@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.evaluation.pairing import counterparts
-from hoicli.records.kit import Floats, Ints, distinct, run_starts, starts_of
+from hoicli.records.kit import Floats, Ints, distinct, find, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
 from hoicli.shoe.pairs import Pair
 from hoicli.shoe.table import SimilarityTable
@@ -99,16 +99,18 @@ def named_pairs(
 def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]]) -> Ints:
     """[P] the class with the same spelling of verb and object as the prediction, -1 for none or without a label; for
     plain mAP."""
-    number = {pair: index for index, pair in enumerate(classes)}
-    width = max(len(predictions.objects), 1)
-    combinations, which = np.unique(predictions.verb * width + predictions.label, return_inverse=True)
-    found = [
-        -1 if predictions.objects[code % width] == UNLABELLED else
-        number.get((normalised(predictions.verbs[code // width][0] or ""),
-                    normalised(predictions.objects[code % width][0] or "")), -1)
-        for code in combinations.tolist()
-    ]  # fmt: skip
-    return np.array(found, dtype=np.int64)[which]
+    verbs, objects = Numbered[str](), Numbered[str]()
+    known = verbs.of([verb for verb, _ in classes]), objects.of([name for _, name in classes])
+    others, width = len(verbs), len(objects) + 1  # the last number is that of all other names
+    verb = np.array([verbs.get(normalised(label or ""), others) for label, _ in predictions.verbs], dtype=np.int64)
+    object_ = np.array([
+        width - 1 if name == UNLABELLED else objects.get(normalised(name[0] or ""), width - 1)
+        for name in predictions.objects
+    ], dtype=np.int64)  # fmt: skip
+    key = known[0] * width + known[1]
+    order = np.argsort(key)
+    place, hit = find(key[order], verb[predictions.verb] * width + object_[predictions.label])
+    return np.where(hit, np.append(order, -1)[place], -1)
 
 
 class Likeness:

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hoicli.errors import DataError
+from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, counterparts, first_largest
 from hoicli.records.boxes import iou
 from hoicli.records.images import NO_BOX
@@ -173,11 +174,12 @@ class Shoe:
     def ranking(self) -> Ints:
         """[P] the predictions by score, then image id, then place in the record; without a score they are last."""
         found = self.predictions
-        image = np.argsort(rank_by_id(found.image_ids))
-        _, rows = expanded(found.hoi_start[image], np.diff(found.hoi_start)[image])
-        score = np.nan_to_num(found.score, nan=-np.inf)
-        ranking: Ints = rows[np.argsort(-score[rows], kind="stable")]
-        return ranking
+
+        def by_id() -> Ints:
+            image = np.argsort(rank_by_id(found.image_ids))
+            return expanded(found.hoi_start[image], np.diff(found.hoi_start)[image])[1]
+
+        return by_score(np.nan_to_num(found.score, nan=-np.inf), by_id)
 
     @cached_property
     def rank(self) -> Ints:

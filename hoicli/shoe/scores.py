@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.evaluation.listed import by_class
 from hoicli.evaluation.protocols import GRID_TENTHS
 from hoicli.records.kit import Bools, Floats, Ints, run_starts
 from hoicli.shoe.labels import predicted_classes
@@ -128,11 +129,8 @@ def plain_entries(shoe: Shoe, kept: Bools) -> Entries:
 
 def _ranked(shoe: Shoe, entry: Ints, gain: Ints) -> Entries:
     """The lists, from the class (-1: none) and the gain of each prediction [P]."""
-    count = len(shoe.classes.classes)
-    used = shoe.ranking[entry[shoe.ranking] >= 0]
-    small = entry[used].astype(np.min_scalar_type(count))  # what NumPy sorts by its digits
-    used = used[np.argsort(small, kind="stable")]
-    return Entries(used, gain[used], np.searchsorted(entry[used], np.arange(count + 1)))
+    used = by_class(entry, shoe.ranking[entry[shoe.ranking] >= 0])
+    return Entries(used, gain[used], np.searchsorted(entry[used], np.arange(len(shoe.classes.classes) + 1)))
 
 
 def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:

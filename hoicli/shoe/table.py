@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from operator import eq
+from functools import cache, lru_cache
+from itertools import islice, repeat
+from operator import eq, itemgetter
 from statistics import fmean, median, mode, multimode
 
 import numpy as np
+import orjson
 
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
+from hoicli.records.columns import attempt, require, typed
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, find
 from hoicli.records.parsing import Record, is_number, parse, short
@@ -29,8 +32,15 @@ from hoicli.shoe.pairs import DATES, RULES, SCALE, SENSE, Pair, Rated, days_of, 
 
 ROUNDED = 0.005
 """How far a similarity may be from what its scores give: tables are written with two digits, too."""
+BATCH = 1024
+"""Lines that are checked together."""
+MOST_SENSES = 1 << 31
+"""More than any table has."""
 UNNAMED = "unnamed"
 """The measure of lines that say neither scores nor measure, where they are joined with others that have scores."""
+
+_FIELDS = itemgetter("pos", "a", "b", "similarity")
+_KEYS = {"pos", "a", "b", "similarity", "measure"}
 
 
 class SimilarityTable:
@@ -38,16 +48,14 @@ class SimilarityTable:
     content. raters, prompts, rules: who rated (models and measures), what they were asked, and how several were
     combined."""
 
-    def __init__(self, senses: Sequence[str], pairs: Mapping[tuple[int, int], float | None]) -> None:
-        """pairs: similarity in [0, 1] by the numbers of two of the `senses`, each pair once."""
+    def __init__(self, senses: Iterable[str], key: Ints, similarity: Floats) -> None:
+        """key [P]: two of the `senses` by their places, as `_keys`, each pair once; similarity [P] in [0, 1]."""
         self.raters: set[str] = set()
         self.prompts: set[str] = set()
         self.rules: set[str] = set()
         self._ids = {sense: number for number, sense in enumerate(senses)}
-        sides = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
-        key = _keys(sides[:, 0], sides[:, 1], len(senses))
-        order = np.argsort(key, kind="stable")
-        self._key, self._similarity = key[order], np.array(list(pairs.values()), dtype=np.float64)[order]
+        order = np.argsort(key)
+        self._key, self._similarity = key[order], similarity[order]
 
     @classmethod
     def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:
@@ -55,42 +63,27 @@ class SimilarityTable:
         Raises `DataError` with file and line for a bad line or a pair with two different ratings; if the policy skips,
         bad lines are dropped, and all lines of such a pair.
         """
-        senses, numbers = Numbered[str](), dict[str, int]()
-        pairs: dict[tuple[int, int], float] = {}
-        measures, prompts, raters, rules = set[str | None](), set[str | None](), set[str](), set[str]()
-        for line in lines:
-            try:
-                record = parse(line)
-                check_line(record)
-                names, similarity = (record["a"], record["b"]), record["similarity"]
-                for name in names:
-                    if name not in numbers:
-                        numbers[name] = senses[canonical(name)]
-                first, second = numbers[names[0]], numbers[names[1]]
-                pair = (first, second) if first < second else (second, first)
-                if pairs.setdefault(pair, similarity) != similarity:
-                    known, pairs[pair] = pairs[pair], np.nan
-                    problem = f"{names[0]} and {names[1]} are {similarity:g} here and {known:g} on another line; keep "
-                    problem += "one line a pair (hoicli shoe-sim --merge joins tables)"
-                    raise DataError(problem, field="similarity")
-            except DataError as error:
-                policy.handle(error.at(line.place))
-                continue
-            measures.add(record.get("measure"))
-            prompts.add(record.get("prompt"))
-            raters.update(record.get("scores") or ())
-            rules.add(record.get("merge", "mean"))
-        table = cls(list(senses), {pair: value for pair, value in pairs.items() if value == value})
-        table.raters, table.rules = raters | _parts(measures), rules
-        table.prompts = _parts(prompts)
+        reading, lines = _Reading(canonical), iter(lines)
+        for batch in iter(lambda: list(islice(lines, BATCH)), []):
+            if attempt(reading.take, batch) is None:
+                for line in batch:
+                    with policy.item(line.place):
+                        reading.add(parse(line))
+        key = np.fromiter(reading.pairs, dtype=np.int64, count=len(reading.pairs))
+        similarity = np.fromiter(reading.pairs.values(), dtype=np.float64, count=len(key))
+        once = ~np.isnan(similarity)
+        table = cls(reading.senses, key[once], similarity[once])
+        table.raters, table.rules = reading.raters | _parts(reading.measures), reading.rules
+        table.prompts = _parts(reading.prompts)
         return table
 
     @classmethod
     def of(cls, pairs: Sequence[Pair], rated: Sequence[Rated]) -> SimilarityTable:
         """The table of rated pairs, each once."""
         senses = Numbered[str]()
-        numbers = [(senses[a], senses[b]) for _, a, b in pairs]
-        table = cls(list(senses), dict(zip(numbers, (found.similarity for found in rated), strict=True)))
+        first, second = (senses.of([pair[side] for pair in pairs]) for side in (1, 2))
+        similarity = np.array([found.similarity for found in rated], dtype=np.float64)
+        table = cls(senses, _keys(first, second), similarity)
         table.raters, table.rules = _parts(found.measure for found in rated), {"mean"}
         return table
 
@@ -112,7 +105,7 @@ class SimilarityTable:
         """[M] similarity of different senses, given by their numbers: NaN if the table lacks the pair."""
         found = np.full(len(first), np.nan)
         known = np.flatnonzero((first >= 0) & (second >= 0))
-        at, hit = find(self._key, _keys(first[known], second[known], len(self._ids)))
+        at, hit = find(self._key, _keys(first[known], second[known]))
         found[known[hit]] = self._similarity[at[hit]]
         return found
 
@@ -128,8 +121,7 @@ class SimilarityTable:
         names = sorted(self._ids)
         rank = np.empty(len(names), dtype=np.int64)
         rank[[self._ids[name] for name in names]] = np.arange(len(names))
-        count = max(len(names), 1)
-        key = _keys(rank[self._key // count], rank[self._key % count], count)
+        key = _keys(rank[self._key // MOST_SENSES], rank[self._key % MOST_SENSES], len(names))
         order = np.argsort(key, kind="stable")
         content = hashlib.sha256("\n".join(names).encode())
         content.update(key[order].astype("<i8").tobytes())
@@ -137,9 +129,55 @@ class SimilarityTable:
         return content.hexdigest()[:8]
 
 
-def _keys(first: Ints, second: Ints, count: int) -> Ints:
-    """[P] one number a pair, the same either way round."""
+def _keys(first: Ints, second: Ints, count: int = MOST_SENSES) -> Ints:
+    """[P] one number a pair of numbers below `count`, the same either way round."""
     return np.minimum(first, second) * count + np.maximum(first, second)
+
+
+class _Reading:
+    """The pairs of a table's lines by `_keys` of two of the `senses`, NaN of one with two ratings, and what the lines
+    say of where they are from."""
+
+    def __init__(self, canonical: Callable[[str], str]) -> None:
+        self.senses, self.pairs = Numbered[str](), dict[int, float]()
+        self._number = cache(lambda name: self.senses[canonical(name)])
+        self.measures, self.prompts = set[str | None](), set[str | None]()
+        self.raters, self.rules = set[str](), set[str]()
+
+    def take(self, lines: Sequence[Line]) -> bool:
+        """Add lines that only say how similar, and by which measure. Raises an exception that `columns.attempt` expects
+        for any other line among them, and for a pair with two ratings."""
+        require(b'"scores"' not in lines[0].data)
+        records = [orjson.loads(line.data) for line in lines]
+        require(set().union(*records) <= _KEYS)
+        pos, *sides, similarity = zip(*map(_FIELDS, records), strict=True)
+        measures = set(map(dict.get, records, repeat("measure")))
+        require(all(name is None or (type(name) is str and name) for name in measures))
+        require(all(pos == tuple(map(_pos_of, side)) for side in sides) and None not in pos)
+        require(not any(map(eq, *sides)))
+        typed(similarity, float, int)
+        require(min(similarity) >= 0 and max(similarity) <= 1)
+        first, second = (np.fromiter(map(self._number, side), dtype=np.int64) for side in sides)
+        require(all(map(eq, map(self.pairs.setdefault, _keys(first, second).tolist(), similarity), similarity)))
+        self.measures |= measures
+        self.rules.add("mean")
+        return True
+
+    def add(self, record: Record) -> None:
+        """Add a line. Raises `DataError` for a bad one, and for a second rating of its pair."""
+        check_line(record)
+        names, similarity = (record["a"], record["b"]), record["similarity"]
+        first, second = sorted(map(self._number, names))
+        key = first * MOST_SENSES + second
+        if self.pairs.setdefault(key, similarity) != similarity:
+            known, self.pairs[key] = self.pairs[key], np.nan
+            problem = f"{names[0]} and {names[1]} are {similarity:g} here and {known:g} on another line; keep "
+            problem += "one line a pair (hoicli shoe-sim --merge joins tables)"
+            raise DataError(problem, field="similarity")
+        self.measures.add(record.get("measure"))
+        self.prompts.add(record.get("prompt"))
+        self.raters.update(record.get("scores") or ())
+        self.rules.add(record.get("merge", "mean"))
 
 
 def _parts(names: Iterable[str | None]) -> set[str]:

@@ -20,13 +20,17 @@ from hoicli.wordnet.graph import Graph
 
 
 @contextmanager
-def _without_scikit_learn() -> Iterator[None]:
+def _without_scipy() -> Iterator[None]:
     """Let nltk be imported without what its other parts can use besides, where the process is hoicli's own.
 
-    `import nltk` imports all of it, and with it scipy.stats and scikit-learn where they are installed, which take two
-    thirds of the time; it does without where they are not. In a process of somebody else's they stay.
+    `import nltk` imports all of it, and with it SciPy and scikit-learn where they are installed, which take most of the
+    time; it does without where they are not. In a process of somebody else's they stay.
     """
-    spared = [name for name in ("scipy.stats", "sklearn") if process.alone and not {name, "nltk"} & sys.modules.keys()]
+    spared = [
+        name
+        for name in ("scipy", "scipy.stats", "sklearn")
+        if process.alone and not {name, "nltk"} & sys.modules.keys()
+    ]
     absent: dict[str, Any] = dict.fromkeys(spared)  # None says to an import that there is no such module
     sys.modules.update(absent)
     try:
@@ -36,7 +40,7 @@ def _without_scikit_learn() -> Iterator[None]:
             del sys.modules[name]
 
 
-with _without_scikit_learn():
+with _without_scipy():
     from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
     from nltk.data import PathPointer, SeekableUnicodeStreamReader, ZipFilePathPointer, find
 
