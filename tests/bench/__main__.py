@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench import corrupt, explore, hico, shoe, vcoco
-from tests.bench.measuring import Process, Table, apart, machine, measured_table, say, shown
-from tests.bench.options import Options
+from tests.bench.measuring import Options, Process, Table, apart, machine, measured_table, say, shown
 
 
 @dataclass(frozen=True)

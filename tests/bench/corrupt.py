@@ -28,8 +28,7 @@ from hoicli.corruption.images import Picture, encode, shown
 from hoicli.corruption.pixels import resized
 from hoicli.corruption.quality import Original
 from hoicli.io.pool import keep_memory
-from tests.bench.measuring import HOICLI, PYTHON, Process, Table, say
-from tests.bench.options import Options
+from tests.bench.measuring import HOICLI, PYTHON, Options, Process, Table, say
 from tests.support.photographs import PHOTOS, photograph
 
 Image = NDArray[np.uint8]

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import hico
-from tests.bench.measuring import HOICLI, Process, Table, say
-from tests.bench.options import Options
+from tests.bench.measuring import HOICLI, Options, Process, Table, say
 
 HEADER = ("in Chromium, from disk", "ms")
 REPEAT = 5

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from hoicli.vocabulary.datasets import load
 from tests.bench import released, updates
-from tests.bench.measuring import HOICLI, PYTHON, Process
-from tests.bench.options import Options
+from tests.bench.measuring import HOICLI, PYTHON, Options, Process
 
 IMAGES = 9_658
 EVALUATOR = "Evaluator, protocol hico: arrays, image by image"

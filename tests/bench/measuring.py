@@ -26,6 +26,18 @@ HOICLI = (sys.executable, "-m", "hoicli")
 
 
 @dataclass(frozen=True)
+class Options:
+    """Where files are made, how often processes run, and what is measured instead of, or beside, made dumps."""
+
+    folder: Path = Path("bench-output")
+    repeat: int = 3
+    truth: Path | None = None
+    predictions: Path | None = None
+    peers: Path | None = None
+    """A folder of released evaluators: see released.py."""
+
+
+@dataclass(frozen=True)
 class Cost:
     """Wall-clock seconds of a process, start-up included, the MiB it and its children held at the peak, and the
     processor's seconds (user and system) of all of them."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tests.bench import hico
-from tests.bench.measuring import HOICLI, PYTHON, Process
-from tests.bench.options import Options
+from tests.bench.measuring import HOICLI, PYTHON, Options, Process
 
 
 def prepare(options: Options) -> None:

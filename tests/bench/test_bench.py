@@ -10,8 +10,7 @@ import pytest
 
 from tests.bench import corrupt, loops, measuring, released
 from tests.bench.__main__ import PAGE, SECTIONS, TABLE
-from tests.bench.measuring import HEADER, Cost, Process, measure, measured_table
-from tests.bench.options import Options
+from tests.bench.measuring import HEADER, Cost, Options, Process, measure, measured_table
 from tests.support.project import EIGHT, FIXTURES, ROOT, Hoicli
 
 PLAIN, WITH_PEERS = Options(), Options(peers=Path("peers"))

@@ -17,8 +17,7 @@ from hoicli.vocabulary.contents import coco_objects
 from hoicli.vocabulary.datasets import load
 from tests.bench import released
 from tests.bench.hico import upright
-from tests.bench.measuring import HOICLI, PYTHON, Process
-from tests.bench.options import Options
+from tests.bench.measuring import HOICLI, PYTHON, Options, Process
 
 IMAGES = 4_946
 FILES = ("vcoco_test.json", "instances.json", "test.ids", "vcoco_results.pkl")

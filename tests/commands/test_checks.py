@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from hoicli.cli import COMMANDS, app
+from hoicli.cli import COMMANDS
 from hoicli.commands.checks import FOLDER, PAGE, Count, Mark, Read, Written
 from hoicli.commands.command import check
 from hoicli.commands.options import Option, Parameter
 from hoicli.commands.shell import ManualCommand, parameters_in_shell
 from hoicli.io.outputs import LIST_OF_FILES
 from tests.support.project import EIGHT, ROOT, Hoicli, Result
+from tests.support.shell import command_of
 
 GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
@@ -33,9 +33,8 @@ AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed", "--first", "--severity"}
 
 def commands() -> Iterator[tuple[str, Any, dict[str, Mark]]]:
     """(name, command, the marks of its parameters) of all."""
-    group = typer.main.get_command(app)
     for name in COMMANDS:
-        command = group.get_command(None, name)  # type: ignore[attr-defined]
+        command = command_of(name)
         found = {one.name: one.option.check for one in parameters_in_shell(command.page)}
         yield name, command, {name: mark for name, mark in found.items() if mark is not None}
 

@@ -19,6 +19,7 @@ from hoicli.corruption.catalogue import CORRUPTIONS
 from hoicli.records.schemas import kinds
 from hoicli.vocabulary.datasets import DATASETS
 from tests.support.project import Hoicli
+from tests.support.shell import command_of
 
 GROUP: Any = typer.main.get_command(app)
 
@@ -26,11 +27,6 @@ GROUP: Any = typer.main.get_command(app)
 def complete(*words: str) -> list[str]:
     *before, current = words
     return [item.value for item in BashComplete(GROUP, {}, "hoicli", "").get_completions(before, current)]
-
-
-def parameters(name: str) -> list[Any]:
-    context = GROUP.make_context("hoicli", [], resilient_parsing=True)
-    return list(GROUP.get_command(context, name).params)
 
 
 def test_commands() -> None:
@@ -78,14 +74,15 @@ def test_options_are_offered_once_unless_they_repeat() -> None:
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_everything_offered_is_accepted(name: str, hoicli: Hoicli, tmp_path: Path) -> None:
     """No value on offer is refused by its own option, whatever else the call lacks."""
-    for param in parameters(name):
+    params = command_of(name).params
+    for param in params:
         option = max(param.opts, key=len)
         if param.param_type_name != "option" or getattr(param, "is_flag", False):
             continue
         offered = [value for value in complete(name, option, "") if not value.endswith(":")]
         for value in {*offered[:1], *offered[-1:]}:
-            base = ("--gt", tmp_path / "none") if any("--gt" in each.opts for each in parameters(name)) else ()
-            out = ("-o", tmp_path / "out") if any("--output" in each.opts for each in parameters(name)) else ()
+            base = ("--gt", tmp_path / "none") if any("--gt" in each.opts for each in params) else ()
+            out = ("-o", tmp_path / "out") if any("--output" in each.opts for each in params) else ()
             done = hoicli(name, *base, *out, option, value, *(() if name in ("vocab", "doctor") else (tmp_path / "x",)))
             assert not re.search(rf"{option} {re.escape(value)}: (choose|give a|hico has [^n])", done.err), done.err
             assert f"{option}: unknown" not in done.err

@@ -15,7 +15,7 @@ import typer
 from hoicli.cli import COMMANDS, app
 from hoicli.commands.shell import EXIT_CODES
 from tests.support.project import FIXTURES, Hoicli, Result
-from tests.support.shell import furnish, sh
+from tests.support.shell import command_of, furnish, sh
 
 NOT_RUN = {"--base-url": "asks a language model over the network"}
 """Examples that hold this text are not run, and why."""
@@ -28,9 +28,8 @@ def help_of(name: str, columns: int = 80) -> str:
     """The page of a command, made in this process."""
     group = typer.main.get_command(app)
     context = group.make_context("hoicli", [], resilient_parsing=True, terminal_width=columns, max_content_width=110)
-    command = group.get_command(context, name)  # type: ignore[attr-defined]
-    inner = command.make_context(name, [], parent=context, resilient_parsing=True)
-    return str(command.get_help(inner))
+    command = command_of(name)
+    return str(command.get_help(command.make_context(name, [], parent=context, resilient_parsing=True)))
 
 
 def examples(text: str) -> list[str]:
@@ -59,9 +58,7 @@ def test_a_page_is_complete_and_fits(name: str, columns: int) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_has_help_and_shows_its_default(name: str) -> None:
-    group = typer.main.get_command(app)
-    context = group.make_context("hoicli", [], resilient_parsing=True)
-    command = group.get_command(context, name)  # type: ignore[attr-defined]
+    command = command_of(name)
     text = " ".join(help_of(name).split())
     for param in command.params:
         assert param.help, f"{param.name} has no help"
@@ -113,10 +110,8 @@ def test_nothing_heavy_is_loaded_before_the_work(code: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_example_is_shown_as_it_was_given(name: str) -> None:
-    group = typer.main.get_command(app)
-    page = group.get_command(group.make_context("hoicli", [], resilient_parsing=True), name).page  # type: ignore[attr-defined]
     shown = [re.sub(r" \\\n +", " ", line) for line in examples(help_of(name))]
-    assert shown == [command for command, _ in page.shown]
+    assert shown == [command for command, _ in command_of(name).page.shown]
 
 
 # Examples

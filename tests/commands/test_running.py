@@ -20,14 +20,10 @@ from hoicli.cli import COMMANDS
 from hoicli.io.inputs import MARK
 from hoicli.records.results import ROW_KEYS
 from hoicli.records.schemas import schema_text
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, without_gt
+from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, parsed, without_gt, written
 
 GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 PAIR = ("--gt", GT, PREDICTIONS)
-
-
-def rows_of(text: str) -> list[dict[str, object]]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 # The contract
@@ -35,7 +31,7 @@ def rows_of(text: str) -> list[dict[str, object]]:
 
 def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
     def signature(*options: str) -> object:
-        return without_gt(rows_of(hoicli("eval", "--protocol", "hico", *options, *PAIR).out)[0]["signature"])
+        return without_gt(parsed(hoicli("eval", "--protocol", "hico", *options, *PAIR).out)[0]["signature"])
 
     assert signature() == f"protocol:hico|data:hico|version:{__version__}"
     changed = signature("--top-k", "5", "--nms", "0.7", "--split", "UV", "--ignore-no-interaction")
@@ -129,35 +125,6 @@ def test_match_then_eval_gives_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path, 
     assert hoicli("eval", "--per-class", matches).out == expected
 
 
-def test_sharded_matches_are_a_match_of_the_whole(hoicli: Hoicli, tmp_path: Path) -> None:
-    lines = PREDICTIONS.read_bytes().splitlines(keepends=True)
-    parts = []
-    for number, cut in enumerate((lines[:3], lines[3:])):
-        shard = tmp_path / f"{number}.jsonl"
-        shard.write_bytes(b"".join(cut))
-        parts.append(hoicli("match", "--gt", GT, "--protocol", "hico", "--only-predicted", shard).out)
-    whole = hoicli("match", "--protocol", "hico", *PAIR).out.splitlines()
-    assert sorted("".join(parts).replace('"partial":true,', "").splitlines()) == sorted(
-        line for line in whole if '"predictions":[]' not in line
-    )
-    # the images nobody predicted are added by eval, when it is given the ground truth
-    joined = tmp_path / "matches.jsonl"
-    joined.write_text("".join(parts))
-    complete = hoicli("eval", "--gt", GT, joined)
-    assert complete.out == hoicli("eval", "--protocol", "hico", *PAIR).out
-
-
-def test_a_closed_pipe_ends_quietly() -> None:
-    command = [sys.executable, "-m", "hoicli", "vocab", "hico", "--list", "images"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    assert process.wait(timeout=PATIENCE) == 0
-    assert process.stderr.read() == b""
-    process.stderr.close()
-
-
 def test_a_file_appears_whole_or_not_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text(PREDICTIONS.read_text() + '{"image_id": 1}\n')
@@ -189,9 +156,9 @@ def test_upt_counts_in_all_images_unless_a_file_says_otherwise(hoicli: Hoicli, t
     empty = {"image_id": "empty", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}
     found = [{**kite, "image_id": name, "hois": [{**fly, "score": score}]} for name, score in (("0", 1), ("empty", 2))]
     for path, records in ((gt, [kite, empty]), (predictions, found)):
-        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        written(path, records)
     own.write_text('{"name": "paired", "like": "upt", "images": "interactions"}')
-    rows = rows_of(hoicli("eval", "--per-class", "--protocol", f"upt,diag,{own}", "--gt", gt, predictions).out)
+    rows = parsed(hoicli("eval", "--per-class", "--protocol", f"upt,diag,{own}", "--gt", gt, predictions).out)
     aps = {row["protocol"]: row["value"] for row in rows if (row["metric"], row.get("object")) == ("AP", "kite")
            and row["verb"] == "fly"}  # fmt: skip
     assert aps == pytest.approx({"upt": 50, "diag": 100, "paired": 100})
@@ -337,15 +304,6 @@ def test_predictions_given_as_ground_truth(hoicli: Hoicli, command: tuple[object
     assert (result.code, result.err) == (1, f"{text}\n")
     stopped = json.dumps({"error": f"match stopped: {text}"}, separators=(",", ":")) + "\n"
     assert result.out == (stopped if command == ("match",) else "")
-
-
-def test_skipping_bad_lines_is_counted(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "p.jsonl"
-    path.write_text('{"image_id": 1}\n' + PREDICTIONS.read_text() + PREDICTIONS.read_text().splitlines()[0] + "\n")
-    result = hoicli("eval", "--gt", GT, "--on-error", "skip", path)
-    assert result.code == 0
-    assert result.out == hoicli("eval", *PAIR).out
-    assert f"hoicli: skipped 2 lines; the first: {path}:1: boxes: missing; " in result.err
 
 
 # Start-up

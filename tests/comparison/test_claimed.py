@@ -16,7 +16,6 @@ from hoicli.errors import UsageError
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 
 GT, PREDS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
-OTHER = EIGHT / "other.jsonl"
 DATASETS = {
     "hico": ("--gt", GT, PREDS),
     "vcoco": (

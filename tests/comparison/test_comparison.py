@@ -31,9 +31,8 @@ from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, resampled, swapped
 from tests.support import strategies
-from tests.support.kernel import HICO, evaluate, ground_truth, lines, tally
+from tests.support.kernel import HICO, Given, evaluate, ground_truth, lines, tally
 from tests.support.project import EIGHT, Hoicli, parsed
-from tests.support.streams import Given
 
 Record = dict[str, Any]
 EVERY = chosen_protocols(["all"], "hico")

@@ -12,14 +12,12 @@ import cv2
 import numpy as np
 import PIL.Image
 import pytest
-from numpy.typing import NDArray
 
 from hoicli.corruption.effects import EFFECTS, corrupt
 from hoicli.corruption.images import decode, encode, finished, shown, stamp_of
 from hoicli.errors import DataError
 from tests.support.pictures import textured
 
-Image = NDArray[np.uint8]
 SCENE = textured(40, 56)
 
 

@@ -21,10 +21,9 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.support.diagnosis import PAIR, diagnosis
-from tests.support.kernel import Record, ground_truth, lines
+from tests.support.kernel import Given, Record, ground_truth, lines
 from tests.support.project import FIXTURES, Hoicli, parsed
 from tests.support.strategies import crowds, datasets
-from tests.support.streams import Given
 
 HICO, DIAG = load("hico"), PROTOCOLS["diag"]
 Cell = tuple[str, str | None, str | None]

@@ -17,12 +17,11 @@ from hoicli.evaluation.protocols import GRIDS, PROTOCOLS
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, tally
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, Hoicli, parsed
 from tests.support.strategies import datasets
 
 HICO = load("hico")
 PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
-VCOCO = FIXTURES / "vcoco"
 Row = dict[str, Any]
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.project import EIGHT, FIXTURES, Hoicli, written
 
-PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
 HUMAN, KITE, FAR = [0, 0, 9, 9], [20, 0, 29, 9], [50, 50, 59, 59]
 # HICO-DET's boxes are compared 1-based with predictions 0-based: [1, 1, 10, 10], 100 pixels, of which these have some.
 HALF, MORE, WHOLE = [1, 1, 5, 10], [1, 1, 6, 10], [1, 1, 10, 10]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -14,7 +13,6 @@ from tests.support.arrays import records
 from tests.support.project import EIGHT, Hoicli
 
 Box = list[float]
-Record = dict[str, Any]
 GT = EIGHT / "gt.jsonl"
 
 

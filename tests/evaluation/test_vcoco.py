@@ -14,7 +14,6 @@ from typing import Any
 import jsonschema
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from hoicli.cli import run
 from hoicli.errors import DataError
@@ -31,7 +30,6 @@ NAMES = ("vcoco-agent", "vcoco-s1", "vcoco-s2", "vcoco-qpic")
 
 
 evaluate = partial(kernel.evaluate, vocabulary=VCOCO)
-ids = st.integers(0, 3)
 
 
 def agrees(truth: list[Record], predictions: list[Record]) -> None:

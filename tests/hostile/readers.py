@@ -12,11 +12,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import typer
-
-from hoicli.cli import app
 from tests.foreign import fixtures
 from tests.support.project import EIGHT, FIXTURES
+from tests.support.shell import command_of
 
 CORPUS = Path(__file__).parent / "corpus"
 FOREIGN, VCOCO, SWIG, SHOE = FIXTURES / "foreign", FIXTURES / "vcoco", FIXTURES / "swig", FIXTURES / "shoe"
@@ -83,8 +81,7 @@ BESIDE: dict[str, dict[str, Path]] = {
 
 def options_of(command: str) -> set[str]:
     """The options that a command has."""
-    group: Any = typer.main.get_command(app)
-    return {option for param in group.get_command(None, command).params for option in param.opts}
+    return {option for param in command_of(command).params for option in param.opts}
 
 
 def filled(text: str) -> str:

@@ -12,12 +12,7 @@ import pytest
 
 from hoicli.records.boxes import iou
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS, VCOCO
-from tests.support.project import Hoicli, refusal
-
-
-def written(path: Path, content: Any) -> Path:
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return path
+from tests.support.project import Hoicli, changed, dumped, parsed, refusal, written
 
 
 @pytest.mark.parametrize(
@@ -30,22 +25,21 @@ def written(path: Path, content: Any) -> Path:
     ],
 )
 def test_pocket_in_another_shape(hoicli: Hoicli, tmp_path: Path, change: Any, message: str) -> None:
-    content = json.loads((FOREIGN / "instances_test2015.json").read_text())
-    change(content)
-    path = written(tmp_path / "p.json", content)
+    path = changed(FOREIGN / "instances_test2015.json", tmp_path / "p.json", change)
     assert refusal(hoicli("convert", "--from", "pocket", path)).startswith(f"{path}: {message}")
 
 
 def test_vsrl_with_an_infinite_id(hoicli: Hoicli, tmp_path: Path) -> None:
     text = (VCOCO / "vcoco_test.json").read_text()
-    path = written(tmp_path / "vcoco_test.json", text.replace('"image_id": [11', '"image_id": [1e999', 1))
+    path = tmp_path / "vcoco_test.json"
+    path.write_text(text.replace('"image_id": [11', '"image_id": [1e999', 1))
     result = hoicli("convert", path, VCOCO / "instances.json")
     assert refusal(result) == f"{path}: [0].image_id: inf is no whole number; ids and indices are"
 
 
 def test_records_whose_hois_are_none(hoicli: Hoicli, tmp_path: Path) -> None:
     record = json.loads(PREDICTIONS.read_text().splitlines()[0])
-    path = written(tmp_path / "p.jsonl", {**record, "hois": 7})
+    path = written(tmp_path / "p.jsonl", [{**record, "hois": 7}])
     assert refusal(hoicli("convert", path)) == f"{path}:1: hois: a number; it must be an array"
     result = hoicli("convert", "--image-list", path, FOREIGN / "preds.pkl")  # a list of images is all it is here
     assert (result.code, "is not among the 1 known ones" in result.err) == (1, True)
@@ -60,22 +54,24 @@ def test_integers_of_hundreds_of_digits_in_a_pickle(hoicli: Hoicli, tmp_path: Pa
         path.write_bytes(pickle.dumps(content))
         refusal(hoicli("convert", "--from", "inpcc", "--image-list", GT, path))
     content = json.loads((FOREIGN / "test_hico.json").read_text())
-    text = json.dumps(content).replace(json.dumps(content[0]["annotations"][0]["bbox"][0]), "1" * 400, 1)
-    refusal(hoicli("convert", "--from", "hoia", written(tmp_path / "p.json", text)))
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(content).replace(json.dumps(content[0]["annotations"][0]["bbox"][0]), "1" * 400, 1))
+    refusal(hoicli("convert", "--from", "hoia", path))
 
 
 @pytest.mark.parametrize("word", ["x" * 200_000, "a." * 100_000, "a " * 100_000, "-" * 100_000])
 def test_a_literal_of_one_endless_word(hoicli: Hoicli, tmp_path: Path, word: str) -> None:
     """It took the square of its length: hours."""
     text = json.loads((FOREIGN / "results.json").read_text())
-    path = written(tmp_path / "p.json", json.dumps(text.replace("np.float64(466.7)", word, 1)))
+    path = dumped(tmp_path / "p.json", text.replace("np.float64(466.7)", word, 1))
     assert "[0]: not readable (" in refusal(hoicli("convert", "--from", "cdn", path))
 
 
 def test_a_message_of_several_lines_stays_one(hoicli: Hoicli, tmp_path: Path) -> None:
-    content = json.loads((FOREIGN / "test_hico.json").read_text())
-    content[0]["annotations"][0]["bbox"] = "8\n\x1b"
-    path = written(tmp_path / "p.json", content)
+    def change(content: Any) -> None:
+        content[0]["annotations"][0]["bbox"] = "8\n\x1b"
+
+    path = changed(FOREIGN / "test_hico.json", tmp_path / "p.json", change)
     assert refusal(hoicli("convert", path)).endswith("bbox: 8\\n\\x1b is no box; give [x1, y1, x2, y2]")
 
 
@@ -86,14 +82,14 @@ def test_a_table_line_counts_wholly_or_not_at_all(hoicli: Hoicli, tmp_path: Path
     """A dropped line left its pair behind without a rating, and the ratings that came before the one in dispute."""
     pair = {"pos": "v", "a": "hold.v.02", "b": "ride.v.01"}
     other = {"pos": "v", "a": "hold.v.02", "b": "walk.v.01"}
-    good = [{**pair, "scores": {"x": 4}}, {**other, "scores": {"x": 0}}]
-    bad = [
+    good: list[dict[str, Any]] = [{**pair, "scores": {"x": 4}}, {**other, "scores": {"x": 0}}]
+    bad: list[dict[str, Any]] = [
         {**pair, "scores": {"y": 0, "x": 1}},
         {"pos": "n", "a": "dog.n.01", "b": "cat.n.01", "similarity": 7},
         {"pos": "n", "a": "cup.n.01", "b": "cat.n.01", "scores": {}},
     ]
-    clean = written(tmp_path / "clean.jsonl", "\n".join(map(json.dumps, good)))
-    mixed = written(tmp_path / "mixed.jsonl", "\n".join(map(json.dumps, good + bad)))
+    clean = written(tmp_path / "clean.jsonl", good)
+    mixed = written(tmp_path / "mixed.jsonl", good + bad)
     result = hoicli("shoe-sim", "--merge", "mean", "--on-error", "skip", mixed)
     assert (result.code, result.out) == (0, hoicli("shoe-sim", "--merge", "mean", clean).out)
     assert result.err.startswith("hoicli: skipped 3 lines; ")
@@ -103,7 +99,7 @@ def test_a_table_line_counts_wholly_or_not_at_all(hoicli: Hoicli, tmp_path: Path
 
 
 def match_lines() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (CORPUS / "matches_diag.jsonl").read_text().splitlines()]
+    return parsed((CORPUS / "matches_diag.jsonl").read_text())
 
 
 @pytest.mark.parametrize("index", [2**63, 2**31, 10**9])
@@ -114,7 +110,7 @@ def test_a_match_record_with_an_index_beyond_reason(hoicli: Hoicli, tmp_path: Pa
             lines[0]["gt"][0]["subject"] = index
         else:
             lines[0]["box_matches"][0] = [index]
-        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+        path = written(tmp_path / "m.jsonl", lines)
         assert refusal(hoicli("diagnose", path)).startswith(f"{path}:1: {place}: ")
 
 
@@ -124,7 +120,7 @@ def test_a_match_record_that_counts_what_is_no_class(hoicli: Hoicli, tmp_path: P
     lines = match_lines()
     item = next(item for item in lines[0]["predictions"] if item["outcome"] == "true_positive")
     item |= {"verb": "fly", "label": "toilet"}
-    path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+    path = written(tmp_path / "m.jsonl", lines)
     result = hoicli(command, path)
     assert result.code == 1
     assert "fly toilet is no hico interaction, and cannot count; match the predictions again" in result.out + result.err
@@ -136,7 +132,7 @@ def test_a_match_record_that_lost_some_of_its_ground_truth(hoicli: Hoicli, tmp_p
     lines = match_lines()
     taken = next(item["gt"] for item in lines[0]["predictions"] if item["outcome"] == "true_positive")
     del lines[0]["gt"][taken]
-    path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+    path = written(tmp_path / "m.jsonl", lines)
     result = hoicli(command, path)
     assert result.code == 1
     assert "a true positive, but the line has no ground truth left for it; " in result.out + result.err
@@ -145,14 +141,14 @@ def test_a_match_record_that_lost_some_of_its_ground_truth(hoicli: Hoicli, tmp_p
 def test_a_match_record_whose_settings_are_none(hoicli: Hoicli, tmp_path: Path) -> None:
     for settings in ("clean", ["x"], {"topk": 3}):
         lines = [{**line, "settings": settings} for line in match_lines()]
-        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+        path = written(tmp_path / "m.jsonl", lines)
         for command in ("eval", "diagnose"):
             assert refusal(hoicli(command, path)).startswith(
                 f"{path}:1: settings: missing, or not as hoicli match writes it"
             )
     for unsigned in ({"topk": "5|gt:01234567"}, {"zz": "1"}):
         lines = [{**line, "settings": unsigned} for line in match_lines()]
-        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+        path = written(tmp_path / "m.jsonl", lines)
         assert refusal(hoicli("eval", path)).startswith(f"{path}:1: settings: ")
 
 
@@ -162,8 +158,8 @@ def test_boxes_whose_area_no_double_holds(hoicli: Hoicli, tmp_path: Path) -> Non
     plain = np.array([[0.0], [0.0], [9.0], [9.0]])
     for first, second in ((huge, huge), (huge, plain), (plain, huge)):
         assert iou(first, second, inclusive=True).tolist() == [0.0]
-    text = PREDICTIONS.read_text().replace("[[466.7, 49.1,", "[[-1e308, -1e308,")
-    result = hoicli("eval", "--gt", GT, written(tmp_path / "p.jsonl", text))
+    (tmp_path / "p.jsonl").write_text(PREDICTIONS.read_text().replace("[[466.7, 49.1,", "[[-1e308, -1e308,"))
+    result = hoicli("eval", "--gt", GT, tmp_path / "p.jsonl")
     assert result.code == 0
     assert "Warning" not in result.err
 

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from hoicli.cli import COMMANDS, app
+from hoicli.cli import COMMANDS
 from hoicli.errors import UsageError
 from hoicli.shoe.answers import AnswerCache
 from tests.hostile.dying import WRITERS
-from tests.hostile.readers import CORPUS
+from tests.hostile.readers import CORPUS, options_of
 from tests.support.project import EIGHT, PATIENCE, ROOT, Hoicli, refusal
 
 GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
@@ -31,13 +30,7 @@ PYTHON = [sys.executable, "-m", "hoicli"]
 
 
 def test_every_command_that_writes_is_stopped() -> None:
-    group = typer.main.get_command(app)
-    writing = set()
-    for name in COMMANDS:
-        command = group.get_command(None, name)  # type: ignore[attr-defined]
-        if any("--output" in parameter.opts for parameter in command.params):
-            writing.add(name)
-    assert {writer.command for writer in WRITERS} == writing
+    assert {writer.command for writer in WRITERS} == {name for name in COMMANDS if "--output" in options_of(name)}
 
 
 @pytest.mark.long

@@ -13,8 +13,7 @@ from hoicli.pairs.statistics import Figure, pair_statistics
 from hoicli.records.intake import ErrorPolicy
 from tests.evaluation.test_crowds import crowded
 from tests.support import strategies
-from tests.support.kernel import Record, ground_truth, lines
-from tests.support.streams import Given
+from tests.support.kernel import Given, Record, ground_truth, lines
 
 Data = tuple[list[Record], list[Record]]
 

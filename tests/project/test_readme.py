@@ -6,13 +6,13 @@ import re
 from functools import cache
 
 import pytest
-import typer
 
-from hoicli.cli import COMMANDS, app
+from hoicli.cli import COMMANDS
 from hoicli.converters.formats import FORMATS
 from hoicli.evaluation.protocols import PROTOCOLS
 from tests.support.project import Hoicli
 from tests.support.readme import DOCUMENTS, README, ROOT, anchor, commands, headings, page_of, rewritten, without_help
+from tests.support.shell import command_of
 
 TEXTS = {name: path.read_text() for name, path in DOCUMENTS.items()}
 EVERYTHING = " ".join(" ".join(text.split()) for text in TEXTS.values())
@@ -84,9 +84,7 @@ def test_a_page_ends_with_the_commands_own_help(hoicli: Hoicli, monkeypatch: pyt
 @cache
 def options_of(name: str) -> frozenset[str]:
     """The long options of a command."""
-    group = typer.main.get_command(app)
-    command = group.get_command(group.make_context("hoicli", [], resilient_parsing=True), name)  # type: ignore[attr-defined]
-    names = (option for param in command.params for option in (*param.opts, *param.secondary_opts))
+    names = (option for param in command_of(name).params for option in (*param.opts, *param.secondary_opts))
     return frozenset(option for option in names if option.startswith("--"))
 
 

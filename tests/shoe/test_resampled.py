@@ -18,8 +18,7 @@ from hoicli.shoe.resampled import intervals_of, means, weighted
 from hoicli.shoe.run import Run
 from hoicli.shoe.scores import scores_of, soft_entries
 from hoicli.shoe.settings import AREAS
-from tests.support.shoe import AWAY, Record, image, shoe_of
-from tests.support.shoe_data import datasets
+from tests.support.shoe import AWAY, Record, datasets, image, shoe_of
 
 RATES = ("mf1", "gt_miss_rate", "prediction_miss_rate")
 

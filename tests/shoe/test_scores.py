@@ -17,8 +17,7 @@ from hoicli.shoe.scores import average_precision, scores_of
 from hoicli.shoe.selection import kept_by
 from hoicli.shoe.settings import AREAS, COMBINE, ShoeOptions
 from tests.support import shoe_reference
-from tests.support.shoe import AWAY, Record, candidates, curated, image, scored, shoe_of
-from tests.support.shoe_data import RANDOM_SIMILAR, datasets
+from tests.support.shoe import AWAY, RANDOM_SIMILAR, Record, candidates, curated, datasets, image, scored, shoe_of
 
 
 def test_one_soft_match() -> None:

@@ -23,9 +23,8 @@ from typing import NamedTuple
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.validation.audit import CONTRADICTED, DUPLICATE, KINDS, MISSING, Audit, AuditRows
 from hoicli.validation.candidates import Rules
-from tests.support.kernel import Record, ground_truth, lines
+from tests.support.kernel import Given, Record, ground_truth, lines
 from tests.support.project import FIXTURES
-from tests.support.streams import Given
 
 sys.path.append(str(FIXTURES / "sample"))
 scenes, detectors = (importlib.import_module(name) for name in ("scenes", "detectors"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
 
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import matched_batches
@@ -21,6 +22,17 @@ from hoicli.vocabulary.labels import Vocabulary
 
 HICO = load("hico")
 Record = dict[str, Any]
+
+
+class Given(Predictions):
+    """Predictions of these lines, which may be none."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        super().__init__([])
+        self._lines = list(lines)
+
+    def __iter__(self) -> Iterator[Line]:
+        return iter(self._lines)
 
 
 def lines(records: Iterable[Any], file: str = "test") -> list[Line]:

@@ -1,4 +1,5 @@
-"""Command lines as people type them: a folder with fixtures under everyday names, and `hoicli` on its PATH."""
+"""Command lines as people type them: a folder with fixtures under everyday names, and `hoicli` on its PATH; and the
+commands as typer has them."""
 
 from __future__ import annotations
 
@@ -7,7 +8,11 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import typer
+
+from hoicli.cli import app
 from tests.support.forks import put_hoicli
 from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Result
 
@@ -29,6 +34,12 @@ EVERYDAY = {
     "all.jsonl": "robust/rows.jsonl",
 }
 """Name in the folder -> file of tests/eight or fixtures/."""
+
+
+def command_of(name: str) -> Any:
+    """A command with its parameters and its page."""
+    group: Any = typer.main.get_command(app)
+    return group.get_command(None, name)
 
 
 def furnish(folder: Path, files: Mapping[str, str] = EVERYDAY) -> None:

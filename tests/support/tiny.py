@@ -15,9 +15,3 @@ def png(width: int = 4, height: int = 3) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     pixels = zlib.compress(b"".join(b"\0" + b"\x80" * width for _ in range(height)))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
-
-
-def jpeg(width: int = 5, height: int = 7) -> bytes:
-    """As far as a frame header goes: an application segment, padding, a Huffman table, then the frame."""
-    frame = b"\xff\xc2" + struct.pack(">HBHHB", 8, 8, height, width, 0)
-    return b"\xff\xd8\xff\xe0\x00\x04ab" + b"\xff\xff\xc4\x00\x03x" + frame + b"\xff\xd9"

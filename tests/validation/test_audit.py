@@ -19,10 +19,9 @@ from hoicli.records.boxes import iou
 from hoicli.validation.audit import KINDS, Audit, AuditRows
 from hoicli.validation.candidates import Rules
 from tests.support.audit_found import COMMON, found, world
-from tests.support.kernel import Record, ground_truth, lines
+from tests.support.kernel import Given, Record, ground_truth, lines
 from tests.support.project import EIGHT, Hoicli
 from tests.support.strategies import datasets
-from tests.support.streams import Given
 
 HICO = PROTOCOLS["hico"]
 Row = dict[str, Any]
