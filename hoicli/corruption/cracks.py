@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import cv2
@@ -29,7 +30,7 @@ BRIGHT, DARK = (235, 0.9), (20, 0.45)
 Path = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cracks:
     """Broken glass, of P impacts with R cracks each; the sector between a crack and the next is cut into splinters.
 
@@ -87,6 +88,7 @@ def screen_crack(
     return result
 
 
+@lru_cache(maxsize=1)  # the picture and its boxes ask for the same
 def splinter_motion(
     shape: Shape, drawn: Cracks, impacts: int, reach: float, _width: float, shift: float, _glare: float
 ) -> Displacement:
@@ -156,6 +158,7 @@ def _splinters(
             yield np.concatenate([up[begin : end + 1], down[begin : end + 1][::-1]]), (impact, ray, begin)
 
 
+@lru_cache(maxsize=1)
 def _lines(shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float, offset: float) -> NDArray[np.uint8]:
     """[height, width] 0 to 255: how far each pixel is covered by cracks, drawn `offset` pixels to the lower right.
 

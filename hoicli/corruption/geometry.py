@@ -122,13 +122,16 @@ def zoom_motion(shape: Shape, _: None, largest: float, layers: int) -> Zoom:
 
 def zoom_blur(image: Image, _: None, largest: float, layers: int) -> Image:
     """The mean of growing magnifications about the centre, and the original once more."""
-    height, width = image.shape[:2]
+    height, width, channels = image.shape
+    if channels == 3:  # OpenCV enlarges four channels faster than three
+        image = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2RGBA), dtype=np.uint8)
     total = 2 * image.astype(np.uint16)  # which holds 256 layers; a recipe has 200 at the most
     for layer in range(1, layers):
         # widened by whole pixels on both sides, so that the middle stays the middle
         right, down = (round(side * (largest - 1) * layer / (layers - 1) / 2) for side in (width, height))
         np.add(total, _enlarged(image, down, right), out=total)
-    return ((total + np.uint16((layers + 1) // 2)) // np.uint16(layers + 1)).astype(np.uint8)
+    total = total[:, :, :channels] + np.uint16((layers + 1) // 2)
+    return (total // np.uint16(layers + 1)).astype(np.uint8)
 
 
 def _enlarged(image: Image, down: int, right: int) -> Image:

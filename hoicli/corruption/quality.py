@@ -29,7 +29,7 @@ class Original:
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self._sums: dict[int, tuple[Image, Sums, Sums]] = {}
+        self._sums: dict[int, tuple[Image, Sums, Sums, Sums]] = {}
 
     def psnr(self, image: Image) -> float | None:
         """In decibels over all values; None where the two are equal."""
@@ -40,27 +40,37 @@ class Original:
         """Between -1 and 1; None for a picture less than 7 pixels wide or high."""
         if min(image.shape[:2]) < WINDOW:
             return None
-        own, sums, squares = self._like(image)
+        own, sums, squares, variances = self._like(image)
         count, half = WINDOW * WINDOW, WINDOW // 2
         mean_constant, variance_constant = np.float32(C1 * count**2), np.float32(C2 * count * (count - 1))
         total = 0.0
         for top in range(0, len(sums), ROWS):
             rows, pixels = slice(top, top + ROWS), slice(top, top + ROWS + WINDOW - 1)
             wide = image[pixels].astype(np.uint16)
-            mine, other = sums[rows], _window_sums(wide)
+            other = _window_sums(wide)
+            product = sums[rows] * other
+            other *= other
             # n sum(x^2) - sum(x)^2 is the variance times n (n - 1): whole numbers below 2^31, so nothing cancels
-            product, both = mine * other, mine * mine + other * other
-            covariance = _window_sums(own[pixels] * wide) * count - product
-            variances = _window_sums(wide * wide) * count + squares[rows] - both
+            covariance = _window_sums(own[pixels] * wide)
+            covariance *= count
+            covariance -= product
+            spread = _window_sums(np.multiply(wide, wide, out=wide))
+            spread *= count
+            spread -= other
+            spread += variances[rows]
+            other += squares[rows]
             # (2 a + c) (2 b + d) is 4 (a + c / 2) (b + d / 2), to the last bit
-            value = _raised(product, mean_constant / 2) * _raised(covariance, variance_constant / 2)
-            value /= _raised(both, mean_constant) * _raised(variances, variance_constant)
+            value = _raised(product, mean_constant / 2)
+            value *= _raised(covariance, variance_constant / 2)
+            below = _raised(other, mean_constant)
+            below *= _raised(spread, variance_constant)
+            value /= below
             total += 4 * sum(cv2.sumElems(value[:, half:-half]))
         return round(total / (sums.size - sums[:, : 2 * half].size), 6)
 
-    def _like(self, image: Image) -> tuple[Image, Sums, Sums]:
-        """The original, its sums, and its sums of squares times the size of a window, with as many channels as the
-        image: a grey one that was given colours is compared as three equal channels."""
+    def _like(self, image: Image) -> tuple[Image, Sums, Sums, Sums]:
+        """The original, its sums in windows, their squares, and the variances times n (n - 1), with as many channels as
+        the image: a grey one that was given colours is compared as three equal channels."""
         channels = image.shape[2]
         if channels not in self._sums:
             own = self._image
@@ -69,8 +79,8 @@ class Original:
             small = min(own.shape[:2]) < WINDOW
             none = np.zeros((0, 0, channels), dtype=np.int32)
             sums, squares = (none, none) if small else (_window_sums(wide), _window_sums(wide * wide))
-            squares *= WINDOW * WINDOW
-            self._sums[channels] = own, sums, squares
+            squared = sums * sums
+            self._sums[channels] = own, sums, squared, squares * (WINDOW * WINDOW) - squared
         return self._sums[channels]
 
 
@@ -87,4 +97,6 @@ def _window_sums(values: NDArray[np.uint16]) -> Sums:
 
 def _raised(values: Sums, constant: np.float32) -> NDArray[np.float32]:
     """values + constant, in float32."""
-    return values.astype(np.float32) + constant
+    raised = values.astype(np.float32)
+    raised += constant
+    return raised

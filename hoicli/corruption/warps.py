@@ -23,9 +23,10 @@ GRID = 64
 
 
 class Warp(Protocol):
-    """A map of the picture onto itself; `size` is (height, width)."""
+    """A map of the picture onto itself; `size` is (height, width), and `margin` how far a point may move, in pixels."""
 
     size: tuple[int, int]
+    margin: float
 
     def forward(self, points: Points) -> Points:
         """[N, 2] where what was at these (x, y) is now."""
@@ -54,7 +55,9 @@ def share_in_frame(warp: Warp, box: Box) -> float:
     steps = (np.arange(GRID) + 0.5) / GRID
     x, y = np.meshgrid(x1 + steps * (x2 - x1), y1 + steps * (y2 - y1))
     points = np.stack([x.ravel(), y.ravel()], axis=1)
-    return round(float(_inside(warp.forward(points), warp.size).mean()), 4)
+    near = np.minimum(points, (width - 1, height - 1) - points).min(axis=1) < warp.margin
+    left = np.count_nonzero(near) - np.count_nonzero(_inside(warp.forward(points[near]), warp.size))
+    return round(1 - left / len(points), 4)
 
 
 def _outline(box: Box) -> Points:
@@ -92,6 +95,8 @@ class Lens:
     k > 0 is a barrel, k < 0 a pincushion; k must exceed -1/3, or the map folds inside the picture.
     """
 
+    margin = np.inf
+
     def __init__(self, size: tuple[int, int], k: float) -> None:
         self.size = size
         self.k = k
@@ -124,7 +129,9 @@ class Lens:
         r = np.minimum(reachable, limit)
         for _ in range(50):
             slope = np.maximum(1 + 3 * self.k * r * r, 1e-9)
-            r = np.clip(r - (r + self.k * r**3 - reachable) / slope, 0, limit)
+            before, r = r, np.clip(r - (r + self.k * r**3 - reachable) / slope, 0, limit)
+            if np.array_equal(before, r):
+                break
         ratio = np.divide(r, start, out=np.ones_like(r), where=start > 0)
         moved: Points = self.centre + offset * ratio[:, None]
         return moved
@@ -141,6 +148,8 @@ class Lens:
 class Zoom:
     """Everything enlarged about the centre, then moved by (x, y) pixels to the right and down. Of several
     magnifications that are averaged a box is where their mean puts it."""
+
+    margin = np.inf
 
     def __init__(self, size: tuple[int, int], magnification: float, step: tuple[float, float] = (0, 0)) -> None:
         self.size = size
@@ -166,7 +175,7 @@ class Displacement:
     def __init__(self, dx: NDArray[Any], dy: NDArray[Any]) -> None:
         self.size = (dx.shape[0], dx.shape[1])
         self.dx, self.dy = dx, dy
-        self.margin = int(np.ceil(max(np.abs(dx).max(), np.abs(dy).max()))) + 1
+        self.margin: float = int(np.ceil(max(np.abs(dx).max(), np.abs(dy).max()))) + 1
 
     def forward(self, points: Points) -> Points:
         """The fixed point of p = q - d(p), with the field of the nearest pixel; good to a pixel where it folds."""
