@@ -214,7 +214,7 @@ def told(claim: Claim, found: Sequence[Tried]) -> str:
         least = max(abs(near.values[subset] - float(number)) for subset, number in near.printed.items())
         return (
             f"none {of} gives {claim.text}; the nearest is {near.named()}: {near.text()}, up to {least:.2g} away. "
-            "So something else differs, as the predictions, the ground truth or the evaluator"
+            "So something else differs: the predictions, the ground truth or the evaluator"
         )
     alike: dict[str, list[str]] = {}
     for tried in fitting:
