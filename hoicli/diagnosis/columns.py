@@ -240,10 +240,14 @@ def _nearest(batch: Batch, found: Located, protocol: Protocol, row: Ints) -> Int
         object_[neither] = 1.0
         least, total = np.minimum(subject, object_), subject + object_
         same_class = found.interaction[predicted] == found.truth_interaction[near]
-        order = np.lexsort((near, -total, -least, ~same_class, least < protocol.threshold, ~touches, group))
-        best = order[run_starts(group[order])]
-        best = best[touches[best]]
-        nearest[part.start + group[best]] = near[best]
+        kind = 4 * touches + 2 * (least >= protocol.threshold) + same_class
+        starts, highest = run_starts(group), touches
+        for key in (kind, least, total):
+            most = np.maximum.reduceat(np.where(highest, key, -1), starts)
+            highest = highest & (key == np.repeat(most, np.diff(starts, append=len(group))))
+        best = np.flatnonzero(highest)
+        first = best[run_starts(group[best])]  # of equal ones
+        nearest[part.start + group[first]] = near[first]
     return nearest
 
 
