@@ -154,7 +154,7 @@ def similarities(sim: Given | None, command: str) -> Stream | str:
     from hoicli.shoe.pairs import OFFLINE
 
     if sim is None:
-        problem = f"give similarities with {arg('sim', like='FILE')}; hoicli shoe-sim makes them"
+        problem = f"give similarities with {arg('sim', like='FILE')} (hoicli shoe-sim), or {arg('sim', 'wordnet:wup')}"
         raise UsageError(f"{command}: {problem}")
     paths = paths_of(sim, "sim") or []
     named = [name for name in paths if name in OFFLINE]

@@ -196,9 +196,12 @@ class Coverage:
         return "" if off is None else off[0]
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
-        """The question whether the boxes fit; "" if there is none."""
+        """The question whether subjects and boxes fit; "" if there is none."""
         off = self._off(truth, views)
         tells = f"hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
+        if 0 < self.numbers["triplets"] == self.numbers["other subjects"]:
+            who = " or ".join(truth.vocabulary.subjects)
+            return f"are labels numbered otherwise, or subject and object swapped? no subject is {who}; {tells}"
         return f"do the boxes fit? {off}; {tells}" if off else ""
 
     def refuse_relative(self, truth: GroundTruth, views: Sequence[Protocol], name: str) -> None:

@@ -75,7 +75,10 @@ def test_a_model_and_itself_and_no_rounds(hoicli: Hoicli, files: dict[str, Path]
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--metric", "soft_map"], "compare --metric: give similarities with --sim FILE; hoicli shoe-sim makes them"),
+        (
+            ["--metric", "soft_map"],
+            "compare --metric: give similarities with --sim FILE (hoicli shoe-sim), or --sim wordnet:wup",
+        ),
         (["--metric", "mAP", "--sim", "lexical"], "--metric mAP: choose from soft_map, mf1, gt_miss_rate,"),
         (["--metric", "mf1", "--sim", "lexical", "--top-k", "5"], "--metric: SHOE has no protocols, splits, --iou,"),
         (["--sim", "lexical"], "--sim: goes with --metric, for example"),

@@ -81,7 +81,7 @@ def test_what_departs_from_the_algorithms_is_signed(hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them"),
+        ([], "shoe-eval: give similarities with --sim FILE (hoicli shoe-sim), or --sim wordnet:wup"),
         (["--sim", "s", "--min-rank", "2"], "--min-rank 2: give a number from 0 to 1"),
         (["--sim", "s", "--reasons", "-"], "--reasons -: is the output of -o already;"),
         (["--sim", "lexical", "--sim", "s"], "--sim lexical: rates every pair itself; give it alone, or tables"),
