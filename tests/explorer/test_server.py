@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,17 +19,23 @@ from tests.support.project import PATIENCE
 from tests.support.tiny import png
 
 
+@contextmanager
+def running(explorer: Explorer) -> Iterator[Explorer]:
+    with explorer:
+        thread = threading.Thread(target=explorer.serve_forever, args=(0.02,))
+        thread.start()
+        yield explorer
+        explorer.shutdown()
+        thread.join()
+
+
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Explorer]:
     (tmp_path / "one.png").write_bytes(png())
     (tmp_path / "secret").write_text("secret")
     pictures = {"pictures/000000.png": tmp_path / "one.png", "pictures/000001.png": tmp_path / "gone.png"}
-    with Explorer(0, {"index.html": b"<p>page</p>", "data/facts.js": b"x"}, pictures) as made:
-        thread = threading.Thread(target=made.serve_forever, args=(0.02,))
-        thread.start()
+    with running(Explorer(0, {"index.html": b"<p>page</p>", "data/facts.js": b"x"}, pictures)) as made:
         yield made
-        made.shutdown()
-        thread.join()
 
 
 def asked(
@@ -73,14 +80,8 @@ def test_nothing_else_is_there(server: Explorer, tmp_path: Path) -> None:
 def test_only_this_machine_asks_by_its_own_name(server: Explorer) -> None:
     """A name elsewhere that leads here (DNS rebinding) has its own Host."""
     port = server.server_port
-    for host in (
-        "",
-        "evil.example",
-        f"evil.example:{port}",
-        "127.0.0.1",
-        f"127.0.0.1:{port}.evil.example",
-        "localhost:1",
-    ):
+    with_port = (f"evil.example:{port}", f"127.0.0.1:{port}.evil.example", "localhost:1")
+    for host in ("", "evil.example", "127.0.0.1", *with_port):
         assert asked(server, "/", host)[0] == 403, host
     assert server.server_address[0] == "127.0.0.1"
     with pytest.raises(UsageError, match=f"--port {port}: "):
@@ -91,12 +92,8 @@ def test_the_port_that_addresses_leave_out(monkeypatch: pytest.MonkeyPatch) -> N
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     monkeypatch.setattr("hoicli.explorer.server.HTTP_PORT", port)
-    with Explorer(port, {"index.html": b"page"}, {}) as made:
-        thread = threading.Thread(target=made.serve_forever, args=(0.02,))
-        thread.start()
+    with running(Explorer(port, {"index.html": b"page"}, {})) as made:
         codes = {host: asked(made, "/", host)[0] for host in ("localhost", "127.0.0.1", f"localhost:{port}", "evil")}
-        made.shutdown()
-        thread.join()
     assert codes == {"localhost": 200, "127.0.0.1": 200, f"localhost:{port}": 200, "evil": 403}
 
 

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.shoe import client
 from hoicli.shoe.client import IN_ITS_PLACE, WITHHELD, Endpoint
 from tests.support.llm_stub import Response, said, serving
 from tests.support.project import Hoicli
@@ -24,10 +23,7 @@ URL = "http://127.0.0.1:9/v1"
 
 
 @pytest.fixture(autouse=True)
-def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "FIRST_WAIT", 0.001)
-    monkeypatch.setattr(client, "RETRIES", 2)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 

@@ -26,12 +26,6 @@ from tests.support.llm_stub import Asked, Fault, Response, Stub, rate, said, ser
 QUESTIONS = [Question("v", f"a{number:03}.v.01", f"b{number:03}.v.01", "one thing", "another") for number in range(40)]
 
 
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "FIRST_WAIT", 0.001)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
 @pytest.fixture
 def cache(tmp_path: Path) -> Iterator[AnswerCache]:
     found = AnswerCache(str(tmp_path / "answers.jsonl"))
@@ -169,7 +163,6 @@ def test_a_timeout_covers_a_body_that_does_not_end(
     cache: AnswerCache, sent: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a part of it alone this would never end."""
-    monkeypatch.setattr(client, "RETRIES", 2)
     monkeypatch.setattr(client, "TIMEOUT", 0.4)
     words = r"(no answer within 0.4 s|HTTP 500.*), 2 times"
     with dripping(*sent) as url, pytest.raises(DataError, match=words):
@@ -222,16 +215,12 @@ def test_a_bad_answer_is_asked_again_then_told_and_the_others_are_kept(cache: An
         assert stub.asked == {stubborn: 1}
 
 
-def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(
-    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client, "RETRIES", 3)
-
+def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(cache: AnswerCache) -> None:
     def closes(stub: Stub, _: Asked, __: int) -> Response | None:
         return Response(503, "gone") if sum(stub.answered.values()) >= 10 else None
 
     with serving(closes) as stub:
-        with pytest.raises(DataError, match=r"HTTP 503 \(gone\), 3 times; run again to go on"):
+        with pytest.raises(DataError, match=r"HTTP 503 \(gone\), 2 times; run again to go on"):
             interview(stub, cache, jobs=2).ratings(QUESTIONS)
         answered = dict(stub.answered)
         assert len(answered) == 10
@@ -241,7 +230,7 @@ def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(
         stub.fault = lambda *_: Response(503, "gone")
         skipping = interview(stub, cache, "other", skip=True)
         assert skipping.ratings(QUESTIONS[:2]) == [{}, {}]
-        assert all(reason.endswith("(HTTP 503 (gone), 3 times)") for _, reason in skipping.failures)
+        assert all(reason.endswith("(HTTP 503 (gone), 2 times)") for _, reason in skipping.failures)
 
 
 @pytest.mark.parametrize(
@@ -269,8 +258,7 @@ def test_a_refusal_ends_the_run_at_once(cache: AnswerCache, response: Response, 
         assert stub.headers[0]["Authorization"] == "Bearer secret"
 
 
-def test_answers_without_measure_are_refused(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "RETRIES", 2)
+def test_answers_without_measure_are_refused(cache: AnswerCache) -> None:
     with serving(lambda *_: Response(200, b"x" * (client.LONGEST_ANSWER + 1))) as stub:
         with pytest.raises(DataError, match="more than 1,048,576 bytes"):
             interview(stub, cache, jobs=1).ratings(QUESTIONS[:1])
@@ -280,18 +268,11 @@ def test_answers_without_measure_are_refused(cache: AnswerCache, monkeypatch: py
 @pytest.mark.parametrize(
     "url",
     [
-        *(
-            "file:///etc/passwd",
-            "localhost:8000",
-            "http://",
-            "ftp://host/v1",
-            "http://host:0/v1",
-            "http://host:65536/v1",
-        ),
-        *("http://a..b/v1", f"http://{'a' * 64}.b/v1", "http://%00/v1", "http://[::1/v1", "http://h\u00f6st/v1"),
-        *("http://a b/v1", "http://host:x/v1", "http://:80/v1"),
+        "file:///etc/passwd", "localhost:8000", "http://", "ftp://host/v1", "http://host:0/v1", "http://host:65536/v1",
+        "http://a..b/v1", f"http://{'a' * 64}.b/v1", "http://%00/v1", "http://[::1/v1", "http://h\u00f6st/v1",
+        "http://a b/v1", "http://host:x/v1", "http://:80/v1",
     ],
-)
+)  # fmt: skip
 def test_only_http(url: str) -> None:
     with pytest.raises(UsageError, match="--base-url"):
         Endpoint(url)

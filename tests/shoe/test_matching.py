@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from hoicli.errors import DataError
-from hoicli.records.kit import Ints
 from hoicli.shoe.explanation import explain
-from hoicli.shoe.matching import UNIT, Shoe
+from hoicli.shoe.matching import UNIT
 from hoicli.shoe.scores import scores_of
 from tests.support.shoe import AWAY, Record, image, pairs, scored, shoe_of
 
@@ -118,21 +117,12 @@ def crowd(verbs: list[str], count: int, *, scored: bool) -> Record:
     return image(*hois)
 
 
-def test_few_pairs_of_an_image_are_compared_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_compared_in_parts_is_the_image_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = crowd(["pet", "ride"], 40, scored=False), crowd(["touch", "feed", "ride"], 60, scored=True)
     whole = shoe_of([truth], [found])
-    compared: list[int] = []
-    similarities = Shoe.similarities
-
-    def counted(self: Shoe, row: Ints, prediction: Ints) -> Ints:
-        compared.append(len(row))
-        return similarities(self, row, prediction)
-
     for module in ("evaluation.pairing", "shoe.matching"):
         monkeypatch.setattr(f"hoicli.{module}.PAIRS_AT_ONCE", 100)
-    monkeypatch.setattr(Shoe, "similarities", counted)
     parts = shoe_of([truth], [found])
-    assert max(compared) <= 100
     assert pairs(parts) == pairs(whole)
     assert [column.tolist() for column in parts.meetings] == [column.tolist() for column in whole.meetings]
     assert parts.nearest.tolist() == whole.nearest.tolist()
