@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hoicli.wordnet.graph import Graph
 from hoicli.wordnet.lexicon import PRINCETON, embedded
 
 LICENCE = PRINCETON.parent / "WORDNET-LICENSE"
@@ -29,6 +30,23 @@ def nltk_wordnet() -> Any:
         shutil.copyfile(path, folder / path.name)
     import_module("nltk.data").path.insert(0, str(folder))  # nor does it elsewhere
     return plain_reader(folder)
+
+
+@cache
+def nltks(synset: int) -> Any:
+    """nltk's own object for a synset of the embedded WordNet."""
+    graph = embedded().graph
+    return nltk_wordnet().synset_from_pos_and_offset(graph.pos(synset), int(graph.offset[synset]))
+
+
+def counts_for_nltk(graph: Graph, folder: Path) -> Any:
+    """Our counts of senses, read by nltk from a file in the folder, which must be on nltk's data path."""
+    lines = ["wnver::hoicli"]
+    for row in [*graph.ranges["n"], *graph.ranges["v"]]:
+        root = " ROOT" if graph.array("min_depth")[row] == 0 else ""
+        lines.append(f"{graph.offset[row]}{graph.pos(row)} {graph.array('concordance')[row]}{root}")
+    (folder / "ic.dat").write_text("\n".join(lines) + "\n")
+    return import_module("nltk.corpus.reader.wordnet").WordNetICCorpusReader(str(folder), ["ic.dat"]).ic("ic.dat")
 
 
 def plain_reader(folder: Path) -> Any:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from hoicli.wordnet import lexical, measures
 from hoicli.wordnet.graph import HYPERNYMS, POS
 from hoicli.wordnet.lexicon import embedded
 from tests.support import word_similarity
-from tests.support.wordnet_files import nltk_wordnet
+from tests.support.wordnet_files import nltks
 
 LEXICON = embedded()
 WORDNET = LEXICON.graph
@@ -105,11 +104,6 @@ METHODS = {
     "derivation": "derivationally_related_forms",
 }
 """What nltk calls the relations."""
-
-
-@cache
-def nltks(synset: int) -> Any:
-    return nltk_wordnet().synset_from_pos_and_offset(WORDNET.pos(synset), int(WORDNET.offset[synset]))
 
 
 @cache

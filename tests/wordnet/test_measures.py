@@ -6,7 +6,6 @@ import math
 import random
 from importlib import import_module
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.records.kit import Floats, Ints
-from hoicli.vocabulary.datasets import load
 from hoicli.wordnet import measures
 from hoicli.wordnet.graph import Graph
 from hoicli.wordnet.lexicon import embedded
 from hoicli.wordnet.measures import MEASURES, information_content, raw_similarities, rescaled
-from hoicli.wordnet.senses import ground_truth_sense
 from tests.support import wordnet_files
+from tests.support.wordnet_files import nltks
 
 WN = embedded().graph
 BY_COUNTS = ("res", "lin", "jcn")
@@ -36,43 +34,17 @@ def senses(*names: str) -> Ints:
     return np.array([[WN.row(name) for name in names]])
 
 
-def nltks(synset: int) -> Any:
-    return wordnet_files.nltk_wordnet().synset_from_pos_and_offset(WN.pos(synset), int(WN.offset[synset]))
-
-
 def hypernyms(synset: int) -> list[int]:
     above = nltks(synset).hypernyms() + nltks(synset).instance_hypernyms()
     return [WN.at(other.pos(), other.offset()) for other in above]
 
 
-def hico_senses() -> tuple[list[int], list[int]]:
-    pairs = [ground_truth_sense("hico", verb, name) for verb, name in load("hico").interactions]
-    verbs = sorted({WN.row(verb) for verb, _ in pairs if verb})
-    return verbs, sorted({WN.row(name) for _, name in pairs if name})
-
-
 @pytest.fixture(scope="module")
 def counts(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Our counts in the file format of nltk's reader of information content."""
-    folder = tmp_path_factory.mktemp("ic")
-    lines = ["wnver::WordNet-3.0"]
-    for pos in ("n", "v"):
-        for synset in WN.ranges[pos]:
-            root = " ROOT" * (not hypernyms(synset))
-            lines.append(f"{WN.offset[synset]}{pos} {WN.array('concordance')[synset]}{root}")
-    (folder / "ic.dat").write_text("\n".join(lines) + "\n")
-    import_module("nltk.data").path.insert(0, str(folder))
-    reader = import_module("nltk.corpus.reader.wordnet").WordNetICCorpusReader(str(folder), ["ic.dat"])
-    return reader.ic("ic.dat")
-
-
-def assert_nltks(pairs: list[tuple[int, int]], measure: str, counts: Any) -> None:
-    ours = raw_similarities(WN, measure, np.array(pairs))
-    for (first, second), value in zip(pairs, ours.tolist(), strict=True):
-        one, other = (nltks(synset) for synset in (first, second))
-        asked = getattr(one, f"{measure}_similarity")
-        theirs = asked(other, counts) if measure in BY_COUNTS else asked(other)
-        assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-12), (measure, one, other)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        folder = tmp_path_factory.mktemp("ic")
+        monkeypatch.setattr(import_module("nltk.data"), "path", [str(folder)])
+        return wordnet_files.counts_for_nltk(WN, folder)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +63,12 @@ def test_nltks_numbers_for_any_senses(measure: str, request: pytest.FixtureReque
             parent = (hypernyms(synset) or [synset])[0]
             grandparent = (hypernyms(parent) or [parent])[0]
             pairs += [(synset, parent), (parent, synset), (grandparent, synset), (synset, synset)]
-    assert_nltks(pairs, measure, counts)
+    ours = raw_similarities(WN, measure, np.array(pairs))
+    for (first, second), value in zip(pairs, ours.tolist(), strict=True):
+        one, other = nltks(first), nltks(second)
+        asked = getattr(one, f"{measure}_similarity")
+        theirs = asked(other, counts) if measure in BY_COUNTS else asked(other)
+        assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-12), (measure, one, other)
 
 
 def test_the_normalised_forms() -> None:
@@ -134,14 +111,13 @@ def test_similarity_lies_between_0_and_1_of_itself(pairs: list[tuple[int, int]],
 
 
 def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    verbs, _ = hico_senses()
-    pairs = np.array(list(product(verbs[:12], verbs[:12])))
+    pairs = np.array(list(product(WN.ranges["v"][::1200], repeat=2)))
     whole = raw_similarities(WN, "wup", pairs)
     monkeypatch.setattr(measures, "CHUNK", 7)
     assert raw_similarities(WN, "wup", pairs).tolist() == whole.tolist()
 
 
-def test_the_root_with_itself_where_nltk_divides_by_zero(tmp_path: Path) -> None:
+def test_the_root_with_itself_where_nltk_divides_by_zero() -> None:
     assert raw_similarities(WN, "lin", senses("entity.n.01", "entity.n.01"))[0] == 1
     assert raw_similarities(WN, "jcn", senses("entity.n.01", "dog.n.01"))[0] == 0
     assert similarities(WN, "jcn", senses("entity.n.01", "dog.n.01"))[0] == 0

@@ -18,7 +18,7 @@ from hoicli.wordnet.lexicon import PRINCETON, embedded
 from hoicli.wordnet.measures import raw_similarities
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.project import FIXTURES, Hoicli, parsed
-from tests.support.wordnet_files import Synset, plain_reader, write
+from tests.support.wordnet_files import Synset, counts_for_nltk, plain_reader, write
 
 # Two trees of nouns, so that some have no common ancestor; senses of "ride" in another order than in WordNet 3.0.
 SMALL = [
@@ -99,14 +99,9 @@ def test_the_measures_are_nltks(small: Path, tmp_path: Path, measure: str, monke
     graph = selection.open_wordnet().graph
     for name in ("lexnames", "noun.exc", "verb.exc", "adj.exc", "adv.exc"):
         shutil.copy(PRINCETON / name, small)
-    lines = ["wnver::small"]
-    for row in [*graph.ranges["n"], *graph.ranges["v"]]:
-        root = " ROOT" if graph.array("min_depth")[row] == 0 else ""
-        lines.append(f"{graph.offset[row]}{graph.pos(row)} {graph.array('concordance')[row]}{root}")
-    (small / "ic.dat").write_text("\n".join(lines) + "\n")
     monkeypatch.setattr(import_module("nltk.data"), "path", [str(small)])
     plain = plain_reader(small)
-    counts = import_module("nltk.corpus.reader.wordnet").WordNetICCorpusReader(str(small), ["ic.dat"]).ic("ic.dat")
+    counts = counts_for_nltk(graph, small)
     for pos in "nv":
         pairs = [(a, b) for a, b in product(graph.ranges[pos], repeat=2) if a != b]
         for (a, b), ours in zip(pairs, raw_similarities(graph, measure, np.array(pairs)).tolist(), strict=True):
@@ -196,19 +191,23 @@ def test_a_cache_that_cannot_be_written(hoicli: Hoicli, small: Path, tmp_path: P
 # Where it is looked for
 
 
+@pytest.fixture
+def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The one folder in which nltk looks for corpora."""
+    folder = tmp_path / "nltk_data" / "corpora"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(import_module("nltk.data"), "path", [str(folder.parent)])
+    return folder
+
+
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_corpus_of_nltks(
-    hoicli: Hoicli, small: Path, tmp_path: Path, packed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    corpora = tmp_path / "nltk_data" / "corpora"
-    corpora.mkdir(parents=True)
+def test_a_corpus_of_nltks(hoicli: Hoicli, small: Path, corpora: Path, packed: bool) -> None:
     if packed:  # as nltk's downloader leaves it
         with zipfile.ZipFile(corpora / "wordnet31.zip", "w") as archive:
             for path in small.iterdir():
                 archive.write(path, f"wordnet31/{path.name}")
     else:
         shutil.copytree(small, corpora / "wordnet31")
-    monkeypatch.setattr(import_module("nltk.data"), "path", [str(tmp_path / "nltk_data")])
     expected = hoicli("vocab", "--wordnet", small, "--senses", "ride").out
     found = hoicli("vocab", "--wordnet", "wordnet31", "--senses", "ride")
     assert (found.code, found.out, found.err) == (0, expected, "")  # compiled already: the content is the same
@@ -314,11 +313,8 @@ def test_what_is_no_file_or_too_large(hoicli: Hoicli, small: Path, monkeypatch: 
 
 
 def test_a_packed_corpus_that_unpacks_to_too_much_or_not_at_all(
-    hoicli: Hoicli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hoicli: Hoicli, corpora: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    corpora = tmp_path / "nltk_data" / "corpora"
-    corpora.mkdir(parents=True)
-    monkeypatch.setattr(import_module("nltk.data"), "path", [str(tmp_path / "nltk_data")])
     with zipfile.ZipFile(corpora / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for name in files.DATABASE:
             archive.writestr(f"bomb/{name}", bytes(1 << 20))
