@@ -55,9 +55,10 @@ def share_in_frame(warp: Warp, box: Box) -> float:
     steps = (np.arange(GRID) + 0.5) / GRID
     x, y = np.meshgrid(x1 + steps * (x2 - x1), y1 + steps * (y2 - y1))
     points = np.stack([x.ravel(), y.ravel()], axis=1)
-    near = np.minimum(points, (width - 1, height - 1) - points).min(axis=1) < warp.margin
-    left = np.count_nonzero(near) - np.count_nonzero(_inside(warp.forward(points[near]), warp.size))
-    return round(1 - left / len(points), 4)
+    if np.isfinite(warp.margin):  # what is farther from the border stays
+        points = points[np.minimum(points, (width - 1, height - 1) - points).min(axis=1) < warp.margin]
+    left = np.count_nonzero(~_inside(warp.forward(points), warp.size))
+    return round(1 - left / GRID**2, 4)
 
 
 def _outline(box: Box) -> Points:

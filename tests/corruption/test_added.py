@@ -122,27 +122,3 @@ def test_an_entry_point_that_is_no_corruption(
 def test_a_recipe_is_told_from_the_package(shared: str) -> None:
     assert parted(shared) == (shared, "")
     assert parted(f"{shared}+fog@1.2+local") == (shared, "fog@1.2+local")
-
-
-def test_robust_averages_it_and_names_its_package(hoicli: Hoicli, tmp_path: Path) -> None:
-    """Without the package: rows say all that is needed."""
-
-    def row(value: float, corruption: str, severity: int, recipe: str) -> str:
-        tags = {"corruption": corruption, "severity": str(severity), "recipe": recipe}
-        cell = {"metric": "mAP", "subset": "full", "value": value, "n": 600, "unit": "%", "tags": tags}
-        return json.dumps({**cell, "protocol": "hico", "signature": "protocol:hico|data:hico"}) + "\n"
-
-    def robust(*recipes: str) -> Any:
-        rows = [row(20 + at, "fog", at, recipe) for at, recipe in enumerate(recipes, start=1)]
-        rows += [row(30, "jpeg", at, "hoicli-1") for at in (1, 2)]
-        (tmp_path / "rows.jsonl").write_text("".join(rows))
-        return hoicli("robust", "--allow-missing", tmp_path / "rows.jsonl")
-
-    result = robust("hoicli-1+hoicli-fog@1.2", "hoicli-1+hoicli-fog@1.2")
-    rows = parsed(result.out)
-    (index,) = (each for each in rows if each["metric"] == "mri")
-    assert index["value"] == pytest.approx((30 + 21.5) / 2)
-    assert "|recipe:hoicli-1+hoicli-fog@1.2|" in index["signature"]
-    assert {each["family"] for each in rows if each.get("corruption") == "fog"} == {"other"}
-    for other in ("hoicli-1+hoicli-fog@1.3", "imagenet-c+hoicli-fog@1.2"):
-        assert "images made in different ways do not average" in robust("hoicli-1+hoicli-fog@1.2", other).err

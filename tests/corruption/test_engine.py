@@ -101,13 +101,6 @@ def test_a_record_alone_can_be_too_large(hoicli: Hoicli, tmp_path: Path, width: 
     assert f"gt.jsonl:1: width: 'a.jpg' is {width} x 20000 pixels, {limit}" in done.err.replace(";", ",")
 
 
-@pytest.mark.parametrize("options", [(), ("--records-only", "--save-images", "out")])
-def test_images_are_written_or_not(hoicli: Hoicli, folder: Path, options: tuple[object, ...]) -> None:
-    done = hoicli("corrupt", "--images", folder / "images", *options, folder / "gt.jsonl")
-    assert done.code == 2
-    assert "--save-images DIR, or --records-only (not both)" in done.err
-
-
 def test_every_list_of_what_moves_is_the_catalogue_s() -> None:
     moving = sorted(name for name, row in CORRUPTIONS.items() if row.moves)
     for page in ("commands/corrupt.md", "commands/robust.md", "python.md"):
@@ -144,15 +137,20 @@ def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder:
     assert (np.asarray(PIL.Image.open(folder / "out" / picked["file_name"])) == expected).all()
 
 
+def as_jpeg(pixels: NDArray[np.uint8], quality: int) -> PIL.Image.Image:
+    file = BytesIO()
+    PIL.Image.fromarray(pixels).save(file, "JPEG", quality=quality)
+    return PIL.Image.open(file)
+
+
 def test_a_jpeg_of_the_jpeg_corruption_is_the_compressed_file_itself(hoicli: Hoicli, folder: Path) -> None:
     assert hoicli(*call(folder, "--corruption", "jpeg")).code == 0
     source = np.asarray(PIL.Image.open(folder / "images" / "d.jpg"))
     for severity, (quality,) in enumerate(CORRUPTIONS["jpeg"].levels, start=1):
-        expected = BytesIO()
-        PIL.Image.fromarray(source).save(expected, "JPEG", quality=quality)
         made = PIL.Image.open(folder / f"out/jpeg/{severity}/d.jpg")
-        assert made.quantization == PIL.Image.open(expected).quantization  # type: ignore[attr-defined]
-        assert np.abs(np.asarray(made).astype(int) - np.asarray(PIL.Image.open(expected))).max() <= 1
+        expected = as_jpeg(source, quality)
+        assert made.quantization == expected.quantization  # type: ignore[attr-defined]
+        assert np.abs(np.asarray(made).astype(int) - np.asarray(expected)).max() <= 1
 
 
 @pytest.mark.parametrize(
@@ -328,7 +326,8 @@ OUT = ("--save-images", "out")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "corrupt: give the folder to write the images to with --save-images DIR"),
+        ((), "corrupt: give the folder to write the images to with --save-images DIR, or --records-only (not both)"),
+        ((*OUT, "--records-only"), "--save-images DIR, or --records-only (not both)"),
         ((*OUT, "--corruption", "fog,zzz"), "--corruption fog: no corruption; hoicli corrupt --list shows them"),
         ((*OUT, "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range like 2-4, or all"),
         ((*OUT, "--shard", "3"), "--shard 3: write K/N, K from 1 to N, for example 3/16"),
@@ -355,19 +354,13 @@ def test_a_dead_worker_is_told() -> None:
         list(ordered_map(os._exit, [1, 2, 3], 2))
 
 
-def a_fault(number: int) -> int:
-    raise ZeroDivisionError(f"at {number}")
-
-
 def test_a_fault_in_a_worker_is_a_fault_here() -> None:
-    with pytest.raises(RuntimeError, match=r"ZeroDivisionError: at [12]"):
-        list(ordered_map(a_fault, [1, 2], 2))
+    with pytest.raises(RuntimeError, match=r"ValueError: invalid literal .*'[ab]'"):
+        list(ordered_map(int, ["a", "b"], 2))
 
 
-def test_results_come_in_order_and_work_does_not_run_far_ahead(tmp_path: Path) -> None:
-    results = ordered_map(str, range(200), 2)
-    assert next(results) == "0"
-    assert [next(results) for _ in range(199)] == [str(number) for number in range(1, 200)]
+def test_results_come_in_order() -> None:
+    assert list(ordered_map(str, range(200), 2)) == [str(number) for number in range(200)]
     assert list(ordered_map(str, [], 4)) == []
 
 
@@ -423,11 +416,9 @@ def test_a_file_is_a_recipe(hoicli: Hoicli, folder: Path) -> None:
     assert len(records) == 4 * 5
     (name,) = {record["recipe"] for record in records}
     assert re.fullmatch("mild@[0-9a-f]{8}", name)
-    expected = BytesIO()
     source = np.asarray(PIL.Image.open(folder / "images/d.jpg"))
-    PIL.Image.fromarray(source).save(expected, "JPEG", quality=60)
     with PIL.Image.open(folder / "out/jpeg/1/d.jpg") as made:
-        assert made.quantization == PIL.Image.open(expected).quantization  # type: ignore[attr-defined]
+        assert made.quantization == as_jpeg(source, 60).quantization  # type: ignore[attr-defined]
     path.write_text(json.dumps(a_recipe(name="other")))  # a name changes no number
     (row,) = parsed(hoicli("corrupt", "--list", "--recipe", path, "--format", "jsonl").out)
     assert row["recipe"] == name.replace("mild", "other")

@@ -207,9 +207,6 @@ def test_models_are_told_apart_by_their_tag(hoicli: Hoicli, tmp_path: Path) -> N
     tagged = results(hoicli, "--tag", "data=test", one, two)
     assert {row["tags"]["model"] for row in tagged} == {"r50", "r101"}
     assert tagged[0]["tags"] == {"model": "r50", "seed": "1", "data": "test"}
-    together = hoicli("robust", one, one)
-    assert together.code == 1
-    assert f"{one}:1: clean of model r50 is at {one}:1 already; keep one row a cell" in together.err
 
 
 def test_only_what_was_chosen_counts(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -284,6 +281,22 @@ def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path
     unstated[3]["tags"]["recipe"] = "a recipe"
     with pytest.raises(DataError, match=r"^rows.jsonl:4: tags.recipe: a recipe, but rows.jsonl:2 has none: images"):
         gather(unstated)
+
+
+def test_a_package_that_made_images_is_part_of_the_recipe() -> None:
+    """Without the package: rows say all that is needed."""
+    ours = "hoicli-1+hoicli-fog@1.2"
+
+    def of(*recipes: str) -> list[Row]:
+        made = [row(20.0 + at, "fog", at, tags={"recipe": recipe}) for at, recipe in enumerate(recipes, start=1)]
+        return [*made, *(row(30.0, "jpeg", at, tags={"recipe": "hoicli-1"}) for at in (1, 2))]
+
+    ((grid,), _) = gather(of(ours, ours), allow_missing=True)
+    assert mri(grid.levels()) == pytest.approx((30 + 21.5) / 2)
+    assert all(f"|recipe:{ours}|" in each["signature"] for each in robustness_rows(ranked([grid])))
+    for other in ("hoicli-1+hoicli-fog@1.3", "imagenet-c+hoicli-fog@1.2"):
+        with pytest.raises(DataError, match="images made in different ways do not average"):
+            gather(of(ours, other), allow_missing=True)
 
 
 def test_an_incomplete_grid_is_refused_and_named(hoicli: Hoicli, tmp_path: Path) -> None:

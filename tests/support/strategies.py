@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -62,28 +62,34 @@ def datasets(draw: st.DrawFn, least: int = -1) -> tuple[list[dict[str, Any]], li
 
 
 @st.composite
-def crowds(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def crowds(
+    draw: st.DrawFn,
+    labels: Sequence[str] = ("person", "person", "person", "bicycle", "bicycle", "kite"),
+    objects: Sequence[int | None] = (3, 4, 5),
+    actions: Sequence[Mapping[str, str]] = tuple({"verb": verb} for verb in ("hold", "carry", "ride", "fly")),
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """(ground truth, predictions) of one image with people and things side by side, boxes of either predicted right or
     not at all: nothing but pairs, verbs and scores to get wrong, so that much wants to repair much. By a seed: what
     hypothesis draws itself is too bare for that."""
     chance = random.Random(draw(st.integers(0, 2**32)))
-    labels = ["person", "person", "person", "bicycle", "bicycle", "kite"]
     boxes = [[100.0 * index, 0.0, 100.0 * index + 50, 50.0] for index in range(len(labels))]
 
     def hois(most: int, scores: tuple[float, ...] = ()) -> list[dict[str, Any]]:
         return [
             {
                 "subject": chance.randrange(3),
-                "object": chance.randrange(3, 6),
-                "verb": chance.choice(("hold", "carry", "ride", "fly")),
+                "object": chance.choice(objects),
+                **chance.choice(actions),
                 **({"score": chance.choice(scores)} if scores else {}),
             }
             for _ in range(chance.randint(most // 2, most))
         ]
 
-    truth = {"image_id": "one", "boxes": boxes, "labels": labels, "hois": hois(9)}
+    scene = {"image_id": "one", "labels": list(labels)}
+    truth = hois(9)
     moved = [[x + shift for x in box] for box in boxes for shift in [500 if chance.random() < 0.25 else 1]]
-    return [truth], [{"image_id": "one", "boxes": moved, "labels": labels, "hois": hois(14, (0.2, 0.4, 0.6, 0.8))}]
+    predicted = {**scene, "boxes": moved, "hois": hois(14, (0.2, 0.4, 0.6, 0.8))}
+    return [{**scene, "boxes": boxes, "hois": truth}], [predicted]
 
 
 def parts_of(node: Any) -> Iterator[tuple[Any, Any]]:
