@@ -269,16 +269,10 @@ def test_a_killed_run_leaves_whole_files_and_is_taken_up(hoicli: Hoicli, tmp_pat
 # Things gone wrong: one line each
 
 
-def broken_folder(folder: Path) -> Path:
-    """b.png cut off; the other three are good."""
-    path = folder / "images/b.png"
-    path.write_bytes(path.read_bytes()[:-200])
-    return folder
-
-
 def test_a_bad_image_stops_the_run_or_is_left_out(hoicli: Hoicli, folder: Path) -> None:
     good = hoicli(*call(folder, "--corruption", "jpeg", out="good")).out.splitlines()
-    broken_folder(folder)
+    cut = folder / "images/b.png"
+    cut.write_bytes(cut.read_bytes()[:-200])
     for jobs in (1, 2):
         result = hoicli(*call(folder, "--corruption", "jpeg", "--jobs", jobs, out=f"stop{jobs}"))
         assert result.code == 1

@@ -85,7 +85,4 @@ def test_every_severity_is_worse_than_the_one_before(name: str) -> None:
             values = [measure(result) for result in results]
             numbers = [value for value in values if value is not None]
             assert len(numbers) == 5
-            assert all(milder > worse for milder, worse in pairwise(numbers)), (
-                corruption,
-                values,
-            )
+            assert all(milder > worse for milder, worse in pairwise(numbers)), (corruption, values)

@@ -15,6 +15,7 @@ from hoicli.corruption.catalogue import CORRUPTIONS, HOICLI_1, SEVERITIES
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record, share_visible
 from hoicli.corruption.warps import Displacement, Lens, Zoom, moved_boxes, share_in_frame
+from tests.corruption.test_definitions import hidden
 
 Image = NDArray[np.uint8]
 Box = tuple[int, int, int, int]
@@ -176,9 +177,7 @@ def test_what_does_not_move_leaves_boxes_as_they_are(name: str) -> None:
 @LEVELS
 def test_visibility_is_the_share_of_the_pixels_that_are_not_hidden(name: str, severity: int) -> None:
     size = (90, 120)
-    corruption = EFFECTS[name]
-    assert corruption.hidden is not None
-    mask = corruption.hidden((*size, 3), draw(name, (*size, 3), image_id="x", seed=0), *HOICLI_1.level(name, severity))
+    mask = hidden(name, severity, (*size, 3), "x")
     boxes = [[0, 0, 120, 90], [10, 10, 40, 70], [60, 20, 61, 21], [100, 80, 140, 95], [200, 10, 210, 20]]
     record = record_of(name, severity, boxes, "x", size, kept=True)
     slow = []

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Sequence
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -147,18 +148,13 @@ def perfect(record: Record) -> Record:
     return {**copied, "hois": hois}
 
 
-def near(record: Record, first: int, second: int) -> bool:
-    return overlap(record["boxes"][first], record["boxes"][second]) >= 0.5
-
-
 def overlap(first: Sequence[float], second: Sequence[float]) -> float:
     return reference.overlap("hico", tuple(map(float, first)), tuple(map(float, second)))
 
 
 def usable(record: Record) -> bool:
     """Some role, and no two boxes that a prediction could mean both of."""
-    boxes = range(len(record["boxes"]))
-    apart = not any(near(record, first, second) for first in boxes for second in boxes if first < second)
+    apart = all(overlap(one, other) < 0.5 for one, other in combinations(record["boxes"], 2))
     return apart and any(hoi.get("role") for hoi in record["hois"])
 
 
