@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from hoicli.wordnet.graph import Graph
 from hoicli.wordnet.lexicon import PRINCETON, embedded
 
-LICENCE = PRINCETON.parent / "WORDNET-LICENSE"
 FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 TYPES = {"n": 1, "v": 2, "a": 3, "r": 4}
 

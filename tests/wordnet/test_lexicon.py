@@ -118,12 +118,6 @@ def test_swig_hoi_numbers_its_objects_by_this_database(shared: Path) -> None:
         assert entry["def"].startswith(WN.synset(name).definition()[:40])
 
 
-def test_the_notice_travels_with_the_data() -> None:
-    text = wordnet_files.LICENCE.read_text()
-    assert "WordNet 3.0 Copyright 2006 by Princeton University.  All rights reserved." in text
-    assert "Permission to use, copy, modify and distribute" in text
-
-
 def imported(*arguments: str) -> set[str]:
     """The packages that a command imports, in a process of its own."""
     code = (
