@@ -108,7 +108,7 @@ def read_image_list(path: str, context: Context) -> None:
         form = guarded(partial(detect, source), source)
         dataset = FORMATS[form].dataset  # of the list, which may differ from the converted file's
         vocabulary = load(dataset) if dataset else context.vocabulary
-        quiet = replace(context, vocabulary=vocabulary, format=form, notes=[], dropped={})
+        quiet = replace(context, vocabulary=vocabulary, format=form, notes=[], dropped={}, options={})
         records = own.images(source, quiet) if form == "records" else FORMATS[form].converter.read(source, quiet)
     images = identified(((source.name, record) for record in records), quiet)
     while (image := guarded(partial(next, images, None), source)) is not None:

@@ -108,10 +108,7 @@ class _Outputs:
     def __init__(self, source: Source, context: Context, settings: PostProcessing, known: NumberedImages) -> None:
         self.source, self._context, self._settings, self._known = source, context, settings, known
         self._arrays = arrays(source, NAMES)
-        if missing := [name for name in NAMES[:3] if name not in self._arrays]:
-            problem = f"has no array {missing[0]}; it needs {', '.join(NAMES[:3])}"
-            raise DataError(problem, place=source.name)
-        shape = self._arrays["pred_logits"].shape
+        shape = self._array("pred_logits").shape
         if len(shape) not in (2, 3):
             raise self._error("pred_logits", f"shape {list(shape)}, not [Q, C] or [B, Q, C]")
         *self._batch, self._queries, columns = shape
@@ -120,6 +117,11 @@ class _Outputs:
         if not 0 < self._queries * columns <= LARGEST_IMAGE:
             raise self._error("pred_logits", f"{self._queries} queries x {columns} classes is no image's output")
         self._interactions = self._columns(columns)
+
+    def _array(self, name: str) -> NDArray[Any]:
+        if name not in self._arrays:
+            raise DataError(f"has no array {name}; it needs {', '.join(NAMES[:3])}", place=self.source.name)
+        return self._arrays[name]
 
     def _error(self, field: str, problem: str) -> DataError:
         return DataError(problem, place=self.source.name, field=field)
@@ -156,7 +158,7 @@ class _Outputs:
 
     def _each(self, name: str, *sides: int, kinds: str = "fiu") -> NDArray[Any]:
         """[B, *sides] an array, which may have more or fewer sides of 1."""
-        array, expected = self._arrays[name], (*self._batch, *sides)
+        array, expected = self._array(name), (*self._batch, *sides)
         if [side for side in array.shape if side != 1] != [side for side in expected if side != 1]:
             raise self._error(name, f"shape {list(array.shape)}, but pred_logits makes it {list(expected)}")
         if array.dtype.kind not in kinds:

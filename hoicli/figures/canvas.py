@@ -15,6 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from hoicli.errors import UsageError
 from hoicli.figures.styles import LINES, NORMAL, PAPER, SMALL, TINY, Look, Style
 from hoicli.io.messages import display_name, note
 from hoicli.io.outputs import atomic_path, check_figure
@@ -157,6 +158,9 @@ def saved(path: str, look: Look = PAPER, remark: str = "", caveats: Iterable[str
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+    except ImportError as error:
+        problem = f"--plot needs matplotlib, which does not work here ({error}): pip install 'hoicli[plot]'"
+        raise UsageError(problem, code="missing-package") from None
     finally:
         if backend is not None:
             os.environ["MPLBACKEND"] = backend

@@ -272,6 +272,11 @@ def _least_of_all(grid: Sequence[float], unit: int, end: int) -> Floats:
     return _least(grid, np.maximum(np.arange(float(end)), 1) * unit)
 
 
+def narrow(counts: NDArray[Any]) -> NDArray[Any]:
+    """The counts in the type that `Times.summed` multiplies fastest, if they fit."""
+    return counts.astype(np.int16 if counts.max(initial=0) <= SMALL else np.int32)
+
+
 def _images(image: Ints, start: Ints, counts: Ints, images: int) -> csr_array:
     """[M, images] how often each image is there in `counts` [M] entries of `image` from `start` [M]."""
     from scipy.sparse import csr_array
@@ -281,7 +286,7 @@ def _images(image: Ints, start: Ints, counts: Ints, images: int) -> csr_array:
     key = np.sort((row * images + image[entry]).astype(kind))
     first = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
     key = key[first]
-    many = np.diff(first, append=len(entry)).astype(np.int16)
+    many = np.diff(first, append=len(entry))
     ends = np.searchsorted(key, np.arange(len(counts) + 1) * images)
     index = np.int32 if len(key) < 1 << 31 else np.int64
-    return csr_array((many, (key % images).astype(index), ends.astype(index)), shape=(len(counts), images))
+    return csr_array((narrow(many), (key % images).astype(index), ends.astype(index)), shape=(len(counts), images))

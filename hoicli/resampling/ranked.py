@@ -16,7 +16,7 @@ import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
 from hoicli.resampling.draws import Weights
-from hoicli.resampling.pieces import Piece, Rows, Times
+from hoicli.resampling.pieces import Piece, Rows, Times, narrow
 from hoicli.resampling.rounds import Observed
 
 if TYPE_CHECKING:
@@ -369,8 +369,8 @@ class Prepared:
 
 def _counts(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
     """How often each (row, column) occurs, as a sparse matrix."""
-    from scipy.sparse import coo_array
+    from scipy.sparse import coo_array, csr_array
 
-    ones = np.ones(len(row), dtype=np.int16)
-    matrix: Any = coo_array((ones, (row.astype(np.int32), column.astype(np.int32))), shape=shape)
-    return matrix.tocsr()
+    ones = np.ones(len(row), dtype=np.int32)
+    found: Any = coo_array((ones, (row.astype(np.int32), column.astype(np.int32))), shape=shape).tocsr()
+    return csr_array((narrow(found.data), found.indices, found.indptr), shape=shape)

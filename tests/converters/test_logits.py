@@ -341,3 +341,19 @@ def test_a_bad_image_can_be_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_settings_that_mean_nothing_are_refused(hoicli: Hoicli, options: tuple[str, ...], message: str) -> None:
     result = hoicli("convert", *RAW, *options, FIXTURE)
     assert (result.code, result.err) == (2, f"hoicli: {message}\n")
+
+
+def test_a_file_that_lacks_an_array_is_one_item(hoicli: Hoicli, tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    good = arrays(7, images=None)
+    saved(tmp_path / "raw/a.npz", good)
+    saved(tmp_path / "raw/b.npz", {key: array for key, array in good.items() if key != "box_scores"})
+    found = hoicli("convert", tmp_path / "raw", "--on-error", "skip")
+    assert [record["image_id"] for record in rows(found)] == ["a"]
+    assert "b.npz: has no array box_scores; it needs pred_logits, pred_boxes, box_scores" in found.err
+
+
+def test_an_image_list_of_raw_outputs_has_no_options_of_another_format(hoicli: Hoicli, tmp_path: Path) -> None:
+    images = saved(tmp_path / "dump.npz", {**arrays(7, images=2), "image_ids": np.array(["a", "b"])})
+    call = ("convert", FIXTURES / "foreign/predictions_ppdm.json", "--verb-base", "1")
+    assert rows(hoicli(*call, "--image-list", images)) == rows(hoicli(*call))

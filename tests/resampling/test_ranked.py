@@ -208,3 +208,16 @@ def test_a_grid_of_many_points(points: int, right: float) -> None:
     ranked = replace(ranked, hit=hit, truth_image=ranked.image[hit], truth_class=owner[hit])
     weights = np.random.default_rng(6).integers(0, 4, (IMAGES, 3)).astype(np.int32)
     assert ranked.ap(weights)[0] == pytest.approx(one_by_one(ranked, weights), abs=1e-14)
+
+
+def test_an_image_may_hold_more_than_sixteen_bits_count() -> None:
+    """One class: 40,000 true positives of image 0, of twice as much ground truth, then 20,000 false ones."""
+    hit = np.repeat([True, False], [40_000, 20_000])
+    one = RankedLists(
+        hit=hit, image=np.zeros(len(hit), dtype=np.int64), bounds=np.array([0, len(hit)]),
+        truth_image=np.zeros(80_000, dtype=np.int64), truth_class=np.zeros(80_000, dtype=np.int64),
+        images=2, grid=(0.0, 0.5, 1.0), cap=None,
+    )  # fmt: skip
+    ap, positives = one.ap(np.array([[1, 0, 3], [1, 2, 0]], dtype=np.int32))
+    assert positives.tolist() == [[80_000, 0, 240_000]]
+    assert ap == pytest.approx(np.array([[2 / 3, 0, 2 / 3]]))

@@ -106,6 +106,8 @@ def json_item(span: bytes) -> Any:
     except orjson.JSONDecodeError as error:
         try:
             return _writable(json.loads(span))
+        except UnicodeDecodeError as other:
+            raise orjson.JSONDecodeError("not UTF-8", span.decode("latin-1"), other.start) from None
         except (ValueError, RecursionError):
             raise error from None
 

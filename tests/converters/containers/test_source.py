@@ -240,6 +240,7 @@ def test_errors_have_the_item_and_a_mend(tmp_path: Path) -> None:
         (b'[{"a": 1}, {"a": 2', f"[1]: not readable (the list breaks off), {rest}"),
         (b'[{"a": 1}, {"a": tru}, {"a": 3}]', "[1]: not readable ("),
         (b'[{"a": "\\ud800"}]', "[0]: not readable ("),
+        (b'[{"a": "\xd5a"}]', "[0]: not readable (not UTF-8: line 1 column 8 (char 7))"),
         (b"\"{'gts': []}\"", "is a JSON string without 'preds': [...]; the file may be cut off: write it again"),
         (b'{"a": []}', "holds no list (json-object); --from NAME chooses another format"),
         (b"", "is empty (0 bytes); write it again"),
