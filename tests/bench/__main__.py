@@ -81,7 +81,7 @@ def with_tables(text: str, tables: dict[str, list[str]]) -> str:
         heading, section = re.split(rf"(?<=^## {title}\n)", text, maxsplit=1, flags=re.MULTILINE)
         inside, *others = re.split(r"(?=^## )", section, maxsplit=1, flags=re.MULTILINE)
         new: Iterator[str] = iter(shapes)
-        text = heading + TABLE.sub(lambda _, new=new: next(new), inside) + "".join(others)
+        text = heading + TABLE.sub(lambda old, new=new: next(new, old[0]), inside) + "".join(others)
     return text
 
 
