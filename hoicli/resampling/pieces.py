@@ -150,7 +150,8 @@ class Piece:
             first, begin, every.first[rows + 1] - first, end - begin
         )
         if weighted:
-            self._hits = _images(lists.image[lists.hits], first, self._of_row, lists.images)
+            row, entry = expanded(first, self._of_row)
+            self._hits = occurrences(row, lists.image[lists.hits[entry]], (self._strips.size, lists.images))
             # wide rows are cut, so that the sums of each part are small
             parts = -(-self._behind // WIDEST)
             self._cut: Ints = np.flatnonzero(parts > 1)
@@ -158,7 +159,8 @@ class Piece:
             self._further: Ints = starts_of(further)[:-1]
             cut, part = np.repeat(self._cut, further), WIDEST * expanded(np.ones_like(further), further)[1]
             counts_of = np.minimum(np.append(self._behind, self._behind[cut] - part), WIDEST)
-            self._between = _images(lists.image, np.append(begin, begin[cut] + part), counts_of, lists.images)
+            row, entry = expanded(np.append(begin, begin[cut] + part), counts_of)
+            self._between = occurrences(row, lists.image[entry], (len(counts_of), lists.images))
             self._widest = int(counts_of.max(initial=0))
 
     def _placed(self, *columns: Ints) -> Ints:
@@ -272,21 +274,16 @@ def _least_of_all(grid: Sequence[float], unit: int, end: int) -> Floats:
     return _least(grid, np.maximum(np.arange(float(end)), 1) * unit)
 
 
-def narrow(counts: NDArray[Any]) -> NDArray[Any]:
-    """The counts in the type that `Times.summed` multiplies fastest, if they fit."""
-    return counts.astype(np.int16 if counts.max(initial=0) <= SMALL else np.int32)
-
-
-def _images(image: Ints, start: Ints, counts: Ints, images: int) -> csr_array:
-    """[M, images] how often each image is there in `counts` [M] entries of `image` from `start` [M]."""
+def occurrences(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
+    """How often each (row, column) occurs, as a sparse matrix of the type that `Times.summed` multiplies fastest."""
     from scipy.sparse import csr_array
 
-    row, entry = expanded(start, counts)
-    kind = np.int32 if len(counts) * images < 1 << 31 else np.int64  # sorted in half the time
-    key = np.sort((row * images + image[entry]).astype(kind))
+    kind = np.int32 if shape[0] * shape[1] < 1 << 31 else np.int64  # sorted in half the time
+    key = np.sort(row.astype(kind) * shape[1] + column.astype(kind))
     first = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    many = np.diff(first, append=len(key))
     key = key[first]
-    many = np.diff(first, append=len(entry))
-    ends = np.searchsorted(key, np.arange(len(counts) + 1) * images)
+    ends = np.searchsorted(key, np.arange(shape[0] + 1) * shape[1])
     index = np.int32 if len(key) < 1 << 31 else np.int64
-    return csr_array((narrow(many), (key % images).astype(index), ends.astype(index)), shape=(len(counts), images))
+    many = many.astype(np.int16 if many.max(initial=0) <= SMALL else np.int32)
+    return csr_array((many, (key % shape[1]).astype(index), ends.astype(index)), shape=shape)

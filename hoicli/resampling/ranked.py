@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
 from hoicli.resampling.draws import Weights
-from hoicli.resampling.pieces import Piece, Rows, Times, narrow
+from hoicli.resampling.pieces import Piece, Rows, Times, occurrences
 from hoicli.resampling.rounds import Observed
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class RankedLists:
     @cached_property
     def truth(self) -> csr_array:
         """[C, N] ground truth of each class in each image."""
-        return _counts(self.truth_class, self.truth_image, (self.classes, self.images))
+        return occurrences(self.truth_class, self.truth_image, (self.classes, self.images))
 
 
 @dataclass(frozen=True)
@@ -365,12 +365,3 @@ class Prepared:
             piece.rate(piece.others(counts), others, aps[1])
         one, other = (zip(*side, strict=True) for side in zip(aps, (ones, others), strict=True))
         return list(zip(one, other, strict=True))
-
-
-def _counts(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
-    """How often each (row, column) occurs, as a sparse matrix."""
-    from scipy.sparse import coo_array, csr_array
-
-    ones = np.ones(len(row), dtype=np.int32)
-    found: Any = coo_array((ones, (row.astype(np.int32), column.astype(np.int32))), shape=shape).tocsr()
-    return csr_array((narrow(found.data), found.indices, found.indptr), shape=shape)

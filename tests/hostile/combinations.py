@@ -8,7 +8,6 @@ drawn by the seed: other seeds try others. --share tries one pair of so many.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import shutil
@@ -16,16 +15,18 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
 from random import Random
 
+from hoicli.cli import run
 from hoicli.commands import choices
 from hoicli.commands.checks import Count, Read, Written
 from hoicli.commands.command import DECLARED, Command
 from hoicli.commands.options import Argument, Option, Parameter
+from tests.hostile.judge import standard_streams
 from tests.support.project import EIGHT, FIXTURES, PATIENCE
 
 BASE = {
@@ -143,9 +144,10 @@ def faults(words: Sequence[str], place: Path) -> tuple[int, list[str]]:
     for path in FILES:
         (shutil.copytree if path.is_dir() else shutil.copy)(path, inputs / path.name)
     files = sorted(path for path in inputs.rglob("*") if path.is_file())
-    before = digest(files)
-    process = os.fork() or _run([word.replace("OUT", str(out)) for word in words], inputs)
+    before = [path.read_bytes() for path in files]
+    process = os.fork() or _run([word.replace("OUT", str(out)) for word in words], place)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    after = [path.read_bytes() if path.is_file() else None for path in files]
     printed, said = ((place / name).read_bytes().decode("utf-8", "replace") for name in ("stdout", "stderr"))
     left = [path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()]
     odd = any(path not in files for path in inputs.rglob("*") if path.is_file())  # -o may be given an odd name
@@ -161,30 +163,21 @@ def faults(words: Sequence[str], place: Path) -> tuple[int, list[str]]:
         "stdout of a failure": code in (1, 2) and bool(printed) and words[0] not in STREAMED,
         "nothing came out": code == 0 and not (printed or left or odd or own or ("--top" in words and "0" in words)),
         "no number": "NaN" in printed or "Infinity" in printed,
-        "an input changed": digest(files) != before and not (code == 0 and own),
+        "an input changed": after != before and not (code == 0 and own),
     }
     return code, [f"{fault}: {said[-300:]}" for fault, found in wrong.items() if found]
 
 
-def _run(words: list[str], folder: Path) -> int:
+def _run(words: list[str], place: Path) -> int:
     """The line, in a fork; never returns."""
     code = 70
     try:
         signal.alarm(int(PATIENCE))
-        os.chdir(folder)
-        for number, name in enumerate(("/dev/null", "../stdout", "../stderr")):
-            os.dup2(os.open(name, os.O_RDONLY if number == 0 else os.O_CREAT | os.O_WRONLY), number)
-        from hoicli.cli import run
-
-        code = run(words)
-        sys.stdout.flush()
+        os.chdir(place / "in")
+        with standard_streams(place, None):
+            code = run(words)
     finally:
         os._exit(code)
-
-
-def digest(files: Iterable[Path]) -> str:
-    """Of files that may be gone."""
-    return hashlib.sha256(b"".join(path.read_bytes() if path.is_file() else b"gone" for path in files)).hexdigest()
 
 
 def main() -> int:
