@@ -17,7 +17,7 @@ from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Weights
 from hoicli.vlm.answers import Answers
 from hoicli.vlm.bank import Class, Question, class_of
-from hoicli.vlm.measured import Key, Measured, share
+from hoicli.vlm.measured import Key, Measured, Shares, share
 
 METRICS = ("macro_f1", "instance_f1", "micro_f1", "exact_match", "precision", "recall")
 """In the order of the rows. The last two are micro F1's."""
@@ -26,45 +26,38 @@ MACRO, INSTANCE, MICRO, EXACT, PRECISION, RECALL = ((metric, "full") for metric 
 
 @dataclass(frozen=True)
 class Tallied(Measured):
-    """Per question: image [Q], the number of its image by name; tp, fp, right [Q]; f1 [Q]; exact [Q], 0 or 1; counted
-    [Q], 0 for a question that the released script passes over. Per (image, class) that occurs: `cell` [3, C, I] of tp,
-    fp and right. per_image: exact match is over images, as released."""
+    """METRICS. cell [3, C, images]: how often the options of each interaction that occurs are rightly chosen, wrongly
+    chosen and right, in each image."""
 
-    image: Ints
-    images: int
-    tp: Ints
-    fp: Ints
-    right: Ints
-    f1: Floats
-    exact: Ints
-    counted: Ints
     cell: Floats
-    per_image: bool = False
-
-    def counts(self) -> dict[Key, int]:
-        """Interactions, questions, right options, questions or images, chosen and right options."""
-        questions = int(self.counted.sum())
-        tp, fp, right = (int((column * self.counted).sum()) for column in (self.tp, self.fp, self.right))
-        classes = int(self.cell.sum(axis=2).any(axis=0).sum())
-        every = self.images if self.per_image else len(self.image)
-        return {MACRO: classes, INSTANCE: questions, MICRO: right, EXACT: every, PRECISION: tp + fp, RECALL: right}
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
         """[R] each of METRICS, by how often each image counts."""
-        drawn = weights[self.image].astype(np.float64)  # [Q, R]
-        counted = self.counted @ drawn
-        tp, fp, right = ((column * self.counted) @ drawn for column in (self.tp, self.fp, self.right))
-        every = weights.sum(axis=0) if self.per_image else drawn.sum(axis=0)
         classes = _f1(*(part @ weights for part in self.cell))
         known = ~np.isnan(classes)
-        return {
-            MACRO: share(np.where(known, classes, 0.0).sum(axis=0), known.sum(axis=0)),
-            INSTANCE: share(((self.f1 * self.counted)[:, np.newaxis] * drawn).sum(axis=0), counted),
-            MICRO: share(2 * tp, tp + fp + right),
-            EXACT: share(self.exact @ drawn, every),
-            PRECISION: share(tp, tp + fp),
-            RECALL: share(tp, right),
-        }
+        macro = share(np.where(known, classes, 0.0).sum(axis=0), known.sum(axis=0))
+        return {MACRO: macro, **super().rounds(weights)}
+
+
+def figures(
+    image: Ints, images: int, counts: Ints, counted: Ints, f1: Floats, cell: Floats, *, exact_per_image: bool = False
+) -> Tallied:
+    """METRICS of Q questions, each about an image [Q], by its number. counts [4, Q]: options rightly chosen, wrongly
+    chosen and right, and whether the match is exact; counted [Q]: 0 for a question that is in exact match alone; cell:
+    as of `Tallied`. exact_per_image: exact match is over images, as released."""
+    tp, fp, right = counts[:3] * counted
+    of_questions = {
+        INSTANCE: (f1 * counted, counted),
+        MICRO: (2 * tp, tp + fp + right),
+        PRECISION: (tp, tp + fp),
+        RECALL: (tp, right),
+    }
+    whole = np.ones(images, np.int64) if exact_per_image else np.bincount(image, minlength=images)
+    of_images = {EXACT: (np.bincount(image, counts[3], images), whole)}
+    classes, options = int(cell.sum(axis=2).any(axis=0).sum()), int(right.sum())
+    n = {MACRO: classes, INSTANCE: int(counted.sum()), MICRO: options, EXACT: int(whole.sum())}
+    n |= {PRECISION: int((tp + fp).sum()), RECALL: options}
+    return Tallied(images, n, [Shares(image, of_questions), Shares(np.arange(images), of_images)], cell)
 
 
 def _f1(tp: Floats | Ints, fp: Floats | Ints, right: Floats | Ints) -> Floats:
@@ -85,12 +78,14 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     questions = sorted(bank.questions, key=lambda question: question.key)  # sums must not depend on the file's order
     place = {name: at for at, name in enumerate(sorted(bank.by_image))}
     image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
-    counts: Ints = np.zeros((6, len(questions)), dtype=np.int64)  # tp, fp, right, exact, counted, empty
+    counts: Ints = np.zeros((4, len(questions)), dtype=np.int64)  # as of `figures`
+    each, unanswered = np.zeros_like(counts[:2])
     cells: dict[Class, Floats] = {}
     for at, question in enumerate(questions):
         empty, exactly, by_option = _counts(question, answers.given.get(question.key, []), released=released)
         counted = not (released and answers.detected) or question.image_id in answers.images
-        counts[:, at] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly, counted, empty)
+        counts[:, at] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly)
+        each[at], unanswered[at] = counted, empty
         for option, kinds in by_option.items() if counted else ():
             interaction = class_of(option)
             if bank.counts(interaction):
@@ -98,10 +93,9 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     cell = np.zeros((3, len(cells), len(place)))
     for row, interaction in enumerate(sorted(cells)):
         cell[:, row] = cells[interaction]
-    tp, fp, right, exact, each, unanswered = counts
-    f1 = _f1(tp, fp, right)
+    f1 = _f1(*counts[:3])
     f1 = np.where(np.isnan(f1), unanswered, f1)  # nothing is right: right if nothing was chosen
-    return Tallied(image, len(place), tp, fp, right, f1, exact, each, cell, per_image=released)
+    return figures(image, len(place), counts, each, f1, cell, exact_per_image=released)
 
 
 def _counts(question: Question, named: list[str], *, released: bool) -> tuple[bool, bool, dict[str, list[int]]]:

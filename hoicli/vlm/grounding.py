@@ -8,8 +8,6 @@ the threshold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, pairwise
 
 import numpy as np
@@ -18,8 +16,7 @@ from hoicli.evaluation.box_rules import AREAS
 from hoicli.evaluation.pairing import first_largest
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts, runs_of, starts_of
-from hoicli.resampling.draws import Weights
-from hoicli.vlm.measured import Key, Measured, share
+from hoicli.vlm.measured import Measured, Shares
 from hoicli.vlm.results import NOWHERE, Grounding
 
 THRESHOLDS: Floats = np.arange(50, 100, 5) / 100
@@ -30,54 +27,27 @@ SIZES = {size: bounds for size, bounds in AREAS.items() if size != "all"}
 """The least area of the true pair's object in pixels, and the area that is too much."""
 
 
-@dataclass(frozen=True)
-class Grounded(Measured):
-    """hits [T, 12]: whether each true pair is found at 0.5, at 0.75 and at each threshold of AR; question [T]
-    whose it is; area [T] of its object; image [Q] of each question, by name, of `images`. Questions without a pair are
-    left out."""
-
-    hits: Bools
-    question: Ints
-    area: Floats
-    image: Ints
-    images: int
-
-    @cached_property
-    def _shares(self) -> Floats:
-        """[Q, thresholds] the share of each question's pairs found."""
-        count = np.bincount(self.question, minlength=len(self.image))
-        found = np.stack([np.bincount(self.question, column, len(self.image)) for column in self.hits.T], axis=1)
-        shares: Floats = found / count[:, np.newaxis]
-        return shares
-
-    def _of_size(self, size: str) -> Bools:
-        least, most = SIZES[size]
-        mine: Bools = (self.area >= least) & (self.area < most)
-        return mine | (self.area < 0) if size == "small" else mine
-
-    def counts(self) -> dict[Key, int]:
-        """By (metric, subset): AR, AR@0.5 and AR@0.75 are means over questions; AR of a size is over its pairs."""
-        asked = {(metric, "full"): len(self.image) for metric in ("AR", "AR@0.5", "AR@0.75")}
-        return asked | {("AR", size): int(self._of_size(size).sum()) for size in SIZES}
-
-    def rounds(self, weights: Weights) -> dict[Key, Floats]:
-        """[R] each recall, by how often each image counts."""
-        drawn = weights[self.image].astype(np.float64)
-        asked = drawn.sum(axis=0)
-        columns = {("AR", "full"): self._shares[:, 2:].mean(axis=1)}
-        columns |= {("AR@0.5", "full"): self._shares[:, 0], ("AR@0.75", "full"): self._shares[:, 1]}
-        found = {key: share((column[:, np.newaxis] * drawn).sum(axis=0), asked) for key, column in columns.items()}
-        for size in SIZES:
-            mine = self._of_size(size)
-            pairs = drawn[self.question[mine]]
-            hits = self.hits[mine, 2:].sum(axis=1) / (self.hits.shape[1] - 2)
-            found["AR", size] = share((hits[:, np.newaxis] * pairs).sum(axis=0), pairs.sum(axis=0))
-        return found
+def recalls(hits: Bools, question: Ints, area: Floats, image: Ints, images: int) -> Measured:
+    """AR, AR@0.5 and AR@0.75, means over questions, and AR of a size, over its pairs. hits [T, 12]: whether each true
+    pair is found at 0.5, at 0.75 and at each threshold of AR; question [T]: whose it is; area [T]: of its object; image
+    [Q]: of each question, by name, of `images`. Every question has a pair."""
+    count = np.bincount(question, minlength=len(image))
+    found = np.stack([np.bincount(question, column, len(image)) for column in hits.T], axis=1) / count[:, np.newaxis]
+    values = {"AR": found[:, 2:].mean(axis=1), "AR@0.5": found[:, 0], "AR@0.75": found[:, 1]}
+    n, shares = {(metric, "full"): len(image) for metric in values}, []
+    shares.append(Shares(image, {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()}))
+    for size, (least, most) in SIZES.items():
+        mine = (area >= least) & (area < most) | (area < 0) & (size == "small")
+        of_pairs = image[question[mine]]
+        part = hits[mine, 2:].sum(axis=1) / (hits.shape[1] - 2)
+        shares.append(Shares(of_pairs, {("AR", size): (part, np.ones_like(of_pairs))}))
+        n["AR", size] = len(of_pairs)
+    return Measured(images, n, shares)
 
 
-def grounded(rows: Sequence[Grounding], *, most: int | None = None, released: bool = False) -> Grounded:
-    """Which true pairs are found. most: how many predicted pairs of a question count, the first; released: at
-    RELEASED_THRESHOLDS."""
+def grounded(rows: Sequence[Grounding], *, most: int | None = None, released: bool = False) -> Measured:
+    """The recalls of the true pairs; questions without any are left out. most: how many predicted pairs of a question
+    count, the first; released: at RELEASED_THRESHOLDS."""
     asked = [row for row in rows if row.truth]
     images = {name: at for at, name in enumerate(sorted({row.image for row in asked}))}
     truth_starts = starts_of([len(row.truth) for row in asked])
@@ -98,9 +68,8 @@ def grounded(rows: Sequence[Grounding], *, most: int | None = None, released: bo
     boxes = truth[1]
     with np.errstate(over="ignore", invalid="ignore"):
         area = (boxes[2] - boxes[0]) * (boxes[3] - boxes[1])
-    return Grounded(
-        hits, runs_of(truth_starts), area, np.array([images[row.image] for row in asked], dtype=np.int64), len(images)
-    )
+    image = np.array([images[row.image] for row in asked], dtype=np.int64)
+    return recalls(hits, runs_of(truth_starts), area, image, len(images))
 
 
 def _boxes(pairs: object) -> tuple[Floats, Floats]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,50 +16,61 @@ Key = tuple[str, str]
 """(metric, subset)."""
 
 
-@dataclass(frozen=True)
-class Score:
-    """A value in [0, 1], None where there is nothing to measure, and how many it is over."""
+class Score(NamedTuple):
+    """A value in [0, 1], None where there is nothing to measure, how many it is over, and its 95 % interval."""
 
     value: float | None
     n: int
+    ends: tuple[float, float] | None = None
 
 
-class Measured(ABC):
-    """What the answers to questions about `images` images are worth."""
+class Shares(NamedTuple):
+    """Values of M rows, each the sum of one column [M] over the sum of another. image [M]: whose each row is."""
+
+    image: Ints
+    columns: Mapping[Key, tuple[Floats | Ints, Floats | Ints]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the answers to questions about `images` images are worth; n: how many each value is over, in the order of
+    the rows."""
 
     images: int
+    n: Mapping[Key, int]
+    shares: Sequence[Shares]
 
-    @abstractmethod
-    def counts(self) -> Mapping[Key, int]:
-        """How many each value is over, in the order of the rows."""
-
-    @abstractmethod
-    def rounds(self, weights: Weights) -> Mapping[Key, Floats]:
+    def rounds(self, weights: Weights) -> dict[Key, Floats]:
         """[R] each value in [0, 1], NaN where there is nothing to measure; weights [images, R]: how often an image
         counts in a round."""
+        found: dict[Key, Floats] = {}
+        for image, columns in self.shares:
+            drawn = weights[image].astype(np.float64)
+            found |= {key: share(_summed(part, drawn), _summed(whole, drawn)) for key, (part, whole) in columns.items()}
+        return found
 
-    def scores(self) -> dict[Key, Score]:
-        """Each value, in the order of the rows."""
+    def scores(self, resampling: Resampling | None = None) -> dict[Key, Score]:
+        """Each value, in the order of the rows; with intervals if there are resamples and FEWEST_IMAGES images."""
         values = self.rounds(np.ones((self.images, 1), dtype=np.int32))
-        known = {key: float(value[0]) for key, value in values.items()}
-        return {key: Score(None if np.isnan(known[key]) else known[key], n) for key, n in self.counts().items()}
-
-    def intervals(self, resampling: Resampling) -> dict[Key, tuple[float, float] | None]:
-        """The 95 % interval of each value; None with fewer than FEWEST_IMAGES images."""
-        scores = self.scores()
-        parts: dict[Key, list[Floats]] = {key: [] for key in scores}
-        for block in blocks(resampling) if self.images >= FEWEST_IMAGES else ():
-            for key, values in self.rounds(block.resamples(self.images)).items():
-                parts[key].append(values)
-        ends: dict[Key, tuple[float, float] | None] = {}
-        for key, score in scores.items():
-            ends[key] = None
-            if parts[key] and score.value is not None:
-                ends[key] = interval(score.value, np.concatenate(parts[key]), self.images, lowest=0.0, highest=1.0)
-        return ends
+        some = blocks(resampling) if resampling is not None and self.images >= FEWEST_IMAGES else []
+        drawn = [self.rounds(block.resamples(self.images)) for block in some]
+        scores = {}
+        for key, n in self.n.items():
+            value, ends = float(values[key][0]), None
+            if drawn and not np.isnan(value):
+                rounds = np.concatenate([each[key] for each in drawn])
+                ends = interval(value, rounds, self.images, lowest=0.0, highest=1.0)
+            scores[key] = Score(None if np.isnan(value) else value, n, ends)
+        return scores
 
 
 def share(part: Floats, whole: Floats | Ints) -> Floats:
     """`part / whole`, NaN where the whole is 0."""
     found: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
     return found
+
+
+def _summed(column: Floats | Ints, drawn: Floats) -> Floats:
+    """[R] the sum of a column [M], each row as often as drawn [M, R]."""
+    total: Floats = column @ drawn if column.dtype.kind == "i" else (column[:, np.newaxis] * drawn).sum(axis=0)
+    return total

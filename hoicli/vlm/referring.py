@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from hoicli.converters.vlm.names import denies
 from hoicli.io.messages import note
-from hoicli.records.kit import Floats, Ints
-from hoicli.resampling.draws import Weights
 from hoicli.shoe.pairs import Pair, pair_of
-from hoicli.vlm.measured import Key, Measured, share
+from hoicli.vlm.measured import Measured, Shares
 from hoicli.vlm.results import Referring
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
@@ -37,36 +34,17 @@ Similar = Mapping[tuple[str, str], float]
 """The similarity of each (true phrase, predicted phrase)."""
 
 
-@dataclass(frozen=True)
-class Referred(Measured):
-    """By metric, values [R] in [0, 1], one for each row; image [R] of each row, by name, of `images`."""
-
-    values: Mapping[str, Floats]
-    image: Ints
-    images: int
-
-    def counts(self) -> dict[Key, int]:
-        """The rows, for each metric."""
-        return {(name, "full"): len(values) for name, values in self.values.items()}
-
-    def rounds(self, weights: Weights) -> dict[Key, Floats]:
-        """[R] the mean of each metric over the rows, by how often each image counts."""
-        drawn = weights[self.image].astype(np.float64)
-        asked = drawn.sum(axis=0)
-        return {
-            (name, "full"): share((values[:, np.newaxis] * drawn).sum(axis=0), asked)
-            for name, values in self.values.items()
-        }
-
-
-def referred(rows: Sequence[Referring], similar: Similar | None, *, released: bool = False) -> Referred:
-    """The rows' values. released: requests that failed are left out, as the released batch scripts do."""
+def referred(rows: Sequence[Referring], similar: Similar | None, *, released: bool = False) -> Measured:
+    """exact_match, and verb_similarity if that is given. released: requests that failed are left out, as the released
+    batch scripts do."""
     kept = [row for row in rows if not (released and row.failed)]
     images = {name: at for at, name in enumerate(sorted({row.image for row in kept}))}
     values = {"exact_match": np.array([_plain(row.truth) == _plain(row.found) for row in kept], dtype=np.float64)}
     if similar is not None:
         values["verb_similarity"] = np.array([similar[row.truth, row.found] for row in kept], dtype=np.float64)
-    return Referred(values, np.array([images[row.image] for row in kept], dtype=np.int64), len(images))
+    image = np.array([images[row.image] for row in kept], dtype=np.int64)
+    columns = {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()}
+    return Measured(len(images), dict.fromkeys(columns, len(kept)), [Shares(image, columns)])
 
 
 def _plain(phrase: str) -> str:

@@ -100,11 +100,10 @@ class RowMaker:
         """of_metric: settings of one metric alone; besides: further keys; empty: what is written for no value."""
         settings = {**settings, **({"released": self.released} if self.released else {})}
         settings |= {} if self.resampling is None else self.resampling.signature()
-        ends = {} if self.resampling is None else measured.intervals(self.resampling)
-        for (metric, subset), score in measured.scores().items():
+        for (metric, subset), score in measured.scores(self.resampling).items():
             value = empty if score.value is None else score.value
             row: Row = {"metric": metric, "subset": subset, "value": percent(value), "n": score.n, "unit": "%"}
-            row |= {} if self.resampling is None else interval_keys(ends[metric, subset])
+            row |= {} if self.resampling is None else interval_keys(score.ends)
             signed = {**settings, **(of_metric or {}).get(metric, {})}
             yield row | (besides or {}) | row_ends(protocol, self.tags, signed)
 

@@ -17,7 +17,8 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.schemas import schema_text
 from hoicli.vlm.answers import read_answers
 from hoicli.vlm.bank import SETTINGS, Question, read_bank
-from hoicli.vlm.choice import METRICS, Tallied, tallied
+from hoicli.vlm.choice import METRICS, tallied
+from hoicli.vlm.measured import Measured
 from hoicli.vlm.prompts import request_id
 from tests.support import questions as made
 from tests.support.project import EIGHT, FIXTURES, SHARED, Hoicli, dumped, written
@@ -27,7 +28,7 @@ GOLDEN = json.loads((Path(__file__).parent / "golden/choice.json").read_text())[
 PUBLISHED = SHARED / "data/crosshoi-bench"
 
 
-def measured(bank: Path, answers: Path, *, setting: str | None = None, released: bool = False) -> Tallied:
+def measured(bank: Path, answers: Path, *, setting: str | None = None, released: bool = False) -> Measured:
     policy = ErrorPolicy()
     questions = read_bank(str(bank), policy, setting=setting)
     given = read_answers([Source(str(answers))], questions, policy, released=released)
@@ -136,7 +137,7 @@ def test_what_a_detector_chooses(setting: str, row: dict[str, Any], chosen: bool
     }  # fmt: skip
     bank = dumped(tmp_path / "bank.json", {"a.jpg": question})
     found = measured(bank, dumped(tmp_path / "dump.json", {"a.jpg": dump}))
-    assert int(found.tp.sum() + found.fp.sum()) == chosen
+    assert found.n["precision", "full"] == chosen
 
 
 def test_which_predictions_count(tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ def test_which_predictions_count(tmp_path: Path) -> None:
     }
     bank = dumped(tmp_path / "bank.json", {"a.jpg": {"gt_choices": names, "wrong_choices": []}})
     answers = dumped(tmp_path / "dump.json", {"a.jpg": {**dump, "ao_names": names}})
-    assert int(measured(bank, answers).tp.sum()) == 6
+    assert measured(bank, answers).n["precision", "full"] == 6
 
 
 def test_records_and_their_dump_choose_alike(hoicli: Hoicli) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
-from hoicli.vlm.grounding import THRESHOLDS, grounded
+from hoicli.vlm.grounding import grounded
 from hoicli.vlm.results import read_grounding
 from tests.support.project import Hoicli
 from tests.support.questions import Json, grounding
@@ -74,13 +73,13 @@ def test_order_matters(tmp_path: Path) -> None:
     truth = [pair(), pair(other=[200, 0, 300, 76])]
     loose, exact = pair(other=[200, 0, 300, 88]), pair()  # IoU of objects: 0.88 and 0.864; 1 and 0.76
 
-    def found(*predicted: Json) -> int:
-        path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": truth, "predicted_pairs": predicted}])
-        column = 2 + int(np.flatnonzero(THRESHOLDS == 0.9)[0])
-        return int(grounded(read_grounding([Source(str(path))], ErrorPolicy())).hits[:, column].sum())
+    def found(*predicted: Json) -> float | None:
+        return values(written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": truth, "predicted_pairs": predicted}]))[
+            "AR full"
+        ]
 
-    assert found(loose, exact) == 1
-    assert found(exact, loose) == 2
+    assert found(loose, exact) == pytest.approx(18 / 20)  # at 0.9 and 0.95 one alone
+    assert found(exact, loose) == pytest.approx(19 / 20)
 
 
 def test_every_spelling_of_the_keys(tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ import pytest
 from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval
-from hoicli.vlm.choice import Tallied
-from hoicli.vlm.grounding import Grounded
-from hoicli.vlm.measured import Measured
-from hoicli.vlm.referring import Referred
+from hoicli.vlm.choice import figures
+from hoicli.vlm.grounding import recalls
+from hoicli.vlm.measured import Measured, Shares
 
 IMAGES, QUESTIONS, CLASSES, PAIRS = 6, 11, 4, 25
 RNG = np.random.default_rng(3)
@@ -24,25 +23,25 @@ RESAMPLING = Resampling(40, 2)
 WEIGHTS = np.concatenate([block.resamples(IMAGES) for block in blocks(RESAMPLING)], axis=1)
 
 
-def tallied(image: Ints, times: Ints, *, per_image: bool = False) -> Tallied:
+def tallied(image: Ints, times: Ints, *, per_image: bool = False) -> Measured:
     """Made-up counts of questions, those of each image as often as `times` [images] says; a fifth do not count."""
     rng = np.random.default_rng(5)
-    tp, fp, right = (rng.integers(0, 3, QUESTIONS) for _ in range(3))
-    right += tp
+    counts = rng.integers(0, 3, (4, QUESTIONS))
+    counts[2] += counts[0]
     f1 = rng.random(QUESTIONS)
-    exact = rng.integers(0, 2, QUESTIONS)
+    counts[3] = rng.integers(0, 2, QUESTIONS)
     counted = (np.arange(QUESTIONS) % 5 > 0).astype(np.int64)
     cell = rng.integers(0, 2, (3, CLASSES, IMAGES))
     cell[2] += cell[0]
     cell[:, 3] = 0  # a class without anything
     again = np.repeat(np.arange(QUESTIONS), times[image])
-    return Tallied(
-        image[again], int(times.sum()), tp[again], fp[again], right[again], f1[again], exact[again], counted[again],
-        (cell * times).astype(np.float64), per_image=per_image,
+    return figures(
+        image[again], int(times.sum()), counts[:, again], counted[again], f1[again], (cell * times).astype(np.float64),
+        exact_per_image=per_image,
     )  # fmt: skip
 
 
-def grounded(times: Ints) -> Grounded:
+def grounded(times: Ints) -> Measured:
     rng = np.random.default_rng(7)
     question = np.sort(np.append(np.arange(QUESTIONS), rng.integers(0, QUESTIONS, PAIRS - QUESTIONS)))
     hits = rng.random((PAIRS, 12)) < 0.5
@@ -51,7 +50,7 @@ def grounded(times: Ints) -> Grounded:
     rows = [np.flatnonzero(question == each) for each in again]
     of = np.repeat(np.arange(len(again)), [len(each) for each in rows])
     at = np.concatenate(rows)
-    return Grounded(hits[at], of, area[at], IMAGE[again], int(times.sum()))
+    return recalls(hits[at], of, area[at], IMAGE[again], int(times.sum()))
 
 
 MADE: dict[str, Callable[[Ints], Measured]] = {
@@ -72,8 +71,8 @@ def test_a_round_is_the_questions_as_often_as_their_images(made: Callable[[Ints]
 def test_a_size_is_of_the_pairs_between_its_bounds() -> None:
     """32 and 96 pixels a side begin the next; an area below 0, of a box the wrong way round, is small."""
     area = np.array([-1.0, 0.0, 1023.0, 1024.0, 9215.0, 9216.0, math.inf, 1e9])
-    recalls = Grounded(np.eye(8, 12, dtype=bool), np.arange(8), area[:8], np.arange(8), 8).scores()
-    assert [recalls["AR", size].n for size in ("small", "medium", "large")] == [3, 2, 2]
+    found = recalls(np.eye(8, 12, dtype=bool), np.arange(8), area[:8], np.arange(8), 8).scores()
+    assert [found["AR", size].n for size in ("small", "medium", "large")] == [3, 2, 2]
 
 
 def rounds_of(values: Floats, image: Ints) -> Floats:
@@ -83,28 +82,27 @@ def rounds_of(values: Floats, image: Ints) -> Floats:
     return np.where(total > 0, (values[:, None] * drawn).sum(axis=0) / np.maximum(total, 1), np.nan)
 
 
+def means(values: Floats, image: Ints, images: int) -> Measured:
+    columns = {("exact_match", "full"): (values, np.ones_like(image))}
+    return Measured(images, dict.fromkeys(columns, len(values)), [Shares(image, columns)])
+
+
 def test_intervals_are_of_the_means_of_what_was_drawn() -> None:
     values, image = np.array([0.0, 1.0, 1.0, 0.25]), np.array([0, 2, 2, 5])  # rounds with one row, and with none
-    found = Referred({"exact_match": values}, image, IMAGES).intervals(RESAMPLING)
+    found = means(values, image, IMAGES).scores(RESAMPLING)
     expected = interval(values.mean(), rounds_of(values, image), IMAGES, lowest=0.0, highest=1.0)
-    assert found["exact_match", "full"] == pytest.approx(expected)
+    assert found["exact_match", "full"].ends == pytest.approx(expected)
 
 
 def test_an_interval_needs_two_images() -> None:
     for number in (1, 2):
-        image, ones = np.arange(number), np.ones(number, np.int64)
-        referred = Referred({"exact_match": np.ones(number)}, image, number)
-        pairs = Grounded(np.ones((number, 12), bool), image, np.zeros(number), image, number)
-        choices = Tallied(image, number, ones, ones, ones, np.ones(number), ones, ones, np.ones((3, 1, number)))
-        assert any(referred.intervals(RESAMPLING).values()) == (number == 2)
-        assert any(pairs.intervals(RESAMPLING).values()) == (number == 2)
-        assert any(choices.intervals(RESAMPLING).values()) == (number == 2)
+        found = means(np.ones(number), np.arange(number), number).scores(RESAMPLING)
+        assert (found["exact_match", "full"].ends is None) == (number == 1)
 
 
 def test_nothing_asked_is_no_value() -> None:
     none = np.zeros(0, np.int64)
-    scores = Tallied(none, 0, none, none, none, np.zeros(0), none, none, np.zeros((3, 2, 0))).scores()
-    assert {name: score.value for name, score in scores.items()} == dict.fromkeys(scores)
-    recalls = Grounded(np.zeros((0, 12), bool), none, np.zeros(0), none, 0).scores()
-    assert {recall.value for recall in recalls.values()} == {None}
-    assert {recall.n for recall in recalls.values()} == {0}
+    nothing = figures(none, 0, np.zeros((4, 0), np.int64), none, np.zeros(0), np.zeros((3, 2, 0)))
+    for measured in (nothing, recalls(np.zeros((0, 12), bool), none, np.zeros(0), none, 0)):
+        assert {score.value for score in measured.scores().values()} == {None}
+        assert {score.n for score in measured.scores().values()} == {0}
