@@ -155,13 +155,12 @@ class Corrections:
         self._errors, self._missed = errors, missed
         count = len(errors.listed.score)
         kind = np.int32 if count < 1 << 31 else np.int64
-        by_score = errors.listed.by_score()
         # One number of (class, rank among all) for every prediction: kept predictions stay in order, and the few
         # repairs are inserted where their number belongs.
         self._place: NDArray[Any] = np.empty(count, dtype=kind)
-        self._place[by_score] = np.arange(count, dtype=kind)
+        self._place[errors.listed.by_score()] = np.arange(count, dtype=kind)
         classes = int(errors.listed.interaction.max(initial=-1)) + 1
-        self._ranked = errors.listed.ranked(errors.listed.interaction, classes, by_score).order
+        self._ranked = errors.listed.ranked(errors.listed.interaction, classes).order
         self._repaired_key = self._key(errors.repair, errors.repaired_class)
 
     def _key(self, rows: Ints, classes: NDArray[Any]) -> Ints:

@@ -20,6 +20,7 @@ class Listed:
         self._counts = Growing(count=np.int32)
         self._rows = Growing(interaction=np.int32, score=np.float64)
         self._length = 0
+        self._by_score: Ints | None = None
 
     def __len__(self) -> int:
         return self._length
@@ -30,6 +31,7 @@ class Listed:
         self._counts.add(count=np.bincount(image, minlength=len(image_ids)))
         self._rows.add(interaction=interaction, score=score)
         self._length += len(score)
+        self._by_score = None
 
     def merge(self, other: Listed) -> None:
         """Add the predictions of other images."""
@@ -37,6 +39,7 @@ class Listed:
         self._counts.merge(other._counts)
         self._rows.merge(other._rows)
         self._length += len(other)
+        self._by_score = None
 
     @property
     def interaction(self) -> NDArray[np.int32]:
@@ -65,13 +68,18 @@ class Listed:
         return int((self.interaction[best] < 0).sum()), len(best)
 
     def by_score(self) -> Ints:
-        """[T] the predictions by descending score, then image id, then place in the image."""
-        return by_score(self.score, lambda: np.argsort(rank_by_id(self.image_ids)[self.image], kind="stable"))
+        """[T] the predictions by descending score, then image id, then place in the image; sorted once, until others
+        are added."""
+        if self._by_score is None:
+            self._by_score = by_score(
+                self.score, lambda: np.argsort(rank_by_id(self.image_ids)[self.image], kind="stable")
+            )
+        return self._by_score
 
-    def ranked(self, classes: NDArray[np.signedinteger[Any]], many: int, order: Ints | None = None) -> Ranked:
+    def ranked(self, classes: NDArray[np.signedinteger[Any]], many: int) -> Ranked:
         """The predictions with a class, by class, then as in `by_score`. classes [T]: of each prediction, below `many`;
-        -1 for none. order: what `by_score` gives, if it is known."""
-        order = by_class(classes, self.by_score() if order is None else order)
+        -1 for none."""
+        order = by_class(classes, self.by_score())
         bounds = starts_of(np.bincount(classes + 1, minlength=many + 1))
         return Ranked(order[bounds[1] :], bounds[1:] - bounds[1])
 

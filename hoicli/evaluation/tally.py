@@ -6,6 +6,7 @@ predictions are ranked by (score, image id, position in the image) alone."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -163,6 +164,15 @@ class Tally:
     def add_annotated(self, protocol: str, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
         """Add ground truth that a protocol counts: image [P] indexes image_ids, interaction [P] the classes."""
         self._truth[protocol].add(image_ids, image, interaction)
+
+    def against(self, truth: GroundTruth, outcomes: Mapping[str, Outcomes]) -> Tally:
+        """The same predictions, whose ranking is shared, with their outcomes on other ground truth."""
+        other = copy(self)
+        other._codes = Growing(**dict.fromkeys(outcomes, np.uint8))
+        other._codes.add(**{name: outcome.code for name, outcome in outcomes.items()})
+        other._truth = {name: Annotated() for name in outcomes}
+        other.add_truth(truth)
+        return other
 
     def merge(self, other: Tally) -> None:
         """Add another tally of the same protocols, gathered from other images."""

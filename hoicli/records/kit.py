@@ -90,6 +90,18 @@ def find(ascending: Ints, values: Ints) -> tuple[Ints, Bools]:
     return place, ascending[place] == values
 
 
+def groups(one: Ints, other: Ints, count: int) -> Ints:
+    """[count] the group of each place, by its first place: `one` and `other` [K], and whatever a chain of such pairs
+    connects, are of one group."""
+    group = np.arange(count)
+    while (group[one] != group[other]).any():
+        first = np.minimum(group[one], group[other])
+        np.minimum.at(group, group[one], first)
+        np.minimum.at(group, group[other], first)
+        group = group[group]
+    return group
+
+
 def ranks_in_groups(group: Ints, score: Floats) -> Ints:
     """[M] the place of each member in its group, from 0, by descending score, ties by their order."""
     order = np.lexsort((-score, group))

@@ -22,7 +22,7 @@ from hoicli.evaluation.pairing import counterparts
 from hoicli.io.messages import note
 from hoicli.records.boxes import iou
 from hoicli.records.images import NO_BOX
-from hoicli.records.kit import Bools, Floats, Ints, run_starts
+from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
 from hoicli.records.triplets import Triplets
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.settings import RANKS, ShoeOptions
@@ -100,9 +100,6 @@ def single_pair_images(truth: Triplets) -> Bools:
 
 def _instances(truth: Triplets) -> Ints:
     """[B] a number for each box, equal for boxes that count as one."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     boxes = np.union1d(truth.subject, truth.object[truth.object != NO_BOX])
     image = truth.image_of_box[boxes]
     alike = np.unique(np.array([normalised(label) for label in truth.labels], dtype=object), return_inverse=True)[1]
@@ -118,6 +115,4 @@ def _instances(truth: Triplets) -> Ints:
         close = iou(truth.boxes[one].T, truth.boxes[other].T, inclusive=False) > ONE_BOX_IOU
         pairs.append((one[close], other[close]))
     one, other = map(np.concatenate, zip(*pairs, strict=True))
-    joins = coo_array((np.ones(len(one), dtype=bool), (one, other)), shape=(len(truth.boxes),) * 2)
-    numbers: Ints = connected_components(joins, directed=False)[1]
-    return numbers
+    return groups(one, other, len(truth.boxes))

@@ -88,17 +88,18 @@ class Audit:
         parts = gathered(read, stream, policy, lambda part: part.image_ids)
         batch = Batch(concatenate(parts, vocabulary), truth)
         coverage.add(batch)
-        tally = self.tally(batch)
+        found, tally = batch.match(protocol, self.filters), Tally([protocol], len(vocabulary.interactions))
+        tally.add_batch(batch, {protocol.key: found})
+        tally.add_truth(truth)
         check_counted(tally, vocabulary, stream.name, allowed=self.filters.allow_uncounted)
         coverage.report(truth, [protocol], stream.name, model=told)
-        return Opinion(name, batch, batch.match(protocol, self.filters), tally, protocol)
+        return Opinion(name, batch, found, tally, protocol)
 
-    def tally(self, batch: Batch) -> Tally:
-        """A batch matched with its ground truth, which may be changed, and counted."""
-        tally = Tally([self.protocol], len(self.truth.vocabulary.interactions))
-        tally.add_batch(batch, {self.protocol.key: batch.match(self.protocol, self.filters)})
-        tally.add_truth(batch.truth)
-        return tally
+    def against(self, truth: GroundTruth) -> list[Tally]:
+        """The predictions of each model, matched with changed ground truth."""
+        matched = [Batch(each.scenes, truth).match(self.protocol, self.filters) for each in self.opinions]
+        several = zip(self.opinions, matched, strict=True)
+        return [each.tally.against(truth, {self.protocol.key: found}) for each, found in several]
 
     @cached_property
     def contradicted(self) -> Contradicted:
@@ -281,12 +282,12 @@ class AuditRows:
         wanted = {name: kinds for name, kinds in CHANGES.items() if set(kinds) <= set(self._kinds)}
         if len(wanted) > 1:
             wanted["all_changed"] = tuple(self._kinds)
-        audit = self._audit
-        shares = shared_out(partial(self._changed, wanted), list(wanted)) if audit.opinions else []
+        given = self._of([opinion.tally for opinion in self._audit.opinions], "as_given", ())
+        shares = shared_out(partial(self._changed, wanted), list(wanted)) if given else []
         rows = {name: of_models for share in shares for name, of_models in share.items()}
-        for place, opinion in enumerate(audit.opinions):
-            before = {row["subset"]: row for row in self._of(opinion.tally, opinion.name, "as_given", ())}
-            yield from before.values()
+        for place, own in enumerate(given):
+            before = {row["subset"]: row for row in own}
+            yield from own
             for name in wanted:
                 for row in rows[name][place]:
                     was, value = before[row["subset"]]["value"], row["value"]
@@ -299,18 +300,25 @@ class AuditRows:
         found = {}
         for name in names:
             truth = GroundTruth(self._audit.changed(wanted[name]), self._vocabulary, self._truth.name)
-            tallies = [(self._audit.tally(Batch(each.scenes, truth)), each.name) for each in self._audit.opinions]
-            found[name] = [list(self._of(tally, model, name, wanted[name])) for tally, model in tallies]
+            found[name] = self._of(self._audit.against(truth), name, wanted[name])
         return found
 
-    def _of(self, tally: Tally, model: str, name: str, kinds: Sequence[str]) -> Iterator[Row]:
-        """The mAP of one model on annotations of a name, which are without these kinds of candidates."""
+    def _of(self, tallies: Sequence[Tally], name: str, kinds: Sequence[str]) -> list[list[Row]]:
+        """The mAP of each model on annotations of a name, which are without these kinds of candidates."""
         settings = self._audit.signed
         if kinds:
             settings["audit"] = "/".join([name, *dict.fromkeys(self._audit.settings(kind)["audit"] for kind in kinds)])
-        tags = {"model": model, **self._tags, "annotations": name}
-        for row in tally_rows(tally, self._vocabulary, Wanted(), None, settings=settings, tags=tags):
-            yield row | ({"note": CIRCULAR} if {CONTRADICTED, MISSING} & set(kinds) else {})
+        noted = {"note": CIRCULAR} if {CONTRADICTED, MISSING} & set(kinds) else {}
+        tags = {**self._tags, "annotations": name}
+        return [
+            [
+                row | noted
+                for row in tally_rows(
+                    tally, self._vocabulary, Wanted(), None, settings=settings, tags={"model": opinion.name, **tags}
+                )
+            ]
+            for opinion, tally in zip(self._audit.opinions, tallies, strict=True)
+        ]
 
 
 def _number(value: float) -> float | None:

@@ -14,13 +14,13 @@ import numpy as np
 
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import ranking
+from hoicli.evaluation.listed import Ranked
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import check_pairs, counterparts, first_largest
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Tally
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Growing, Ints, expanded, find, rank_by_id
+from hoicli.records.kit import Bools, Floats, Growing, Ints, expanded, find, rank_by_id, starts_of
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.records.scenes import Scenes
 
@@ -69,45 +69,45 @@ class Opinion:
         return self.batch.predictions
 
     @cached_property
-    def _ranking(self) -> tuple[Ints, Ints, Ints]:
-        """(the predictions by class, then rising score; where each run of equal scores ends; of each place its run)."""
-        class_, score = self.scenes.interaction, self.scenes.score
-        order = ranking(class_, -score)
-        ordered = class_[order], score[order]
-        last = np.ones(len(order), dtype=bool)
-        last[:-1] = (ordered[0][1:] != ordered[0][:-1]) | (ordered[1][1:] != ordered[1][:-1])
-        return order, np.flatnonzero(last), np.cumsum(last) - last
-
-    @cached_property
     def sure(self) -> Floats:
         """[T] how sure the model is of each prediction, from 0 to 1: the share of its class's true positives that score
         no higher, times the share of true positives among the predictions of its class that score higher or the same.
         Both are as with one more of each kind, so that few examples make nobody sure."""
-        right, wrong = self.found.code == TRUE_POSITIVE, self.found.code == FALSE_POSITIVE
-        lower, all_right = self._counts(right)
-        below, all_wrong = self._counts(wrong, below=True)
-        higher = all_right - lower
-        sure: Floats = lower / (all_right + 1) * (higher + 1) / (higher + 2 + all_wrong - below - wrong)
+        higher, right = self._better(self.found.code == TRUE_POSITIVE, equal=False)
+        worse = self._better_wrong[0] - (self.found.code == FALSE_POSITIVE)
+        sure: Floats = (right - higher) / (right + 1) * (higher + 1) / (higher + 2 + worse)
         return sure
 
     @cached_property
     def doubtful(self) -> Floats:
         """[T] the share of the class's false positives that score higher or the same, with one more that scores lower
         than all."""
-        below, wrong = self._counts(self.found.code == FALSE_POSITIVE, below=True)
-        return (wrong - below) / (wrong + 1)
+        better, wrong = self._better_wrong
+        return better / (wrong + 1)
 
-    def _counts(self, among: Bools, *, below: bool = False) -> tuple[Ints, Ints]:
-        """[T] how many of the class's predictions `among` these have at most this score, or `below` it; [T] how many
-        there are."""
+    @cached_property
+    def _better_wrong(self) -> tuple[Ints, Ints]:
+        """`_better` false positives, equal ones too."""
+        return self._better(self.found.code == FALSE_POSITIVE, equal=True)
+
+    def _better(self, among: Bools, *, equal: bool) -> tuple[Ints, Ints]:
+        """[T] how many of the class's predictions `among` these score higher than each (or the same, if `equal`); [T]
+        how many there are."""
+        ranked, run = self._ranking
         class_ = self.scenes.interaction
-        order, last, run = self._ranking
-        upto = np.r_[0, np.cumsum(among[order])[last]][:-1] if below else np.cumsum(among[order])[last]
-        total = np.bincount(class_[among], minlength=len(self.batch.truth.vocabulary.interactions) + 1)
-        before = np.cumsum(total) - total
-        lower = np.zeros(len(order), dtype=np.int64)
-        lower[order] = np.where(class_[order] < 0, 0, upto[run] - before[class_[order]])
-        return lower, total[class_]
+        before = starts_of(among[ranked.order])[ranked.bounds]
+        ends = starts_of(np.bincount(run[among[ranked.order]], minlength=len(run)))
+        better = np.zeros(len(class_), dtype=np.int64)
+        better[ranked.order] = (ends[1:] if equal else ends)[run] - before[class_[ranked.order]]
+        return better, np.append(np.diff(before), 0)[class_]  # of no class there are none
+
+    @cached_property
+    def _ranking(self) -> tuple[Ranked, Ints]:
+        """The predictions by class, then falling score; the number of the run of equal scores that each is in."""
+        ranked = self.tally.listed.ranked(self.scenes.interaction, len(self.batch.truth.vocabulary.interactions))
+        class_, score = self.scenes.interaction[ranked.order], self.scenes.score[ranked.order]
+        fresh = (class_[1:] != class_[:-1]) | (score[1:] != score[:-1])
+        return ranked, starts_of(fresh)[: len(score)]
 
     @cached_property
     def _matched(self) -> tuple[Ints, Ints]:

@@ -16,7 +16,7 @@ from hoicli.evaluation.pairing import check_pairs, counterparts
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import main_protocol
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Growing, Ints, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, groups, run_starts, starts_of
 from hoicli.records.roles import class_columns, with_boxes, with_triplets
 from hoicli.records.scenes import Scenes, box_kinds
 from hoicli.validation.candidates import Missing
@@ -61,18 +61,14 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
 def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
     """[B] the box that each box is when duplicates of each other, directly or through others, are one: the one that
     overlaps the others most, of equals the first."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     boxes, ends = len(scenes.boxes), (duplicates.first, duplicates.second)
-    if not len(duplicates.first):
-        return np.arange(boxes)
-    graph = coo_array((np.ones(len(ends[0])), ends), shape=(boxes, boxes))
-    _, group = connected_components(graph, directed=False)
+    group = groups(*ends, boxes)
     strength = np.bincount(np.concatenate(ends), weights=np.tile(duplicates.iou, 2), minlength=boxes)
-    order = np.lexsort((np.arange(boxes), -strength, group))
-    kept: Ints = order[run_starts(group[order])][group]
-    return kept
+    order = np.lexsort((-strength, group))
+    best = order[run_starts(group[order])]
+    kept = np.empty(boxes, dtype=np.int64)
+    kept[group[best]] = best
+    return kept[group]
 
 
 def drawn_once(truth: GroundTruth, threshold: float) -> Bools:
