@@ -23,7 +23,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records import caveats
-from hoicli.records.boxes import iou
+from hoicli.records.boxes import iou, taken
 from hoicli.records.columns import read_columns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Growing, Ints, rank_by_id, ranks_in_groups, run_starts
@@ -114,7 +114,7 @@ class BoxEvaluation:
         count = np.searchsorted(self._key, key, side="right") - start
         check_pairs(count, image, found.image_ids, "boxes of one label")
         for row, mate in counterparts(start, count):
-            sides = boxes[row].T, self._boxes[mate].T
+            sides = taken(boxes, row), taken(self._boxes, mate)
             edges, pixels = iou(*sides, inclusive=False), iou(*sides, inclusive=True)
             near = np.maximum(edges, pixels) >= _NEAR
             row += self.numbers["detections"]

@@ -17,7 +17,7 @@ from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import NO_SHIFT, Protocol
 from hoicli.records import caveats
-from hoicli.records.boxes import iou
+from hoicli.records.boxes import iou, taken
 from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts
 from hoicli.records.outcomes import OUTCOME_CODES
 from hoicli.records.roles import class_columns
@@ -150,11 +150,11 @@ class Pairing:
 
     def iou_of(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
         """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""
-        first = self.predictions.boxes[box].T
+        first = taken(self.predictions.boxes, box)
         if protocol.last_pixel_shift != NO_SHIFT and self.predictions.every_caveat & _LAST_PIXELS:
             marked = (self.predictions.caveats & _LAST_PIXELS)[self.predictions.image_of_box[box]] > 0
             first = first + marked * np.array(protocol.last_pixel_shift)[:, np.newaxis]
-        return protocol_iou(protocol, first, self.truth.scenes.boxes[truth_box].T)
+        return protocol_iou(protocol, first, taken(self.truth.scenes.boxes, truth_box))
 
     def matched_boxes(self, protocol: Protocol, *, any_label: bool = False) -> tuple[Ints, Ints]:
         """Every (predicted box, ground-truth box) of one image and label, or of `any_label`, with enough overlap,

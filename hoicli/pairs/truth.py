@@ -10,6 +10,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import check_pairs, counterparts, protocol_iou, reaches
 from hoicli.evaluation.protocols import Protocol
 from hoicli.pairs.reading import distinct_pairs
+from hoicli.records.boxes import taken
 from hoicli.records.kit import Bools, Floats, Ints, rank_by_id
 from hoicli.records.scenes import Scenes, box_kinds
 
@@ -76,7 +77,7 @@ class TruthPairs:
                 if person is None:
                     same = kinds[mine[row]] == self.truth.kinds[theirs[mate]]
                     row, mate, overlap = row[same], mate[same], overlap[same]
-                side = protocol_iou(protocol, scenes.boxes[mine[row]].T, truth.boxes[theirs[mate]].T)
+                side = protocol_iou(protocol, taken(scenes.boxes, mine[row]), taken(truth.boxes, theirs[mate]))
                 enough = reaches(protocol, side)
                 row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
             found.append((row, mate, overlap))

@@ -65,7 +65,7 @@ def iou(
     inclusive_overlap: what two boxes share has the last pixel, their own areas do not, so that a value may exceed 1,
     and be negative for boxes of some pixels (Maelic/SGG-Benchmark box_ops.py).
 
-    Coordinates are the first axis, so that all passes are over contiguous memory.
+    Coordinates are the first axis, so that all passes are over contiguous memory (`taken`).
     """
     edge = 1.0 if inclusive or inclusive_overlap else 0.0
     own_edge = 1.0 if inclusive else 0.0
@@ -80,6 +80,11 @@ def iou(
     with np.errstate(divide="ignore"):  # a union of 0 is only met by inclusive_overlap
         overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=meet)
     return overlap
+
+
+def taken(boxes: Floats, rows: Ints) -> Floats:
+    """[4, M] rows of boxes [B, 4] as `iou` is fastest with: each coordinate is contiguous."""
+    return np.ascontiguousarray(boxes.take(rows, axis=0).T)
 
 
 def _area(boxes: Floats, edge: float) -> Floats:

@@ -35,7 +35,7 @@ import numpy as np
 from hoicli.errors import DataError
 from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, counterparts, first_largest
-from hoicli.records.boxes import iou
+from hoicli.records.boxes import iou, taken
 from hoicli.records.images import NO_BOX
 from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Triplets
@@ -278,9 +278,7 @@ class Shoe:
         for part in blocks_of(count):
             box, truth_box = expanded(first[part], count[part])
             iou_of[start[part.start] : start[part.stop]] = iou(
-                np.ascontiguousarray(found.boxes[box + begin + part.start].T),
-                np.ascontiguousarray(truth.boxes[truth_box].T),
-                inclusive=False,
+                taken(found.boxes, box + begin + part.start), taken(truth.boxes, truth_box), inclusive=False
             )
         place = start[:-1] - first  # of each predicted box with ground-truth box 0, if that were of its image
         return lambda box, truth_box: iou_of[place[box - begin] + truth_box]
