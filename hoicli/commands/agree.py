@@ -92,8 +92,7 @@ def agree(
     named = [name for name in names_of(models) if name]
     table = read_ratings(lines(ratings, "ratings", "ratings", "RATINGS"), models=named, **how)
     second = None if again is None else read_ratings(lines(again, "again", "again", "again"), **how)
-    rows = list(agreement_rows(table, settings, again=second, tags=tags))
-    policy.report()
+    rows = policy.signed(list(agreement_rows(table, settings, again=second, tags=tags)))
 
     return Result(
         rows,

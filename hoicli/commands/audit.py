@@ -78,7 +78,6 @@ def audit(
     audited = Audit(inputs.annotated(gt, vocabulary), row, rules, streams, inputs.filters, inputs.policy)
     made = AuditRows(audited, kinds, tags)
     found = list(made.candidates(most))
-    inputs.policy.report()
     if more := audited.more(kinds):
         note(more)
-    return Result([*found, *made.means()])
+    return Result(inputs.policy.signed([*found, *made.means()]))

@@ -76,11 +76,10 @@ def claim(
         split=known.split(split) if split else None, named=explicit(names),
         allow_uncounted=inputs.filters.allow_uncounted,
     )  # fmt: skip
-    inputs.policy.report()
     fitting = sum(bool(tried.rounding) for tried in found)
     shown = found[: None if most is None else max(most, fitting)]
     printed = lines_with((tried.printed for tried in found), known.signed)
     above = [told(claimed, found), *(f"published with these numbers: {line}" for line in printed)]
-    rows = [row for tried in shown for row in tried.rows()]
+    rows = inputs.policy.signed([row for tried in shown for row in tried.rows()])
     lines = [tried.line() for tried in shown]
     return Result(rows, above=above, blocks=lambda notation: [rows if notation in ("jsonl", "csv") else lines])

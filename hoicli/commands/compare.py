@@ -122,7 +122,7 @@ def compare(
                 named=named, errors=errors, top=sys.maxsize if most is None else most, tags=tags, views=views,
             )
         )  # fmt: skip
-    policy.report()
+    rows = policy.signed(rows)
     above = answers(rows)
     if not per_class:  # the sentences have told it
         rows = [row for row in rows if row["metric"] != RECALL]

@@ -62,7 +62,7 @@ def confusion(
     confused = confused_models(models, inputs.annotated(gt, vocabulary), row, inputs.filters, inputs.policy, views)
     found_by = [(model, model.cells()) for model in confused]
     rows = [made for model, found in found_by for made in model.rows(found, top=most, tags=tags)]
-    inputs.policy.report()
+    rows = inputs.policy.signed(rows)
 
     def drawn(path: str, look: Look) -> None:
         from hoicli.figures.confusion import plot_confusion

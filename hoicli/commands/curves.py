@@ -87,5 +87,5 @@ def curves(
         for made in curve_rows(model, truth, *of, named=named, views=views,
                                tags={"model": model.model, **tags} if model.tagged else tags)
     ]  # fmt: skip
-    inputs.policy.report()
+    rows = inputs.policy.signed(rows)
     return Result(rows, drawn=lambda path, look: choices.table("figures.curves:plot_curves")(rows, path, look))

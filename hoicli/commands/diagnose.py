@@ -109,7 +109,7 @@ def diagnose(
         return instead(Records(policy.reported(emitted, left=True)))
     diagnosed = diagnose_models(models, of, filters, policy, reading)
     rows = [made for model in diagnosed for made in model.rows(per_class=per_class, order=order, tags=tags)]
-    policy.report()
+    rows = policy.signed(rows)
 
     def drawn(path: str, look: Look) -> None:
         from hoicli.figures.diagnosis import plot_diagnosis

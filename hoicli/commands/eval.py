@@ -117,9 +117,9 @@ def evaluate(
     )
 
     maker = partial(rows_of, found, split, ignore_no_interaction, resampling, tags, views.of_classes)
-    made = maker(per_class=per_class, metrics=metrics)
-    inputs.policy.report()
-    return Result(made, classes=lambda: [row for row in maker(per_class=True) if "verb" in row])
+    signed = inputs.policy.signed
+    made = signed(maker(per_class=per_class, metrics=metrics))
+    return Result(made, classes=lambda: signed([row for row in maker(per_class=True) if "verb" in row]))
 
 
 def _of_boxes(
@@ -150,10 +150,10 @@ def _of_boxes(
     if not once.all():
         note(f"{once.sum():,} of {len(once):,} annotated boxes count in AP, others repeat one ({arg('same', same)})")
     found = evaluated_boxes(stream, truth, rules[0], inputs.policy, once)
-    inputs.policy.report()
     rows = partial(found.rows, rules, {"same": f"{same:g}"} if same < 1 else {}, tags)
-    made = [*rows(per_class=per_class)]
-    return Result(made, classes=lambda: [row for row in rows(per_class=True) if "object" in row])
+    signed = inputs.policy.signed
+    made = signed([*rows(per_class=per_class)])
+    return Result(made, classes=lambda: signed([row for row in rows(per_class=True) if "object" in row]))
 
 
 def rows_of(

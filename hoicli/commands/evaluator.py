@@ -72,13 +72,14 @@ class Evaluator:
             inputs = Inputs(own, shared, within=self._vocabulary.path or self._vocabulary.name)
             self._filters = inputs.filters
             if other is not None:
-                self._truth = other._of(self._vocabulary)
+                self._truth, self._policy = other._of(self._vocabulary), other._policy
                 self._filters = other._filters if self._filters == Filters() else self._filters
                 notes += other._truth_notes
             else:
                 given: Any = gt
                 self._truth = inputs.annotated(given, self._vocabulary)
-                inputs.policy.report()
+                self._policy = inputs.policy
+                self._policy.report()
             self._truth_notes: list[str] = list(notes)
             self._chosen = served(self._truth, chosen, explicit(names))
             self._views = inputs.views(self._vocabulary)
@@ -181,8 +182,8 @@ class Evaluator:
                 warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=3)
             one = (tally, self._vocabulary, self._filters.signature())
             rows = partial(rows_of, [one], split, ignore_no_interaction, resampling, tags, self._views.of_classes)
-            made = rows(per_class=per_class, metrics=metrics)
-        return Result(made, notes, lambda: [row for row in rows(per_class=True) if "verb" in row])
+            made, signed = rows(per_class=per_class, metrics=metrics), self._policy.signed
+        return Result(signed(made), notes, lambda: signed([row for row in rows(per_class=True) if "verb" in row]))
 
     def reset(self) -> None:
         """Forget all images; the ground truth stays."""

@@ -56,7 +56,7 @@ class Inputs:
             fixed=within is not None,
             source_format=given.get("from_"),
             image_list=text_of(given.get("image_list")),
-            skip=self.policy.skip,
+            policy=self.policy,
         )
 
     def views(self, vocabulary: Vocabulary) -> Views:

@@ -72,14 +72,16 @@ def match(
     def made() -> Iterator[bytes]:
         truth = inputs.annotated(gt, vocabulary)
         matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
-        coverage, seen = Coverage(), set[str]()
+        coverage, seen, told = Coverage(), set[str](), 0
         for batch in matched_lines(lines, truth, matched, inputs.filters, inputs.policy, partial=only_predicted):
             coverage.merge(batch.coverage)
             seen.update(batch.image_ids)
+            told += batch.skipped
             yield batch.lines
         if not only_predicted:
             missed = [row for image_id, row in truth.position.items() if image_id not in seen]
-            yield from map(dump, missed_records(truth, missed, matched, inputs.filters))
+            lost = inputs.policy.skipped - told
+            yield from map(dump, missed_records(truth, missed, matched, inputs.filters, lost))
         inputs.policy.report()
         coverage.report(truth, matched, lines.name, shard=only_predicted)  # may refuse the whole
 

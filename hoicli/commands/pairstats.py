@@ -113,7 +113,7 @@ def pairstats(
         whose = {"model": model.model, **tags} if model.tagged else tags
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=whose)
         _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
-    inputs.policy.report()
+    rows = inputs.policy.signed(rows)
     return Result(rows, drawn=lambda path, look: choices.table("figures.sweeps:plot_pairs")(rows, path, look))
 
 

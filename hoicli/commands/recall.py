@@ -86,5 +86,4 @@ def recall(
     if not vocabulary.own:  # no paper evaluates the shipped datasets so
         settings["extension"] = "recall"
     rows = list(recall_rows(found, ks, settings=settings, tags=tags, per_class=per_class, resampling=resampling))
-    inputs.policy.report()
-    return Result(rows)
+    return Result(inputs.policy.signed(rows))

@@ -81,7 +81,7 @@ def robust(
     grids = ranked(grids, rank_by)
     for remark in remarks:
         note(remark)
-    results = robustness_rows(grids, tags=tags)
+    results = policy.signed(robustness_rows(grids, tags=tags))
     return Result(
         results,
         blocks=lambda notation: [results] if notation in ("jsonl", "csv") else tables(grids, results),

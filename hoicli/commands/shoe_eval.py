@@ -120,8 +120,7 @@ def shoe_eval(
     choose(text_of(wordnet))
     evaluation = Evaluation(inputs.truth(gt), tables, asked, inputs.policy, dataset=own or "hico")
     done = evaluation.run(stream)
-    rows = list(evaluation_rows(done, tags, resampling, per_class=per_class))
-    inputs.policy.report()
+    rows = inputs.policy.signed(list(evaluation_rows(done, tags, resampling, per_class=per_class)))
     if reasons is not None:
         Records(explain(done.shoe, done.matching)).write(text_of(reasons) or "")
     return Result(rows)

@@ -138,9 +138,7 @@ def vlm_eval(
             rows = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs]
             return instead(Records(policy.reported(rows, left=True)))
         made = maker.referring(phrases, measure, text_of(dataset), policy)
-    found = list(made)
-    policy.report()
-    return Result(found)
+    return Result(policy.signed(list(made)))
 
 
 def _checked(sim: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from typing import Literal
@@ -49,7 +49,7 @@ class Opening:
 
     dataset: the command's; said: whether the user named it with --dataset; fixed: whether a format of another dataset
     is refused, since the command works in this one. source_format: a name in FORMATS, None to detect it. image_list:
-    the value of --image-list. skip: whether bad items are left out.
+    the value of --image-list. policy: the command's, about bad items, too.
     """
 
     dataset: str = "hico"
@@ -57,7 +57,7 @@ class Opening:
     fixed: bool = True
     source_format: str | None = None
     image_list: str | None = None
-    skip: bool = False
+    policy: ErrorPolicy = field(default_factory=ErrorPolicy)
 
     @property
     def truth(self) -> Opening:
@@ -161,7 +161,7 @@ def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.images import read_image_list
 
-    policy, spools = ErrorPolicy(skip=opening.skip, unit="item"), list[Spool]()
+    policy, spools = ErrorPolicy(skip=opening.policy.skip, unit="item"), list[Spool]()
     context = Context(load(opening.dataset), policy)
     said = opening.dataset if opening.said else None
     conversion = Conversion(context, opening.source_format, said, fixed=opening.fixed)
@@ -183,6 +183,7 @@ def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
     # Whether labels are derived is said where Known Object is evaluated.
     context.notes = [_advised(text, opening) for text in context.notes if text != DERIVED]
     conversion.report()
+    opening.policy.earlier += policy.skipped
     return spools
 
 

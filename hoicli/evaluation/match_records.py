@@ -36,9 +36,11 @@ def match_records(
     filters: Filters,
     *,
     partial: bool = False,
+    skipped: int = 0,
 ) -> Iterator[Record]:
     """The match records of a batch: image by image, and for each image protocol by protocol. `predictions` and `gt` are
-    JSON already, for `dump`. partial: `missed_records` do not follow."""
+    JSON already, for `dump`. partial: `missed_records` do not follow. skipped: lines that were dropped
+    before these, which the first record of each protocol says."""
     parts = [
         (_head(protocol, filters, batch.truth, partial=partial), _predictions(batch, outcomes[protocol.key], protocol))
         for protocol in protocols
@@ -54,9 +56,11 @@ def match_records(
     classless = _classless(batch.truth, batch.image, filters)
     hoi, box = (starts.tolist() for starts in (batch.predictions.hoi_start, batch.predictions.box_start))
     for row, image_id in enumerate(batch.predictions.image_ids):
+        lost = {} if row or not skipped else {"skipped": skipped}
         for (head, predictions), truth, boxes in zip(parts, truths, matches, strict=True):
             yield {
                 **head(image_id, masks[row], hashes[row]),
+                **lost,
                 **classless[row],
                 "predictions": _array(predictions[hoi[row] : hoi[row + 1]]),
                 "gt": truth[row],
@@ -65,9 +69,10 @@ def match_records(
 
 
 def missed_records(
-    truth: GroundTruth, missed: Sequence[int], protocols: Sequence[Protocol], filters: Filters
+    truth: GroundTruth, missed: Sequence[int], protocols: Sequence[Protocol], filters: Filters, skipped: int = 0
 ) -> Iterator[Record]:
-    """Match records of the images without predictions (their places), so that their triplets count as missed."""
+    """Match records of the images without predictions (their places), so that their triplets count as missed. skipped:
+    as in `match_records`."""
     heads, none = [_head(row, filters, truth, partial=False) for row in protocols], np.zeros(0, dtype=np.int64)
     for start in range(0, len(missed), BATCH):
         rows = np.array(missed[start : start + BATCH])
@@ -75,9 +80,10 @@ def missed_records(
         masks, hashes = (truth.scenes.caveats[rows] & caveats.TRUTH).tolist(), truth.scenes.hashes[rows].tolist()
         for place, classless in enumerate(_classless(truth, rows, filters)):
             image_id = truth.scenes.image_ids[rows[place]]
+            lost = {} if start + place or not skipped else {"skipped": skipped}
             for head, gt in zip(heads, texts, strict=True):
                 record = head(image_id, masks[place], hashes[place])
-                yield {**record, **classless, "predictions": [], "gt": gt[place], "box_matches": []}
+                yield {**record, **lost, **classless, "predictions": [], "gt": gt[place], "box_matches": []}
 
 
 def _head(

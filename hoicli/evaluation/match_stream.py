@@ -58,12 +58,14 @@ class MatchedView:
     register: ImageRegister
     caveats: int = 0
     classless: int = 0
+    skipped: int = 0
     origins: dict[Origin, tuple[int, int]] = field(default_factory=dict)
 
     def add_heads(self, records: Iterable[Record]) -> None:
         """Add what checked records say of their ground truth."""
         for record in records:
             self.caveats |= caveats.of_record(record.get("caveats"))
+            self.skipped += record.get("skipped", 0)
             without, every = record.get("gt_classless", (0, 0))
             self.classless += 2 * without - every
             origin = Origin(record["gt_digest"], record["gt_images"], record.get("partial", False))
@@ -169,6 +171,7 @@ class MatchStream:
             for key, records in grouped.items():
                 self.views[key].add_heads(records)
                 yield self.views[key], records
+        policy.earlier += max((view.skipped for view in self.views.values()), default=0)
 
     def _view(self, record: Record, line: Line) -> MatchedView:
         """The view that a record is of, with its image; raises `DataError` that names the field if it is bad."""
@@ -243,6 +246,7 @@ _HEAD: Mapping[str, tuple[Any, Callable[[Any], bool]]] = {
     "gt_hash": (None, lambda text: type(text) is str and re.fullmatch("[0-9a-f]{1,16}", text) is not None),
     "gt_digest": (None, lambda text: type(text) is str and re.fullmatch("[0-9a-f]{8}", text) is not None),
     "gt_images": (None, lambda number: type(number) is int and number >= 1),
+    "skipped": (0, lambda number: type(number) is int and 0 <= number < 1 << 40),
     "partial": (False, lambda value: type(value) is bool),
     "gt_classless": (
         [0, 0],

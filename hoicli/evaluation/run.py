@@ -81,15 +81,17 @@ def matched_batches(
 
 @dataclass(frozen=True)
 class MatchedLines:
-    """The match records of some images as lines, and how these images fit the ground truth."""
+    """The match records of some images as lines, how these images fit the ground truth, and how many lines were dropped
+    before them."""
 
     image_ids: Sequence[str]
     lines: bytes
     coverage: Coverage
+    skipped: int
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For a fork that sends it: the lines, megabytes, go as a column."""
-        return MatchedLines, (self.image_ids, PickleBuffer(self.lines), self.coverage)
+        return MatchedLines, (self.image_ids, PickleBuffer(self.lines), self.coverage, self.skipped)
 
 
 def matched_lines(
@@ -108,13 +110,18 @@ def matched_lines(
     """
     from hoicli.evaluation.match_records import match_records
 
+    told = policy.skipped
+
     def make(scenes: Scenes) -> MatchedLines | None:
+        nonlocal told
         if not all(image_id in truth.position for image_id in scenes.image_ids):
             return None
         batch, coverage = Batch(scenes, truth), Coverage()
         coverage.add(batch)
-        records = match_records(batch, match_all(batch, protocols, filters), protocols, filters, partial=partial)
-        return MatchedLines(scenes.image_ids, b"".join(map(dump, records)), coverage)
+        skipped, told = policy.skipped - told, policy.skipped
+        matched = match_all(batch, protocols, filters)
+        records = match_records(batch, matched, protocols, filters, partial=partial, skipped=skipped)
+        return MatchedLines(scenes.image_ids, b"".join(map(dump, records)), coverage, skipped)
 
     with no_garbage_collection():
         processes = predictions.processes()

@@ -11,6 +11,7 @@ from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.names import ID_RULES
+from hoicli.records.results import Row, also_signed
 
 T = TypeVar("T")
 
@@ -25,7 +26,10 @@ class ErrorPolicy:
         self.skip = skip
         self._unit = unit
         self.skipped = 0
+        self.earlier = 0
+        """What was dropped when a dump was converted, or the records of a match stream were matched."""
         self._first: DataError | None = None
+        self._told = False
 
     def handle(self, error: DataError) -> None:
         """Raise `error`, or count it; a stream that is not whole lacks more than one line."""
@@ -49,12 +53,19 @@ class ErrorPolicy:
         return "" if self._first is None else f"skipped {self.skipped:,} {units}; the first: {self._first}"
 
     def report(self, *, left: bool = True) -> None:
-        """Say how many lines were dropped, and show the first. Raises `DataError` if some were and nothing is `left`: a
-        number would be about something else."""
+        """Say once how many lines were dropped, and show the first. Raises `DataError` if some were and nothing is
+        `left`: a number would be about something else."""
         if self.summary and not left:
             raise DataError(f"nothing is left: {self.summary}")
-        if self.summary:
+        if self.summary and not self._told:
             note(self.summary)
+            self._told = True
+
+    def signed(self, rows: Sequence[Row]) -> list[Row]:
+        """`report`, and the rows with signatures that say how many lines were dropped, which no value shows."""
+        self.report()
+        lost = self.skipped + self.earlier
+        return [also_signed(row, "skipped", f"{lost}") if lost else row for row in rows]
 
     def reported(self, made: Iterable[T], *, left: bool = False) -> Iterator[T]:
         """All that was made of the good lines; at the end `report`, which raises if that is nothing, unless `left`."""

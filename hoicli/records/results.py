@@ -20,7 +20,7 @@ SIGNATURE_KEYS = (
     *("unlabelled", "assign", "minsim", "minscore", "minrank", "filtered", "bins", "setting", "choose", "match"),
     *("boot", "ci", "swaps", "levels", "modelscale", "group", "permutations", "seed"),
     *("of", "grid", "recipe", "missing", "refused", "failed", "published", "audit"),
-    "version",
+    *("skipped", "version"),
 )
 """Every key of a signature, in order. Settings of eval, diagnose and pairstats (the first three lines) appear only if
 they differ from the defaults; those of SHOE, agreement and robustness always, as they have no standard values."""
@@ -46,6 +46,12 @@ def signature(settings: Mapping[str, str], *, inherited: str = "") -> str:
             raise DataError(f"{value!r} would read as two settings in a signature; rename it without |", place=key)
     own = joined_settings({key: settings[key] for key in SIGNATURE_KEYS if key in settings})
     return f"{inherited}|{own}" if inherited else own
+
+
+def also_signed(row: Row, key: str, value: str) -> Row:
+    """The row with one more setting, in front of the version."""
+    own, _, version = row.get("signature", "").rpartition(BAR)
+    return {**row, "signature": f"{own}|{key}:{value}|{version}"} if own else row
 
 
 def joined_settings(settings: Mapping[str, str]) -> str:

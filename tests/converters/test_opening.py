@@ -15,6 +15,7 @@ from hoicli.commands.convert import convert
 from hoicli.converters.opening import Opening, content
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line, Stream
+from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped
 
@@ -134,7 +135,7 @@ def test_a_dump_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "dump.json"
     path.write_text('[{"filename": "a.jpg", "predictions": 1, "hoi_prediction": 2}]')
     with pytest.raises(DataError, match=rf"^{path}: nothing is left of it: skipped 1 item; the first: {path}: \[0\]"):
-        records(path, opening=Opening(skip=True))
+        records(path, opening=Opening(policy=ErrorPolicy(skip=True)))
 
 
 def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:
@@ -143,7 +144,9 @@ def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:
     path = dumped(tmp_path / "dump.json", content_)
     with pytest.raises(DataError, match=rf"^{path}: \[2\]\.hoi_prediction\[0\]"):
         records(path)
-    assert len(records(path, opening=Opening(skip=True))) == 6
+    policy = ErrorPolicy(skip=True)
+    assert len(records(path, opening=Opening(policy=policy))) == 6
+    assert policy.signed([{"signature": "data:hico|version:1"}]) == [{"signature": "data:hico|skipped:1|version:1"}]
 
 
 @pytest.mark.parametrize("options", [["--to-vocabulary"], ["--coords", "1000"]])

@@ -100,6 +100,7 @@ def test_a_match_that_stops_ends_its_stream_so_that_nobody_takes_it(hoicli: Hoic
     assert skipped.code == 0
     direct = hoicli("eval", "--gt", gt, "--protocol", "hico", "--on-error", "skip", preds).out
     assert hoicli("eval", matches).out == direct
+    assert {"|skipped:1|version:" in line for line in direct.splitlines()} == {True}
 
 
 def test_shards_with_ground_truth_of_their_own(hoicli: Hoicli, tmp_path: Path) -> None:
