@@ -130,8 +130,9 @@ def zoom_blur(image: Image, _: None, largest: float, layers: int) -> Image:
         # widened by whole pixels on both sides, so that the middle stays the middle
         right, down = (round(side * (largest - 1) * layer / (layers - 1) / 2) for side in (width, height))
         np.add(total, _enlarged(image, down, right), out=total)
-    total = total[:, :, :channels] + np.uint16((layers + 1) // 2)
-    return (total // np.uint16(layers + 1)).astype(np.uint8)
+    total += np.uint16((layers + 1) // 2)
+    mean = (total // np.uint16(layers + 1)).astype(np.uint8)
+    return np.asarray(cv2.cvtColor(mean, cv2.COLOR_RGBA2RGB), dtype=np.uint8) if channels == 3 else mean
 
 
 def _enlarged(image: Image, down: int, right: int) -> Image:

@@ -191,7 +191,7 @@ def costs() -> Table:
         for severity in SEVERITIES:
             seconds, made = processor_time(effect.apply, photo, drawn, *HOICLI_1.level(name, severity))
             cells.append(seconds)
-            encoding, data = processor_time(encode, picture, made, None)
+            encoding, data = processor_time(encode, picture, made)
             decoding, seen = processor_time(shown, picture, made, data)
             besides += (
                 encoding,
