@@ -45,4 +45,4 @@ def curriculum(
     if not (isfinite(threshold) and threshold > 0):
         raise UsageError(f"{arg('threshold', threshold)}: give a number above 0")
     made = decisions(read_epochs(lines(epochs, "epochs", "epochs", "EPOCHS")), threshold=threshold)
-    return Records(decision.record() for decision in (made if every else made[-1:]))
+    return Records(made if every else made[-1:])

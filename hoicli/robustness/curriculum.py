@@ -41,50 +41,16 @@ class Epoch:
     score: float
 
 
-@dataclass(frozen=True)
-class Decision:
-    """The level for `epoch` and why. `change` is None before two epochs and after a score of 0, `largest` and
-    `threshold` with it.
+def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon: float = EPSILON) -> list[Record]:
+    """The decision before the first epoch and after each, for the epoch that follows; the last is for the one to come.
 
-    `unlocked` is the highest level allowed now; `memory` counts the epochs of each level; `scores` are the q of the
-    unlocked levels, None before the first epoch.
+    `epochs` in order, their numbers consecutive. A decision has the `severity`, with the cover `ratio` that `hoicli
+    mask` takes, and why: `relative_change`, `largest_change` and `threshold` (None before two epochs and after a score
+    of 0), `upgrade`, the highest level `unlocked`, how many epochs were trained at each level (`memory`), and the q of
+    the unlocked ones (`scores`; None before the first epoch).
     """
-
-    epoch: int
-    level: int
-    change: float | None
-    largest: float | None
-    threshold: float | None
-    upgrade: bool
-    unlocked: int
-    memory: tuple[int, ...]
-    scores: tuple[float | None, ...]
-
-    def record(self) -> Record:
-        """As a line: levels by their names, with the cover ratio that `hoicli mask` takes."""
-        names = LEVELS[: self.unlocked + 1]
-        return {
-            "epoch": self.epoch,
-            "severity": LEVELS[self.level],
-            "ratio": RATIOS[LEVELS[self.level]],
-            "relative_change": self.change,
-            "largest_change": self.largest,
-            "threshold": self.threshold,
-            "upgrade": self.upgrade,
-            "unlocked": LEVELS[self.unlocked],
-            "memory": dict(zip(LEVELS, self.memory, strict=True)),
-            "scores": dict(zip(names, self.scores, strict=True)),
-        }
-
-
-def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon: float = EPSILON) -> list[Decision]:
-    """The decision before the first epoch and after each: the last is for the epoch to come.
-
-    `epochs` in order, their numbers consecutive.
-    """
-    first = epochs[0].epoch if epochs else 0
-    made = [Decision(first, 0, None, None, None, False, 0, (0,) * len(LEVELS), (None,))]
     memory = [0] * len(LEVELS)
+    made = [_decision(epochs[0].epoch if epochs else 0, 0, (None, None, None), False, memory, [None])]
     latest: dict[int, float] = {}
     unlocked = 0
     largest = 0.0
@@ -93,24 +59,38 @@ def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon:
         memory[epoch.level] += 1
         latest[epoch.level] = epoch.score
         unlocked = max(unlocked, epoch.level)
-        upgrade, change, limit = False, None, None
+        upgrade = False
+        changes: tuple[float | None, ...] = (None, None, None)
         if previous:
             change = (epoch.score - previous) / previous
             largest = max(largest, abs(change))
             limit = threshold * (largest + epsilon)
+            changes = change, largest, limit
             upgrade = abs(change) < limit and unlocked < len(LEVELS) - 1
         unlocked += upgrade
         scores = [latest.get(level, epoch.score) / (1 + memory[level]) for level in range(unlocked + 1)]
         best = max(range(len(scores)), key=lambda level: (level > 0, scores[level], -level))
         chosen = best if scores[best] > scores[0] else 0
-        made.append(
-            Decision(
-                epoch.epoch + 1, chosen, change, None if limit is None else largest, limit, upgrade, unlocked,
-                tuple(memory), tuple(scores),
-            )
-        )  # fmt: skip
+        made.append(_decision(epoch.epoch + 1, chosen, changes, upgrade, memory, scores))
         previous = epoch.score
     return made
+
+
+def _decision(
+    epoch: int, level: int, changes: Sequence[float | None], upgrade: bool, memory: Sequence[int],
+    scores: Sequence[float | None],
+) -> Record:  # fmt: skip
+    names = LEVELS[: len(scores)]
+    return {
+        "epoch": epoch,
+        "severity": LEVELS[level],
+        "ratio": RATIOS[LEVELS[level]],
+        **dict(zip(("relative_change", "largest_change", "threshold"), changes, strict=True)),
+        "upgrade": upgrade,
+        "unlocked": names[-1],
+        "memory": dict(zip(LEVELS, memory, strict=True)),
+        "scores": dict(zip(names, scores, strict=True)),
+    }
 
 
 def read_epochs(lines: Iterable[Line]) -> list[Epoch]:

@@ -1,4 +1,4 @@
-"""Result rows gathered by model and cell, as they are read.
+"""Result rows gathered by model, as they are read.
 
 A cell is a row whose tags hold `corruption` and `severity` (`hoicli eval --tag corruption=jpeg --tag severity=3`), the
 clean one a row tagged `corruption=clean`.
@@ -7,7 +7,6 @@ clean one a row tagged `corruption=clean`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from hoicli.errors import DataError, UsageError, arg
@@ -38,13 +37,16 @@ Kind = tuple[str, str, str]
 """The metric, subset and protocol of a row."""
 
 
-class Value(NamedTuple):
-    """A row's value as it stands, None where it had nothing to average, where the row is, and its settings with the
-    ground truth's digest (`gt`)."""
+class CellRow(NamedTuple):
+    """A row of a cell. value: as it stands, None where it had nothing to average; tags: without those that name the
+    cell and its recipe."""
 
+    cell: Cell
     value: float | None
     unit: str
     place: str
+    tags: Mapping[str, str]
+    recipe: str
     settings: Mapping[str, str]
 
     @property
@@ -52,30 +54,10 @@ class Value(NamedTuple):
         """The digest of the ground truth, "" where the row does not say it."""
         return self.settings.get("gt", "")
 
-
-@dataclass
-class ModelRows:
-    """A model's rows of one kind. `tags` are those that all share; settings, without the ground truth, and recipes by
-    where they first stand; `doubled` is a cell that is there twice, with both places."""
-
-    cells: dict[Cell, Value] = field(default_factory=dict)
-    doubled: tuple[Cell, str, str] | None = None
-    tags: dict[str, str] | None = None
-    settings: dict[str, str] = field(default_factory=dict)
-    recipes: dict[str, str] = field(default_factory=dict)
-
-    def add(self, cell: Cell, value: Value, tags: Mapping[str, str], settings: str) -> None:
-        """Keep a row; a second value of a cell is noted, not taken."""
-        first = self.cells.setdefault(cell, value)
-        if first is not value and self.doubled is None:
-            self.doubled = cell, first.place, value.place
-        own = {key: text for key, text in tags.items() if key not in ("corruption", "severity", RECIPE_TAG)}
-        shared = own if self.tags is None else self.tags
-        self.tags = {key: text for key, text in shared.items() if own.get(key) == text}
-        if settings:
-            self.settings.setdefault(settings, value.place)
-        if cell != CLEAN_CELL:
-            self.recipes.setdefault(tags.get(RECIPE_TAG, ""), value.place)
+    @property
+    def shared(self) -> str:
+        """The settings without the ground truth: where boxes move, each cell has one of its own."""
+        return joined_settings({key: value for key, value in self.settings.items() if key != "gt"})
 
 
 class Gathering:
@@ -87,7 +69,7 @@ class Gathering:
 
     def __init__(self, metric: str | None = None, subset: str | None = None, protocol: str | None = None) -> None:
         self.metric, self.subset, self.protocol = metric, subset, protocol
-        self._rows: dict[Kind, dict[str, ModelRows]] = {}
+        self._rows: dict[Kind, dict[str, list[CellRow]]] = {}
         self._files: dict[str, None] = {}
 
     def read(self, lines: Iterable[Line], policy: ErrorPolicy) -> None:
@@ -115,12 +97,12 @@ class Gathering:
             text = f"{unit!r} is no share of a whole; choose a metric in % or fraction with {arg('metric')}"
             raise DataError(text, place=line.place, field="unit")
         tags = row.get("tags", {})
+        own = {key: text for key, text in tags.items() if key not in ("corruption", "severity", RECIPE_TAG)}
+        found = CellRow(
+            _cell_of(tags, line), row["value"], unit, line.place, own, tags.get(RECIPE_TAG, ""), settings_of(row)
+        )
         of_kind = self._rows.setdefault((row["metric"], row["subset"], row.get("protocol", "")), {})
-        settings = settings_of(row)
-        # Where boxes move with the pixels, each cell has a ground truth of its own (grids compares them).
-        shared = joined_settings({key: value for key, value in settings.items() if key != "gt"})
-        value = Value(row["value"], unit, line.place, settings)
-        of_kind.setdefault(tags.get("model", ""), ModelRows()).add(_cell_of(tags, line), value, tags, shared)
+        of_kind.setdefault(tags.get("model", ""), []).append(found)
 
     @property
     def place(self) -> str:
@@ -128,10 +110,10 @@ class Gathering:
         files = list(self._files)
         return files[0] if len(files) == 1 else f"{len(files)} files" if files else ""
 
-    def chosen(self) -> tuple[Kind, dict[str, ModelRows]]:
-        """The metric, subset and protocol that are meant, and their models by name: what was asked for, or the only one
-        there is; else what the paper's M is, mAP of full on HICO-DET, and on V-COCO AP of scenario 2 over 24
-        action-roles. Raises `UsageError` where that is none or several, `DataError` where there are no rows at all."""
+    def chosen(self) -> tuple[Kind, dict[str, list[CellRow]]]:
+        """The metric, subset and protocol that are meant, and the rows of each model, by name: what was asked for, or
+        the only one there is; else what the paper's M is, mAP of full on HICO-DET, and on V-COCO AP of scenario 2 over
+        24 action-roles. Raises `UsageError` where that is none or several, `DataError` where there are no rows."""
         if not self._rows:
             text = "no result rows in it; hoicli eval --tag corruption=NAME --tag severity=1 writes them"
             raise DataError(text, place=self.place)

@@ -30,9 +30,9 @@ from hoicli.robustness.gathering import (
     VCOCO_PROTOCOL,
     VCOCO_SUBSET,
     Cell,
+    CellRow,
     Gathering,
-    ModelRows,
-    Value,
+    Kind,
     is_severity,
     is_vcoco,
     listed,
@@ -103,44 +103,77 @@ def grids(
     Raises `UsageError` where the selection finds no rows or several kinds, `DataError` for everything that would make
     an average quietly wrong.
     """
-    (metric, subset, protocol), models = gathering.chosen()
-    remarks = []
-    if is_vcoco(protocol):
-        remarks += _of_vcoco(gathering, metric, subset, protocol)
-    for model, rows in models.items():
-        _check_rows(model, rows)
-    settings = sorted({settings for rows in models.values() for settings in rows.settings})
+    kind, models = gathering.chosen()
+    remarks = _of_vcoco(gathering, kind)
+    rows_of = {model: _by_cell(model, rows) for model, rows in models.items()}
+    settings = sorted({row.shared for rows in models.values() for row in rows if row.shared})
     if len(settings) > 1:
         remarks.append(f"the models were evaluated with different settings: {listed(settings)}")
-    there = {cell for rows in models.values() for cell in rows.cells if cell != CLEAN_CELL}
+    there = {cell for rows in rows_of.values() for cell in rows if cell != CLEAN_CELL}
     corruptions, severities = _complete(benchmark, there)
     remarks += _beyond(benchmark, there, corruptions, severities)
     if not corruptions or not severities:
         text = "only the clean row, no corruption; hoicli eval --tag corruption=NAME --tag severity=1 writes more"
         raise DataError(text, place=gathering.place)
-    cells = [(name, severity) for name in corruptions for severity in severities]
-    asked = {model: _asked(rows, cells) for model, rows in models.items()}
-    _check_models(asked)
-    made: list[Grid] = []
-    for model, rows in models.items():
-        values = _percent(rows, unit)
-        made.append(
-            Grid(
-                model=model,
-                protocol=protocol,
-                metric=metric,
-                subset=subset,
-                tags=dict(sorted((rows.tags or {}).items())),
-                settings=_standing(model, rows, asked[model]) or next(iter(rows.settings), ""),
-                recipe=_recipe(rows.recipes),
-                clean=values.get(CLEAN_CELL),
-                cells={cell: values[cell] for cell in cells if cell in values},
-                missing=tuple(cell for cell in [CLEAN_CELL, *cells] if cell not in values),
-            )
-        )
+    cells = [CLEAN_CELL, *((name, severity) for name in corruptions for severity in severities)]
+    _check_models(rows_of, cells)
+    made = [_grid(model, kind, rows, cells, unit) for model, rows in rows_of.items()]
     others = sorted({name for name, _ in there} - set(corruptions))
-    remarks += _lacking(gathering, made, len(cells) + 1, others, allow_missing=allow_missing)
+    remarks += _lacking(gathering, made, len(cells), others, allow_missing=allow_missing)
     return made, remarks + _alike(made) + _recipes({grid.recipe for grid in made})
+
+
+def _by_cell(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
+    """The rows of a model by their cells. Raises `DataError` for a cell that is there twice, and for settings or
+    recipes that differ."""
+    found: dict[Cell, CellRow] = {}
+    for row in rows:
+        first = found.setdefault(row.cell, row)
+        if first is not row:
+            advice = f"keep one row a cell, or tell models apart with {arg('tag')} model=NAME"
+            told = f"{_cells([row.cell])} of {_called(model)} is at {first.place} already"
+            raise DataError(f"{told}; {advice}", place=row.place)
+    settings = [(repr(row.shared), row.place) for row in rows if row.shared]
+    _check_same(settings, "signature", "values of different settings do not average; evaluate with the same ones")
+    recipes = [(*parted(row.recipe), row.place) for row in rows if row.cell != CLEAN_CELL]
+    by_package: dict[str, list[tuple[str, str]]] = {}  # of which each made its corruptions in one version
+    for _, owner, place in recipes:
+        by_package.setdefault(owner.partition("@")[0], []).append((owner, place))
+    for same in ([(shared, place) for shared, _, place in recipes], *by_package.values()):
+        problem = "images made in different ways do not average; corrupt with one recipe, and tag all rows with it"
+        _check_same(same, f"tags.{RECIPE_TAG}", problem)
+    return found
+
+
+def _check_same(values: Iterable[tuple[str, str]], field: str, problem: str) -> None:
+    """Raises `DataError` for two different ones among (value, place)."""
+    places: dict[str, str] = {}
+    for value, place in values:
+        places.setdefault(value, place)
+    if len(places) > 1:
+        (one, first), (other, second) = list(places.items())[:2]
+        text = f"{other or 'missing'}, but {first} has {one or 'none'}: {problem}"
+        raise DataError(text, place=second, field=field)
+
+
+def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[Cell], unit: str | None) -> Grid:
+    """The grid of a model. cells: those of a complete one, the clean one first."""
+    metric, subset, protocol = kind
+    values = _percent(rows, unit)
+    recipes = [parted(row.recipe) for cell, row in rows.items() if cell != CLEAN_CELL]
+    owners = sorted({owner for _, owner in recipes if owner})
+    return Grid(
+        model=model,
+        protocol=protocol,
+        metric=metric,
+        subset=subset,
+        tags=dict(sorted(set.intersection(*(set(row.tags.items()) for row in rows.values())))),
+        settings=_standing(model, rows, cells) or next((row.shared for row in rows.values() if row.shared), ""),
+        recipe="+".join([*(shared for shared, _ in recipes[:1]), *owners]),
+        clean=values.get(CLEAN_CELL),
+        cells={cell: values[cell] for cell in cells[1:] if cell in values},
+        missing=tuple(cell for cell in cells if cell not in values),
+    )
 
 
 def _alike(made: Sequence[Grid]) -> list[str]:
@@ -152,9 +185,12 @@ def _alike(made: Sequence[Grid]) -> list[str]:
     ]
 
 
-def _of_vcoco(gathering: Gathering, metric: str, subset: str, protocol: str) -> list[str]:
-    """Which of V-COCO's numbers M is, and whether it is the paper's, unless the user named that one."""
-    if (metric, subset, protocol) != (METRIC, VCOCO_SUBSET, VCOCO_PROTOCOL):
+def _of_vcoco(gathering: Gathering, kind: Kind) -> list[str]:
+    """On V-COCO, which of its numbers M is, and whether it is the paper's, unless the user named that one."""
+    metric, subset, protocol = kind
+    if not is_vcoco(protocol):
+        return []
+    if kind != (METRIC, VCOCO_SUBSET, VCOCO_PROTOCOL):
         text = f"RoHOI's on V-COCO is {METRIC} of {VCOCO_PROTOCOL} over {VCOCO_SUBSET} action-roles"
         return [f"M is {metric} of {protocol}, subset {subset}; {text}"]
     if gathering.protocol and gathering.subset:
@@ -163,89 +199,43 @@ def _of_vcoco(gathering: Gathering, metric: str, subset: str, protocol: str) -> 
     return [f"M is {metric} of {protocol} over {subset} action-roles, as in RoHOI (AP#2); {choose}"]
 
 
-def _check_rows(model: str, rows: ModelRows) -> None:
-    """Raises `DataError` for a cell that is there twice, and for settings or recipes that differ."""
-    if rows.doubled is not None:
-        cell, first, second = rows.doubled
-        advice = f"keep one row a cell, or tell models apart with {arg('tag')} model=NAME"
-        raise DataError(f"{_cells([cell])} of {_called(model)} is at {first} already; {advice}", place=second)
-    settings = {repr(settings): place for settings, place in rows.settings.items()}
-    for found, field, problem in (
-        (settings, "signature", "values of different settings do not average; evaluate with the same ones"),
-        (
-            _recipes_apart(rows.recipes),
-            f"tags.{RECIPE_TAG}",
-            "images made in different ways do not average; corrupt with one recipe, and tag all rows with it",
-        ),
-    ):
-        if len(found) > 1:
-            (one, first), (other, second) = list(found.items())[:2]
-            text = f"{other or 'missing'}, but {first} has {one or 'none'}: {problem}"
-            raise DataError(text, place=second, field=field)
-
-
-def _recipe(recipes: Iterable[str]) -> str:
-    """What made a model's images: the recipe that its corruptions share, and the packages of other ones."""
-    pairs = [parted(recipe) for recipe in recipes]
-    owners = sorted({owner for _, owner in pairs if owner})
-    return "+".join([*(shared for shared, _ in pairs[:1]), *owners])
-
-
-def _recipes_apart(recipes: Mapping[str, str]) -> dict[str, str]:
-    """Two recipes, and where they stand, that cannot make one benchmark: they differ, or two versions of a package
-    made its corruptions. Nothing, or one, where there are none such."""
-    kinds: dict[str, dict[str, str]] = {}
-    for recipe, place in recipes.items():
-        shared, owner = parted(recipe)
-        kinds.setdefault("", {}).setdefault(shared, place)
-        if owner:
-            kinds.setdefault(owner.partition("@")[0], {}).setdefault(owner, place)
-    return max(kinds.values(), key=len, default={})
-
-
-def _asked(rows: ModelRows, cells: Sequence[Cell]) -> dict[Cell, Value]:
-    """The rows that say their ground truth, of the original images first, then of the cells of the grid."""
-    return {cell: rows.cells[cell] for cell in (CLEAN_CELL, *cells) if cell in rows.cells and rows.cells[cell].truth}
-
-
-def _standing(model: str, rows: ModelRows, said: Mapping[Cell, Value]) -> str:
+def _standing(model: str, rows: Mapping[Cell, CellRow], cells: Sequence[Cell]) -> str:
     """The settings of the first row of the ground truth whose boxes stay, that of the original images, "" where no row
     says it.
 
     Raises `DataError` for a cell of another one. Boxes that move do so otherwise in every cell, so two cells that share
     a ground truth have it from the original images, too.
     """
-    kept = any(parted(recipe)[0].endswith(KEPT) for recipe in rows.recipes)
+    kept = any(parted(row.recipe)[0].endswith(KEPT) for cell, row in rows.items() if cell != CLEAN_CELL)
     standing = {CLEAN, *(name for name, row in CORRUPTIONS.items() if kept or not row.moves)}
-    still = {cell for cell in said if cell[0] in standing}
-    first = next((cell for cell in said if cell in still), None)
-    if first is None:
+    said = {cell: rows[cell] for cell in cells if cell in rows and rows[cell].truth}
+    own = next((row for cell, row in said.items() if cell[0] in standing), None)
+    if own is None:
         return ""
-    own = said[first]
     moved: dict[str, Cell] = {}
     for cell, row in said.items():
-        other = cell if cell in still else moved.setdefault(row.truth, cell)
-        if row.truth != own.truth and (cell in still or other != cell):
-            why = "its boxes" if cell in still else f"{_cells([other])} has the same, so its boxes"
-            raise _other_truth(cell, model, row, own, f"{why} do not move: evaluate all cells on the same annotations")
+        still = cell[0] in standing
+        other = cell if still else moved.setdefault(row.truth, cell)
+        if row.truth != own.truth and (still or other != cell):
+            why = "its boxes" if still else f"{_cells([other])} has the same, so its boxes"
+            raise _other_truth(model, row, own, f"{why} do not move: evaluate all cells on the same annotations")
     return joined_settings(own.settings)
 
 
-def _check_models(asked: Mapping[str, Mapping[Cell, Value]]) -> None:
+def _check_models(models: Mapping[str, Mapping[Cell, CellRow]], cells: Sequence[Cell]) -> None:
     """Raises `DataError` for a cell that two models were evaluated on with different ground truths."""
-    first: dict[Cell, Value] = {}
-    for model, said in asked.items():
-        for cell, row in said.items():
-            known = first.setdefault(cell, row)
+    for cell in cells:
+        said = [(model, rows[cell]) for model, rows in models.items() if cell in rows and rows[cell].truth]
+        for model, row in said[1:]:
+            known = said[0][1]
             if known.truth != row.truth:
-                raise _other_truth(cell, model, row, known, "evaluate all models on one")
+                raise _other_truth(model, row, known, "evaluate all models on one")
 
 
-def _other_truth(cell: Cell, model: str, row: Value, known: Value, advice: str) -> DataError:
-    text = (
-        f"{_cells([cell])} of {_called(model)} is of the ground truth {row.truth}, but {known.place} of {known.truth}"
-    )
-    return DataError(f"{text}; {advice}", place=row.place, field="signature", code="mixed")
+def _other_truth(model: str, row: CellRow, known: CellRow, advice: str) -> DataError:
+    truths = f"is of the ground truth {row.truth}, but {known.place} of {known.truth}"
+    text = f"{_cells([row.cell])} of {_called(model)} {truths}; {advice}"
+    return DataError(text, place=row.place, field="signature", code="mixed")
 
 
 def _complete(benchmark: Benchmark, there: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -272,14 +262,14 @@ def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], 
     return remarks
 
 
-def _percent(rows: ModelRows, unit: str | None) -> dict[Cell, float]:
+def _percent(rows: Mapping[Cell, CellRow], unit: str | None) -> dict[Cell, float]:
     """The cells that have a value, in percent; raises `DataError` for what cannot be percent.
 
     `unit` overrules what rows say of themselves.
     """
     values: dict[Cell, float] = {}
-    unchecked: dict[Cell, Value] = {}  # neither row nor caller says they are fractions
-    for cell, row in rows.cells.items():
+    unchecked: dict[Cell, CellRow] = {}  # neither row nor caller says they are fractions
+    for cell, row in rows.items():
         if row.value is None:
             continue
         fraction = (unit or row.unit) == "fraction"
@@ -296,7 +286,7 @@ def _percent(rows: ModelRows, unit: str | None) -> dict[Cell, float]:
     return values
 
 
-def _look_like_fractions(values: Mapping[Cell, Value]) -> bool:
+def _look_like_fractions(values: Mapping[Cell, CellRow]) -> bool:
     """Whether values said to be percent, or not said to be anything, cannot well be.
 
     No detector that is worth corrupting has 1 percent, or loses nearly all but not all in every cell: a clean value in

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -35,6 +36,7 @@ from hoicli.records.boxes import iou
 from hoicli.records.image import NULLS, problems
 from hoicli.records.names import file_name_of
 from hoicli.records.parsing import Record, is_number, parse
+from hoicli.records.seen import NO_INTERACTION
 from hoicli.robustness.curriculum import RATIOS
 from hoicli.robustness.pixelation import Pixelation
 
@@ -55,9 +57,6 @@ Edges = tuple[float, float, float, float]
 """Left, top, right, bottom; a pixel p covers [p, p + 1], so the right edge of a box is its last pixel + 1."""
 Rectangle = tuple[int, int, int, int]
 """First and last black pixel: x1, y1, x2, y2, as boxes count."""
-
-NO_INTERACTION = "no_interaction"
-"""HICO-DET's verb for a pair that does nothing: its boxes take no part in an interaction."""
 
 
 @dataclass(frozen=True)
@@ -150,11 +149,10 @@ def _is_place(value: object) -> bool:
     return is_number(value) and abs(cast("float", value)) <= FARTHEST
 
 
-def chances(seed: int, image_id: str, number: int) -> tuple[float, float, float, float]:
+def chances(seed: int, image_id: str, number: int) -> tuple[float, ...]:
     """Four numbers in [0, 1) for a box of an image."""
     digest = hashlib.blake2b(f"{seed}\0{image_id}\0{number}".encode(), digest_size=16).digest()
-    first, second, third, fourth = (int.from_bytes(digest[at : at + 4], "big") / 2**32 for at in (0, 4, 8, 12))
-    return first, second, third, fourth
+    return tuple(number / 2**32 for number in struct.unpack(">4I", digest))
 
 
 def mask_rectangle(
@@ -165,12 +163,11 @@ def mask_rectangle(
 
     At least one pixel wide and high, however small the instance.
     """
-    left, top, right, bottom = edges[0] - dilate, edges[1] - dilate, edges[2] + dilate, edges[3] + dilate
-    wide, high = right - left, bottom - top
-    left, right = left - outwards[0] * wide, right + outwards[2] * wide
-    top, bottom = top - outwards[1] * high, bottom + outwards[3] * high
     spans = []
-    for low, end, limit in ((left, right, size and size[0]), (top, bottom, size and size[1])):
+    for at, limit in enumerate(size or (None, None)):
+        low, end = edges[at] - dilate, edges[at + 2] + dilate
+        side = end - low
+        low, end = low - outwards[at] * side, end + outwards[at + 2] * side
         middle, half = (low + end) / 2, ratio * (end - low) / 2
         first = _nearest(middle - half)
         after = max(_nearest(middle + half), first + 1)

@@ -23,18 +23,15 @@ from numpy.typing import NDArray
 from hoicli.errors import UsageError, arg
 from hoicli.records.parsing import Record
 
-PROBABILITY = 0.5
-"""The paper's."""
 BLOCK = 8
 """Pixels; ours."""
 
 
 @dataclass(frozen=True)
 class Pixelation:
-    """How many images are pixelated, on average, by blocks of how many pixels a side, and what chance decides."""
+    """How many images are pixelated, on average, and what chance decides."""
 
-    probability: float = PROBABILITY
-    block: int = BLOCK
+    probability: float
     seed: int = 0
 
     key: ClassVar[str] = "pixelated"
@@ -43,16 +40,15 @@ class Pixelation:
     def checked(cls, *, probability: float, seed: int) -> Pixelation:
         """From options; raises `UsageError` for what is out of range."""
         if not 0 <= probability <= 1:
-            raise UsageError(
-                f"{arg('pixelate', probability)}: give a probability from 0 to 1; SAMPL's baseline has 0.5"
-            )
-        return cls(probability, seed=seed)
+            problem = "give a probability from 0 to 1; SAMPL's baseline has 0.5"
+            raise UsageError(f"{arg('pixelate', probability)}: {problem}")
+        return cls(probability, seed)
 
     def record(self, record: Record) -> Record:
         """The image record with the side of its blocks as `pixelated`, 0 where the image stays as it is."""
         digest = hashlib.blake2b(f"{self.seed}\0{record['image_id']}\0pixelate".encode(), digest_size=4).digest()
         chosen = int.from_bytes(digest, "big") / 2**32 < self.probability
-        return {**record, self.key: self.block if chosen else 0}
+        return {**record, self.key: BLOCK if chosen else 0}
 
     def painted(self, pixels: NDArray[np.uint8], record: Record) -> NDArray[np.uint8]:
         """A copy of an image [height, width, channels] as its record says."""

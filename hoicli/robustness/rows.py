@@ -23,7 +23,7 @@ RANKED_BY = ("mri", "cri", "clean", "relative_drop")
 OVER = "over severities"
 """The heading of what a table's line says of all severities."""
 
-_PartOf = Mapping[str, str | int]
+_PartOf = Mapping[str, Any]
 """Of PARTS, those that name a part of a grid; none is the whole."""
 _Value = tuple[str, _PartOf, float | None, int, str]
 """(metric, the part it is of, value, n, unit)."""
@@ -52,10 +52,15 @@ def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = N
     for number, grid in enumerate(grids, start=1):
         ends = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}, "signature": grid_signature(grid)}
         place: list[_Value] = [("rank", {}, number, len(grids), "models")] if len(grids) > 1 else []
-        for metric, part, value, n, unit in (*place, *_overall(grid), *_corruptions(grid), *_means(grid)):
+        for metric, part, value, n, unit in (*place, *_values(grid)):
             row = {"metric": metric, "subset": grid.subset, **part, "value": value, "n": n, "unit": unit}
             rows.append({**row, **ends})
     return rows
+
+
+def _values(grid: Grid) -> Iterator[_Value]:
+    """Of the whole, then of each corruption, then of the other parts."""
+    return chain(_overall(grid), _corruptions(grid), _means(grid))
 
 
 def _overall(grid: Grid) -> Iterator[_Value]:
@@ -80,19 +85,13 @@ def _corruptions(grid: Grid) -> Iterator[_Value]:
 
 def _means(grid: Grid) -> Iterator[_Value]:
     """Of each family, each severity, and each family at each severity; nothing for a part without cells."""
-    families: list[str | None] = [*FAMILIES]
-    severities: list[int | None] = [*grid.severities]
-    whole: list[None] = [None]
-    for some, several in ((families, whole), (whole, severities), (families, severities)):
-        for family in some:
-            for severity in several:
-                levels = grid.levels(family=family, severity=severity)
-                if levels:
-                    named = {"family": family, "severity": severity}
-                    part: _PartOf = {key: name for key, name in named.items() if name is not None}
-                    count = sum(map(len, levels.values()))
-                    yield "mean", part, mri(levels), count, "%"
-                    yield "relative_drop", part, _drop(mri(levels), grid), count, "%"
+    families: list[_PartOf] = [{"family": family} for family in FAMILIES]
+    severities: list[_PartOf] = [{"severity": severity} for severity in grid.severities]
+    for part in (*families, *severities, *({**family, **severity} for family in families for severity in severities)):
+        if levels := grid.levels(**part):
+            count = sum(map(len, levels.values()))
+            yield "mean", part, mri(levels), count, "%"
+            yield "relative_drop", part, _drop(mri(levels), grid), count, "%"
 
 
 def _drop(value: float, grid: Grid) -> float | None:
@@ -120,42 +119,47 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
     The summary, a line a model; then of one model every corruption and family by severity, of several their means side
     by side, as the paper's Table 4 has them.
     """
-    summary = [row for row in rows if row["metric"] == "worst" or not any(key in row for key in PARTS)]
+    summary = [row for row in rows if row["metric"] == "worst" or not _part_of(row)]
     if len(grids) == 1:
         (grid,) = grids
         corruptions = [_by_severity(grid, corruption=name, family=family_of(name)) for name in grid.levels()]
         families = [_by_severity(grid, family=family) for family in (*FAMILIES, None)]
         return [summary, *(list(chain.from_iterable(lines)) for lines in (corruptions, families))]
-    return [summary, *(_side_by_side(grids, keys) for keys in (("corruption", "family"), ("family",), ("severity",)))]
+    means = [(_part_of(row), row) for row in rows if row["metric"] == "mean"]
+    return [
+        summary,
+        *(
+            [_shown("mean", row["tags"].get("model", ""), row["value"], part) for part, row in means if [*part] == keys]
+            for keys in (["corruption", "family"], ["family"], ["severity"])
+        ),
+    ]
 
 
-def _shown(metric: str, column: str, value: float | None, **line: str) -> Row:
+def _part_of(row: Row) -> dict[str, str]:
+    """The part of a grid that a row is of, {} for the whole."""
+    return {key: str(row[key]) for key in PARTS if key in row}
+
+
+def _shown(metric: str, column: str, value: float | None, line: Mapping[str, str]) -> Row:
     """A cell of a table: `line` names its line, `column` stands below `metric`."""
     return {"metric": metric, "subset": column, "value": value, "tags": line}
 
 
 def _by_severity(grid: Grid, **part: Any) -> list[Row]:
     """The line of a part of the grid, a corruption with its family, or a family; none where it has no cells."""
-    metric, line = f"{grid.metric} at severity", {key: name or "all" for key, name in part.items()}
-    levels, rows = grid.levels(**part), []
+    line = {key: name or "all" for key, name in part.items()}
+    levels = grid.levels(**part)
     if not levels:
         return []
-    for severity in grid.severities:
-        there = grid.levels(**part, severity=severity)
-        rows.append(_shown(metric, str(severity), mri(there) if there else None, **line))
-    rows.append(_shown(OVER, "mean", mri(levels), **line))
-    if "corruption" in part:
-        rows += [_shown(OVER, "sigma", deviation(values), **line) for values in levels.values()]
-    return [*rows, _shown(OVER, "drop %", _drop(mri(levels), grid), **line)]
-
-
-def _side_by_side(grids: Sequence[Grid], keys: tuple[str, ...]) -> list[Row]:
-    rows = []
-    for grid in grids:
-        for metric, part, value, _, _ in (*_corruptions(grid), *_means(grid)):
-            if metric == "mean" and tuple(part) == keys:
-                rows.append(_shown("mean", grid.model, value, **{key: str(name) for key, name in part.items()}))
-    return rows
+    there = {severity: grid.levels(**part, severity=severity) for severity in grid.severities}
+    means = {str(severity): mri(of) if of else None for severity, of in there.items()}
+    sigma = {"sigma": deviation(*levels.values())} if "corruption" in part else {}
+    over = {"mean": mri(levels), **sigma, "drop %": _drop(mri(levels), grid)}
+    return [
+        _shown(metric, column, value, line)
+        for metric, values in ((f"{grid.metric} at severity", means), (OVER, over))
+        for column, value in values.items()
+    ]
 
 
 def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look = PAPER) -> None:
@@ -174,7 +178,7 @@ def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look =
 def _drawn(grid: Grid) -> Means:
     """The means of a grid as its figures want them."""
     means = {} if grid.clean is None else {CLEAN_MEAN: grid.clean}
-    for metric, part, value, _, _ in (*_overall(grid), *_corruptions(grid), *_means(grid)):
+    for metric, part, value, _, _ in _values(grid):
         if metric in ("mri", "mean") and value is not None:
             means[str(part.get("corruption", "")), str(part.get("family", "")), int(part.get("severity", 0))] = value
     return means
