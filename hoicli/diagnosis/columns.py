@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located, beside, counted_truth
 from hoicli.diagnosis.gather import Placed
-from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.ground_truth import Annotations, GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import Slice
-from hoicli.evaluation.slicing import triplet_parts
 from hoicli.records.kit import Floats, Growing, Ints, joined, rank_by_id, run_starts, starts_of
 
 RELATIONS = ("own", "nearest", "none")
@@ -104,7 +103,7 @@ def truth_table(truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice] 
         subject=local[scenes.subject[rows]],
         object=np.append(local, -1)[scenes.object[rows]],
         number=number,
-        parts=[triplet_parts(slice_, scenes, truth.vocabulary).argmax(axis=0)[rows] for slice_ in slices],
+        parts=[truth.slice_members(slice_)[:, rows].argmax(axis=0) for slice_ in slices],
     )
 
 
@@ -117,7 +116,7 @@ class TypedPredictions:
         self._uncounted = 0
         self._count = 0
         self._rows = Growing(
-            **dict.fromkeys(("image", "place", "interaction", "subject", "object", "truth"), np.int64),
+            **dict.fromkeys(("image", "interaction", "subject", "object", "truth"), np.int64),
             **dict.fromkeys(("score", "iou_subject", "iou_object"), np.float64),
             **dict.fromkeys(("error", "relation"), np.uint8),
         )
@@ -136,7 +135,6 @@ class TypedPredictions:
         first = scenes.box_start[found.image[rows]]
         self._rows.add(
             image=batch.image[found.image[rows]],
-            place=rows - scenes.hoi_start[found.image[rows]],
             interaction=found.interaction[rows],
             subject=found.subject[rows] - first,
             object=np.where(found.object[rows] < 0, -1, found.object[rows] - first),
@@ -148,7 +146,7 @@ class TypedPredictions:
             relation=relation,
         )
         for slice_, parts in zip(self._slices, self._parts, strict=True):
-            parts.append(triplet_parts(slice_, scenes, batch.truth.vocabulary).argmax(axis=0)[rows])
+            parts.append(batch.parts(slice_)[:, rows].argmax(axis=0))
         self._boxes.add(image=batch.image[scenes.image_of_box], label=scenes.labels)
         self._coordinates.append(scenes.boxes)
         by = np.where(types.found >= 0, types.found, types.repair)
@@ -172,8 +170,8 @@ class TypedPredictions:
         """What was gathered, beside the ground truth of the same protocol and slices."""
         rows = self._rows
         image = truth.place[rows["image"]]
-        order = np.lexsort((rows["place"], image, -rows["score"]))
-        column = {name: rows[name][order] for name in rows.names if name not in ("image", "place")}
+        order = np.lexsort((image, -rows["score"]))  # stable: an image's rows are in their order
+        column = {name: rows[name][order] for name in rows.names if name != "image"}
         of_truth = np.append(truth.number, -1)[column.pop("truth")]
         box_order, box_start, _ = by_image(truth.place[self._boxes["image"]], len(truth.image_ids))
         number = np.full(len(order) + 1, -1, dtype=np.int64)
@@ -211,44 +209,53 @@ def _beside(
     min(IoU_subject, IoU_object), of equals the largest sum of the two, of these the first annotated; none where no box
     overlaps the ground truth's. A role without object, on both sides, is an IoU of 1, on one side 0.
     """
-    truth = found.truth[rows]
-    relation = np.where(truth >= 0, OWN, NONE).astype(np.uint8)
-    lone = np.flatnonzero(relation == NONE)
-    key = np.zeros(len(lone), dtype=np.int64)  # predictions of one class on one pair of boxes have one nearest
-    for column in (found.subject, found.object, found.interaction):
-        key = key * (int(column.max(initial=0)) + 2) + column[rows[lone]] + 1
-    _, first, group_of = np.unique(key, return_index=True, return_inverse=True)
-    truth[lone] = _nearest(batch, found, protocol, rows[lone[first]])[group_of]
-    relation[lone[truth[lone] >= 0]] = NEAREST
-    iou_subject, iou_object = np.full((2, len(rows)), np.nan)
-    shown = np.flatnonzero(truth >= 0)
-    iou_subject[shown], iou_object[shown] = _overlaps(batch, found, protocol, rows[shown], truth[shown])
-    return truth, relation, iou_subject, iou_object
-
-
-def _nearest(batch: Batch, found: Located, protocol: Protocol, row: Ints) -> Ints:
-    """[M] the nearest ground truth of the predictions `row`, -1 for none; few pairs at a time are in memory."""
-    nearest = np.full(len(row), -1, dtype=np.int64)
+    own = found.truth[rows] >= 0
+    truth, iou = np.empty(len(rows), dtype=np.int64), np.empty((2, len(rows)))
     annotated = np.bincount(found.truth_image, minlength=len(found.image_ids))
-    for part in blocks_of(annotated[found.image[row]]):
-        group, near = beside(found.image[row[part]], found.truth_image)
-        predicted = row[part][group]
-        subject, object_ = _overlaps(batch, found, protocol, predicted, near)
-        neither = (found.object[predicted] < 0) & (found.truth_object[near] < 0)
-        object_ = np.nan_to_num(object_)
-        touches = (subject > 0) | (object_ > 0)
-        object_[neither] = 1.0
-        least, total = np.minimum(subject, object_), subject + object_
-        same_class = found.interaction[predicted] == found.truth_interaction[near]
-        kind = 4 * touches + 2 * (least >= protocol.threshold) + same_class
-        starts, highest = run_starts(group), touches
-        for key in (kind, least, total):
+    for part in blocks_of(annotated[found.image[rows]]):  # few pairs at a time are in memory
+        truth[part], iou[:, part] = _nearest(batch, found, protocol, rows[part])
+    return truth, np.select([own, truth >= 0], [OWN, NEAREST], NONE).astype(np.uint8), *iou
+
+
+def _nearest(batch: Batch, found: Located, protocol: Protocol, row: Ints) -> tuple[Ints, Floats]:
+    """([M] the ground truth beside the predictions `row`, [2, M] the IoU of the subjects and of the objects).
+
+    Boxes are compared once for each pair that is predicted, not for each of its verbs: all below are [K] columns of
+    (predicted pair, ground truth of its image), until a place among them is chosen for each prediction."""
+    key = found.subject[row] * (int(found.object.max(initial=0)) + 2) + found.object[row] + 1
+    _, first, pair = np.unique(key, return_index=True, return_inverse=True)
+    one = row[first]
+    group, near = beside(found.image[one], found.truth_image)
+    subject, object_ = _overlaps(batch, found, protocol, one[group], near)
+    neither = (found.object[one] < 0)[group] & (found.truth_object[near] < 0)
+    with_object = np.where(neither, 1.0, np.nan_to_num(object_))
+    least, total = np.minimum(subject, with_object), subject + with_object
+    touches, both = (subject > 0) | (object_ > 0), least >= protocol.threshold
+
+    def nearest(group: Ints, place: Ints) -> tuple[Ints, Ints]:
+        """(the groups that touch any ground truth, the place of the nearest), of places in runs of groups."""
+        starts, highest = run_starts(group), touches[place]
+        for key in (both[place], least[place], total[place]):
             most = np.maximum.reduceat(np.where(highest, key, -1), starts)
-            highest = highest & (key == np.repeat(most, np.diff(starts, append=len(group))))
+            highest &= key == np.repeat(most, np.diff(starts, append=len(group)))
         best = np.flatnonzero(highest)
         first = best[run_starts(group[best])]  # of equal ones
-        nearest[part.start + group[first]] = near[first]
-    return nearest
+        return group[first], place[first]
+
+    of_pair = np.full(len(one), -1, dtype=np.int64)
+    pairs, place = nearest(group, np.arange(len(group)))
+    of_pair[pairs] = place
+    chosen = of_pair[pair]
+    start = np.searchsorted(group, np.arange(len(one))) - np.searchsorted(found.truth_image, found.image[one])
+    classes = len(batch.truth.vocabulary.interactions)
+    annotations = Annotations(found.truth_image, np.arange(len(found.truth_image)), found.truth_interaction, classes)
+    of_class, truth = annotations.joined(*annotations.find(found.image[row], found.interaction[row]))
+    of_class, place = nearest(of_class, start[pair[of_class]] + truth)
+    as_near = both[place] == both[chosen[of_class]]
+    chosen[of_class[as_near]] = place[as_near]
+    own = np.flatnonzero(found.truth[row] >= 0)
+    chosen[own] = start[pair[own]] + found.truth[row[own]]
+    return np.append(near, -1)[chosen], np.stack([np.append(iou, np.nan)[chosen] for iou in (subject, object_)])
 
 
 def _overlaps(batch: Batch, found: Located, protocol: Protocol, row: Ints, truth: Ints) -> tuple[Floats, Floats]:

@@ -209,10 +209,14 @@ class Batch(Pairing):
         if part.slice.of == IMAGES:
             images: Bools = self.truth.slice_members(part.slice)[part.number]
             return images[self.image_of_hoi]
-        if part.slice not in self._slices:
-            self._slices[part.slice] = triplet_parts(part.slice, self.predictions, self.truth.vocabulary)
-        members: Bools = self._slices[part.slice][part.number].copy()
+        members: Bools = self.parts(part.slice)[part.number].copy()
         return members
+
+    def parts(self, slice_: Slice) -> Bools:
+        """[parts, T] the predictions in each part of a slice of triplets, by their own boxes."""
+        if slice_ not in self._slices:
+            self._slices[slice_] = triplet_parts(slice_, self.predictions, self.truth.vocabulary)
+        return self._slices[slice_]
 
 
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:
