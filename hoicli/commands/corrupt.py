@@ -14,7 +14,7 @@ from hoicli.commands.command import command
 from hoicli.commands.options import Files, Given, Names, Option, Piped, Unpack
 from hoicli.commands.results import Notes, Records, Result, instead
 from hoicli.commands.values import names_of, text_of, texts_of
-from hoicli.corruption.catalogue import FAMILIES, IMAGENET_C, RECIPE, SEVERITIES
+from hoicli.corruption.catalogue import IMAGENET_C, RECIPE, SEVERITIES
 from hoicli.corruption.catalogue import corruption as named
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
@@ -92,7 +92,8 @@ def corrupt_records(
     """
     from hoicli.corruption.recipes import chosen_recipe
 
-    constants = chosen_recipe(os.fspath(recipe), names_of(corruption))
+    names = names_of(corruption) or ["all"]
+    constants = chosen_recipe(os.fspath(recipe), [name for name in names if name != "all"])
     if list_:
         return instead(_listed(constants))
     require_libraries()
@@ -103,7 +104,7 @@ def corrupt_records(
     if (folder is None) != records_only:
         problem = f"give the folder to write the images to with {arg('save_images', like='DIR')}"
         raise UsageError(f"corrupt: {problem}, or {arg('records_only')} (not both)")
-    cells = _cells(names_of(corruption) or ["all"], names_of(texts_of(severity) or "all"), constants)
+    cells = _cells(names, names_of(texts_of(severity) or "all"), constants)
     part = _shard(shard)
 
     from hoicli.commands.inputs import Inputs
@@ -150,9 +151,6 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
 
 def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
     """(corruption, severity) of every requested version, in the order of the table; all are those of the recipe."""
-    from hoicli.corruption.recipes import require_levels
-
-    require_levels([name for name in names if name != "all"], recipe, "corruption")
     chosen: set[int] = set()
     for word in severities or [""]:
         span = re.fullmatch("([1-5])(?:-([1-5]))?", word)
@@ -181,19 +179,14 @@ def _listed(recipe: Recipe) -> Result:
     for name, levels in recipe.levels.items():
         if (row := named(name)) is None:
             continue
-        about: dict[str, Any] = {"corruption": name, "family": FAMILIES[row.family].words}
-        about |= {"description": row.description, "constants": list(row.constants)}
+        about: dict[str, Any] = {"corruption": name, "family": row.family, "description": row.description}
+        about["constants"] = list(row.constants)
         severities = {f"severity_{number}": level for number, level in enumerate(levels, start=1)}
         source = {RECIPE: row.source, IMAGENET_C: row.published_in}.get(recipe.name, "a file")
         by_name = {key: dict(zip(row.constants, level, strict=True)) for key, level in severities.items()}
         rows.append({**about, **by_name, "source": source, "recipe": recipe.said(name)})
-        joined = {key: "/".join(map(str, level)) for key, level in severities.items()}
-        short.append({**about, "family": row.family, **joined})
-
-    origin = {RECIPE: "hoicli's own, except speckle_noise's from ImageNet-C", IMAGENET_C: "ImageNet-C's"}.get(
-        recipe.name, "a file's"
-    )
-    note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {origin}")
+        short.append(about | {key: "/".join(map(str, level)) for key, level in severities.items()})
+    note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {recipe.words}")
     if added := [name for name in names("corruptions") if name not in recipe.levels]:
         note(f"installed packages add {', '.join(added)}: {arg('corruption')} names them")
     return Result(rows, blocks=lambda notation: [rows if notation == "jsonl" else short])

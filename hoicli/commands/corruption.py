@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hoicli.commands.command import from_python
 from hoicli.commands.corrupt import require_libraries
 from hoicli.corruption.catalogue import SEVERITIES
-from hoicli.corruption.recipes import chosen_recipe, require_levels
+from hoicli.corruption.recipes import chosen_recipe
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.detections import box_array
 from hoicli.records.foreign import as_array
@@ -48,8 +48,7 @@ def corrupt(
     Raises `DataError` for another kind of array, `UsageError` for an unknown name or severity, or without OpenCV.
     """
     require_libraries()
-    chosen = chosen_recipe(recipe, [name])
-    require_levels([name], chosen, "name")
+    chosen = chosen_recipe(recipe, [name], argument="name")
     if severity not in SEVERITIES:
         raise UsageError(f"{arg('severity', severity)}: give a whole number from 1 to 5")
     pixels = as_array(image, "image")

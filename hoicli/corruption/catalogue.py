@@ -45,20 +45,14 @@ OTHER = "other"
 """The family of a corruption that is not hoicli's."""
 
 
-class Family(NamedTuple):
-    """How a family is called in a list (`words`) and in a figure (`label`)."""
-
-    words: str
-    label: str
-
-
-FAMILIES: Mapping[str, Family] = {
-    "optical": Family("optical system", "Optical system"),
-    "sensor": Family("sensor, compression and transmission", "Sensor, transmission"),
-    "environment": Family("environment", "Environment"),
-    "geometry": Family("geometry and scene", "Geometry, scene"),
-    OTHER: Family("other", "Other"),
+FAMILIES: Mapping[str, str] = {
+    "optical": "Optical system",
+    "sensor": "Sensor, transmission",
+    "environment": "Environment",
+    "geometry": "Geometry, scene",
+    OTHER: "Other",
 }
+"""The families, and how a figure calls each."""
 
 REFERENCE_SIDE = 640
 """Pixels; the longer side of the images of COCO and HICO-DET, on which the constants are used as they are."""
@@ -270,8 +264,9 @@ KEPT = "+kept"
 
 
 class Recipe(NamedTuple):
-    """The five levels of each corruption that it has. `name` is what records and rows call it; `usual` are the
-    corruptions that are made where none is named; `owners` says whose a corruption of another package is."""
+    """The five levels of each corruption that it has. `name` is what records and rows call it; `words` say whose
+    constants these are; `usual` are the corruptions that are made where none is named; `owners` says whose a corruption
+    of another package is."""
 
     name: str
     words: str
@@ -300,14 +295,11 @@ def _own(name: str, words: str, levels: Mapping[str, Levels]) -> Recipe:
     return Recipe(name, words, having, tuple(corruption for corruption in ROHOI if corruption in having))
 
 
-HOICLI_1 = _own(RECIPE, "hoicli's own constants", {row.name: row.levels for row in _ROWS})
+_OWN = "hoicli's own, except speckle_noise's from ImageNet-C"
+HOICLI_1 = _own(RECIPE, _OWN, {row.name: row.levels for row in _ROWS})
 RECIPES: Mapping[str, Recipe] = {
     RECIPE: HOICLI_1,
-    IMAGENET_C: _own(
-        IMAGENET_C,
-        "the published constants of the twelve corruptions that ImageNet-C has too",
-        {row.name: row.published for row in _ROWS},
-    ),
+    IMAGENET_C: _own(IMAGENET_C, "ImageNet-C's", {row.name: row.published for row in _ROWS}),
 }
 
 

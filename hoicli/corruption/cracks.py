@@ -122,28 +122,22 @@ def _covered(image: Image, grey: int, cover: NDArray[np.uint8], opacity: float) 
     return image
 
 
-def _ends(drawn: Cracks, impact: int, reach: float) -> NDArray[np.int64]:
-    """[R] the last corner of each crack that is within reach."""
-    within = _distances()[None, :] <= (drawn.lengths[impact] * reach)[:, None] + 1e-9
-    ends: NDArray[np.int64] = np.maximum(1, within.sum(axis=1) - 1)
-    return ends
-
-
-def _paths(shape: Shape, drawn: Cracks, impact: int) -> NDArray[np.float64]:
-    """[R, STEPS + 1, 2] the cracks of an impact, in pixels."""
+def _impacts(shape: Shape, drawn: Cracks, impacts: int, reach: float) -> Iterator[tuple[int, Path, NDArray[np.int64]]]:
+    """(impact, its cracks [R, STEPS + 1, 2] in pixels, the last corner of each that is within reach)."""
     diagonal = float(np.hypot(shape[0], shape[1]))
-    paths: NDArray[np.float64] = drawn.centres[impact] * (shape[1], shape[0]) + drawn.rays[impact] * diagonal
-    return paths
+    for impact in range(impacts):
+        within = _distances()[None, :] <= (drawn.lengths[impact] * reach)[:, None] + 1e-9
+        paths = drawn.centres[impact] * (shape[1], shape[0]) + drawn.rays[impact] * diagonal
+        yield impact, paths, np.maximum(1, within.sum(axis=1) - 1)
 
 
 def _sectors(
     shape: Shape, drawn: Cracks, impacts: int, reach: float
 ) -> Iterator[tuple[int, int, Path, Path, list[int]]]:
     """(impact, crack, its path, the next crack's path, where the sector between them is cut), the end included."""
-    for impact in range(impacts):
-        paths, ends = _paths(shape, drawn, impact), _ends(drawn, impact, reach)
-        for ray in range(paths.shape[0]):
-            beside = (ray + 1) % paths.shape[0]
+    for impact, paths, ends in _impacts(shape, drawn, impacts, reach):
+        for ray in range(len(paths)):
+            beside = (ray + 1) % len(paths)
             end = int(min(ends[ray], ends[beside]))
             cuts = [0, *(step for step in range(1, end) if drawn.cuts[impact, ray, step]), end]
             yield impact, ray, paths[ray], paths[beside], cuts
@@ -169,8 +163,7 @@ def _lines(shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float
     finer = 1 if scale >= 2 else 2
     canvas = np.zeros((shape[0] * finer, shape[1] * finer), dtype=np.uint8)
     pieces = []
-    for impact in range(impacts):
-        paths, ends = _paths(shape, drawn, impact), _ends(drawn, impact, reach)
+    for _, paths, ends in _impacts(shape, drawn, impacts, reach):
         for path, end in zip(paths, ends, strict=True):
             pieces.append(np.stack([path[:end], path[1 : end + 1]], axis=1))
     for _, _, up, down, cuts in _sectors(shape, drawn, impacts, reach):

@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -39,7 +41,6 @@ from hoicli.records.parsing import Record, dump, parse
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
 """What an argument ends in that is an image, not a stream of records."""
-
 
 Scores = tuple[float | None, float | None]
 """PSNR and SSIM of a corrupted image."""
@@ -71,18 +72,15 @@ class Job:
     place: str
 
 
-@dataclass(frozen=True)
-class Place(Line):
+class _Place(Line):
     """Where a record stands, as a line: `file` is all that messages say of it."""
 
     @property
     def place(self) -> str:
-        """As it is."""
         return self.file
 
     @property
     def where(self) -> str:
-        """What a message about another one calls it."""
         return f"at {self.file}"
 
 
@@ -117,7 +115,7 @@ def unique_jobs(jobs: Iterator[Job], policy: ErrorPolicy, shard: tuple[int, int]
     """
     register, names = ImageRegister(), ImageRegister(unit="a file", field="file_name")
     for job in jobs:
-        image_id, at = str(job.record["image_id"]), Place(job.place, 0, b"")
+        image_id, at = str(job.record["image_id"]), _Place(job.place, 0, b"")
         with policy.item():
             register.add(image_id, at)
             names.add(str(PurePosixPath(job.record["file_name"])), at)
@@ -159,38 +157,29 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
 
     Raises `DataError` for a source that cannot be read or does not fit its record, and a file that cannot be written.
     """
-    name = job.record["file_name"]
-    if plan.alone and {"height", "width"} <= job.record.keys():
-        shape = (job.record["height"], job.record["width"], 3)
+    record, make = job.record, None
+    if plan.alone and {"height", "width"} <= record.keys():
+        shape: Shape = (record["height"], record["width"], 3)
         try:
             check_size(shape[1], shape[0])
         except DataError as error:
-            raise DataError(f"{name!r} {error.problem}", place=job.place, field="width") from None
-        return _records(job, plan, shape)
-    data, picture = read_picture(job.record, job.source, job.place)
-    colours = picture.pixels[:, :, :3]
-    if plan.alone:
-        return _records(job, plan, colours.shape)
-    _check_place(job, plan)
-    source = hashlib.sha256(data).hexdigest()
-    return _records(job, plan, colours.shape, partial(_cell_file, job, plan, picture, Original(colours), source))
-
-
-def _records(
-    job: Job, plan: Plan, shape: Shape, scores: Callable[[tuple[str, int], Any], Scores] | None = None
-) -> bytes:
-    """The records of all cells of an image. scores: makes the file of a cell from what was drawn; None: no file is."""
+            raise DataError(f"{record['file_name']!r} {error.problem}", place=job.place, field="width") from None
+    else:
+        data, picture = read_picture(record, job.source, job.place)
+        colours = picture.pixels[:, :, :3]
+        shape = colours.shape
+        if not plan.alone:
+            _check_place(job, plan)
+            make = partial(_made, job, plan, picture, Original(colours), hashlib.sha256(data).hexdigest())
     lines = []
-    corruption, drawn = "", None
-    for cell in plan.cells:
-        if cell[0] != corruption:
-            corruption = cell[0]
-            effect = effect_of(corruption)
-            if scores is not None or effect.motion is not None or effect.hidden is not None:
-                drawn = draw(corruption, shape, image_id=job.record["image_id"], seed=plan.seed, recipe=plan.recipe)
-        found = None if scores is None else scores(cell, drawn)
-        made = cell_record(job.record, cell, plan.seed, found, shape, drawn, recipe=plan.recipe, kept=plan.kept)
-        lines.append(dump(made))
+    for name, cells in groupby(plan.cells, key=itemgetter(0)):
+        effect, drawn = effect_of(name), None
+        if make is not None or effect.motion is not None or effect.hidden is not None:
+            drawn = draw(name, shape, image_id=record["image_id"], seed=plan.seed, recipe=plan.recipe)
+        for cell in cells:
+            scores = None if make is None else make(cell, drawn)
+            made = cell_record(record, cell, plan.seed, scores, shape, drawn, recipe=plan.recipe, kept=plan.kept)
+            lines.append(dump(made))
     return b"".join(lines)
 
 
@@ -203,10 +192,10 @@ def _check_place(job: Job, plan: Plan) -> None:
             raise DataError(problem, place=job.place, field="file_name")
 
 
-def _cell_file(
+def _made(
     job: Job, plan: Plan, picture: Picture, original: Original, source: str, cell: tuple[str, int], drawn: Any
 ) -> Scores:
-    """(PSNR, SSIM) of the cell's file, which is made unless it is there."""
+    """(PSNR, SSIM) of a cell's file, which is made unless it is there. source: the digest of the image's file."""
     name, severity = cell
     target = plan.out / name / str(severity) / job.record["file_name"]
     constants = plan.recipe.level(name, severity)
@@ -217,12 +206,11 @@ def _cell_file(
     stamp = stamp_of(target)
     if stamp is not None and stamp.get("digest") == digest and {"psnr", "ssim"} <= stamp.keys():
         return stamp["psnr"], stamp["ssim"]
-    if name == "jpeg" and picture.kind == "JPEG":
-        pixels = picture.pixels
-        data = encode(picture, pixels, quality=constants[0])  # the file itself is the corruption
+    if name == "jpeg" and picture.kind == "JPEG":  # the file itself is the corruption
+        pixels, quality = picture.pixels, constants[0]
     else:
-        pixels = applied(picture.pixels, name, drawn, constants)
-        data = encode(picture, pixels)
+        pixels, quality = applied(picture.pixels, name, drawn, constants), JPEG_QUALITY
+    data = encode(picture, pixels, quality=quality)
     seen = shown(picture, pixels, data)[:, :, :3]
     psnr, ssim = original.psnr(seen), original.ssim(seen)
     stamp = {"corruption": name, "severity": severity, "seed": plan.seed, "digest": digest, "psnr": psnr, "ssim": ssim}

@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 from hoicli.corruption.catalogue import (
@@ -38,11 +39,12 @@ LARGEST = 1 << 20
 """Bytes of a file."""
 
 
-def chosen_recipe(text: str, names: Iterable[str] = ()) -> Recipe:
-    """What `--recipe` names, with those of the corruptions `names` that other packages add: by their own constants, or
-    by what they say of ImageNet-C's; a file has constants of those that it names.
+def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corruption") -> Recipe:
+    """What `--recipe` names, which has the corruptions `names`, that `argument` gave: those of other packages with
+    their own constants, or with what they say of ImageNet-C's; a file has constants of those that it names.
 
-    Raises `UsageError` for no recipe, and what `read_recipe` and `added` raise.
+    Raises `UsageError` for no recipe, and for a name that is no corruption or that the recipe has no constants for; and
+    what `read_recipe` and `added` raise.
     """
     if text.endswith(ENDING):
         recipe = read_recipe(text)
@@ -53,23 +55,20 @@ def chosen_recipe(text: str, names: Iterable[str] = ()) -> Recipe:
         raise UsageError(f"{arg('recipe', text)}: there is no such recipe; {choice}")
     levels, owners = {**recipe.levels}, {**recipe.owners}
     for name in names:
-        found = None if name in CORRUPTIONS else added(name)
-        if found is not None and name not in owners:
+        if name not in CORRUPTIONS and name not in owners:
+            found = added(name)
+            if found is None:
+                near = get_close_matches(name, CORRUPTIONS, 1)
+                meant = f"did you mean {near[0]!r}?" if near else "hoicli corrupt --list shows them"
+                raise UsageError(f"{arg(argument, name)}: no corruption; {meant}")
             owners[name] = found.owner
             of_recipe = found.corruption.published if text == IMAGENET_C else found.corruption.levels
             if text in RECIPES and of_recipe:
                 levels[name] = of_recipe
-    return recipe._replace(levels=levels, owners=owners)
-
-
-def require_levels(names: Iterable[str], recipe: Recipe, argument: str) -> None:
-    """Raises `UsageError` for a name that is no corruption, or one that the recipe lacks. argument: what gave it."""
-    for name in names:
-        if name not in CORRUPTIONS and name not in recipe.owners:
-            raise UsageError(f"{arg(argument, name)}: no corruption; hoicli corrupt --list shows them")
-        if name not in recipe.levels:
-            having = ", ".join(recipe.levels)
+        if name not in levels:
+            having = ", ".join(levels)
             raise UsageError(f"{arg(argument, name)}: recipe {recipe.name} has no constants for it, only for {having}")
+    return recipe._replace(levels=levels, owners=owners)
 
 
 def read_recipe(path: str) -> Recipe:
@@ -88,22 +87,21 @@ def _recipe(record: Record) -> Recipe:
             raise DataError("there is no such field; a recipe has name and corruptions", field=_bare(field))
     name = record.get("name")
     if type(name) is not str or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
-        raise DataError(
-            "must be a word of at most 40 letters, digits, _ . -; records name the recipe by it", field="name"
-        )
+        problem = "must be a word of at most 40 letters, digits, _ . -; records name the recipe by it"
+        raise DataError(problem, field="name")
     if name in RECIPES:
         raise DataError(f"{name} is hoicli's own recipe; a file needs a name of its own", field="name")
     given = record.get("corruptions")
     if type(given) is not dict or not given:
         raise DataError("must be an object with the levels of at least one corruption", field="corruptions")
     rows = {called: row for called in given if (row := corruption(called)) is not None}
-    for called in [called for called in given if called not in rows]:
+    if unknown := [called for called in given if called not in rows]:
         problem = "there is no such corruption; hoicli corrupt --list shows them"
-        raise DataError(problem, field=f"corruptions.{_bare(called)}")
+        raise DataError(problem, field=f"corruptions.{_bare(unknown[0])}")
     others = {called: found.owner for called in rows if called not in CORRUPTIONS and (found := added(called))}
     levels = {called: _levels(rows[called], given[called]) for called in (*CORRUPTIONS, *others) if called in rows}
     digest = hashlib.sha256(json.dumps(levels, sort_keys=True).encode()).hexdigest()[:8]
-    return Recipe(f"{name}@{digest}", "a file", levels, tuple(levels), others)
+    return Recipe(f"{name}@{digest}", "a file's", levels, tuple(levels), others)
 
 
 def _levels(row: Corruption, given: Any) -> Levels:

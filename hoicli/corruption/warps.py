@@ -6,8 +6,9 @@ after the warp, clipped to the image; its visibility is the share of its area th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +21,6 @@ OUTLINE = 65
 than 0.05 pixels."""
 GRID = 64
 """Points along each side of the grid that samples how much of a box's area stays in the frame."""
-
-
-class Warp(Protocol):
-    """A map of the picture onto itself; `size` is (height, width), and `margin` how far a point may move, in pixels."""
-
-    size: tuple[int, int]
-    margin: float
-
-    def forward(self, points: Points) -> Points:
-        """[N, 2] where what was at these (x, y) is now."""
-
-    def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """x1, y1, x2, y2 around what is in the frame of the box's area after the warp; outside it where nothing is."""
 
 
 def moved_boxes(warp: Warp, boxes: Sequence[Box]) -> tuple[list[list[float]], list[float]]:
@@ -89,19 +77,35 @@ def _inside(points: Points, size: tuple[int, int]) -> NDArray[np.bool_]:
     return (x > -0.51) & (y > -0.51) & (x < size[1] - 0.49) & (y < size[0] - 0.49)
 
 
-class Lens:
+class Warp(ABC):
+    """A map of the picture onto itself; `size` is (height, width), and `margin` how far a point may move, in pixels."""
+
+    margin = np.inf
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        self.size = size
+        self.centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
+
+    @abstractmethod
+    def forward(self, points: Points) -> Points:
+        """[N, 2] where what was at these (x, y) is now."""
+
+    def bounds(self, box: Box) -> tuple[float, float, float, float]:
+        """x1, y1, x2, y2 around what is in the frame of the box's area after the warp; outside it where nothing is.
+        Those of the moved corners, where a box stays a box."""
+        return _around(self.forward(np.array([box[:2], box[2:]], dtype=np.float64)))
+
+
+class Lens(Warp):
     """Radial distortion: a point at r shows what was at r (1 + k r^2) / (1 + k n^2), in half diagonals from the centre,
     where n is the distance of the nearest side: that side's middle stays where it is, and both signs move as much.
 
     k > 0 is a barrel, k < 0 a pincushion; k must exceed -1/3, or the map folds inside the picture.
     """
 
-    margin = np.inf
-
     def __init__(self, size: tuple[int, int], k: float) -> None:
-        self.size = size
+        super().__init__(size)
         self.k = k
-        self.centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
         self.radius = max(float(np.hypot(*self.centre)), 0.5)
         self.shrink = 1 + k * (float(self.centre.min()) / self.radius) ** 2
 
@@ -146,37 +150,30 @@ class Lens:
         return _around_shown(box, *self.sources()) or _around(moved)
 
 
-class Zoom:
+class Zoom(Warp):
     """Everything enlarged about the centre, then moved by (x, y) pixels to the right and down. Of several
     magnifications that are averaged a box is where their mean puts it."""
 
-    margin = np.inf
-
     def __init__(self, size: tuple[int, int], magnification: float, step: tuple[float, float] = (0, 0)) -> None:
-        self.size = size
+        super().__init__(size)
         self.magnification, self.step = magnification, np.array(step)
-        self.centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
 
     def forward(self, points: Points) -> Points:
         """See `Warp.forward`."""
         moved: Points = self.centre + (points - self.centre) * self.magnification + self.step
         return moved
 
-    def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """See `Warp.bounds`."""
-        return _around(self.forward(np.array([box[:2], box[2:]], dtype=np.float64)))
 
-
-class Displacement:
+class Displacement(Warp):
     """A field: the pixel at p shows what was at p + (dx, dy)(p). Small and rough, so it may fold.
 
     dx, dy [height, width] pixels.
     """
 
     def __init__(self, dx: NDArray[Any], dy: NDArray[Any]) -> None:
-        self.size = (dx.shape[0], dx.shape[1])
+        super().__init__((dx.shape[0], dx.shape[1]))
         self.dx, self.dy = dx, dy
-        self.margin: float = int(np.ceil(max(np.abs(dx).max(), np.abs(dy).max()))) + 1
+        self.margin = int(np.ceil(max(np.abs(dx).max(), np.abs(dy).max()))) + 1
 
     def forward(self, points: Points) -> Points:
         """The fixed point of p = q - d(p), with the field of the nearest pixel; good to a pixel where it folds."""
@@ -199,5 +196,5 @@ class Displacement:
         y = np.arange(top, bottom)[:, None] + self.dy[window]
         around = _around_shown(box, x, y)
         if around is None:  # thinner than a pixel, or outside the image: follow its corners
-            return _around(self.forward(np.array([[x1, y1], [x2, y2]], dtype=np.float64)))
+            return super().bounds(box)
         return around[0] + left, around[1] + top, around[2] + left, around[3] + top

@@ -79,7 +79,7 @@ def _lines(models: Mapping[str, Means]) -> dict[str, list[tuple[float, float]]]:
 
 
 def _words(family: str) -> str:
-    return FAMILIES[family].label if family else "All"
+    return FAMILIES[family] if family else "All"
 
 
 def _families(means: Means) -> list[str]:
