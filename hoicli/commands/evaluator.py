@@ -16,8 +16,9 @@ from hoicli.commands.options import Given, Names, Path, Tags, Unpack, Viewed
 from hoicli.commands.results import Records, Result
 from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
-from hoicli.evaluation.coverage import Inverted, served, unserved, without_class
+from hoicli.evaluation.coverage import served, unserved, without_class
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.fit import Inverted
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
@@ -171,10 +172,10 @@ class Evaluator:
             protocols = tally.leave_out(unserved(dict.fromkeys(self._protocols, tally), (), "compute()"))
             doubts = ["" if self._filters.allow_uncounted else problem, coverage.doubt(self._truth, protocols)]
             try:
-                coverage.inverted.report("compute()")
+                coverage.fit.inverted.report("compute()")
             except DataError as error:  # a network that has learnt nothing may do so
                 doubts.append(str(error))
-            coverage.inverted, coverage.largest = Inverted(), float("inf")  # so that report refuses nothing
+            coverage.fit.inverted, coverage.fit.largest = Inverted(), float("inf")  # so that report refuses nothing
             coverage.report(self._truth, protocols, "compute()")
             if self._repeated:
                 note(f"{len(self._repeated):,} images came again with the same predictions, and count once")

@@ -118,7 +118,8 @@ def pairstats(
 
 
 def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
-    """Say on stderr what the rows do not: how many images have no predictions, and why a metric is empty."""
+    """Say on stderr what the rows do not: how many images have no predictions, whether the boxes fit, and why a metric
+    is empty."""
     from hoicli.pairs.rows import METRICS
 
     total, found = len(truth.scenes.image_ids), statistics.found.numbers
@@ -131,6 +132,8 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
     if others := found["other subjects"]:
         who = " or ".join(statistics.vocabulary.subjects)
         note(f"{whose}{others:,} of {found['triplets']:,} triplets have a subject that is no {who}: they are no pairs")
+    if question := statistics.found.fit.doubt(truth.scenes, truth.vocabulary):
+        note(f"{whose}{question}")
     for metric, reason in statistics.reasons().items():
         advice = f"; {arg('verb_score', 'triplet')} uses the triplet's score instead"
         note(f"{whose}no {METRICS[metric]}: {reason}{advice if 'verb_score' in reason else ''}")

@@ -240,8 +240,7 @@ def evaluated_boxes(
         )
         raise DataError(problem, place=predictions.name, field="scores", code="mixed")
     question = coverage.doubt(truth, [rule.row])
-    coverage.inverted.report(predictions.name)
-    coverage.refuse_relative(truth, [rule.row], predictions.name)
+    coverage.fit.check(truth.scenes, predictions.name)
     missing, every = len(truth.position) - coverage.numbers["images"], len(truth.position)
     for says, message in (
         (without, "no scores of boxes in the records: those of triplets count, each with its best triplet's score"),

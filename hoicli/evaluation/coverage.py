@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import nsmallest
 
 import numpy as np
 
-from hoicli.errors import DataError, Place, arg
-from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, OVERSHOOT, BoxEvidence
+from hoicli.errors import DataError, arg
+from hoicli.evaluation.box_conventions import ENOUGH_IMAGES
+from hoicli.evaluation.fit import Fit, tells_more
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.pairing import first_largest
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import distinct
 from hoicli.evaluation.slices import FILE
 from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note
 from hoicli.records import caveats
-from hoicli.records.boxes import MOST_INVERTED, inverted
-from hoicli.records.images import Images
-from hoicli.records.kit import Floats, Ints
 from hoicli.records.scenes import other_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -30,13 +26,6 @@ OF_NO_CLASS = (
     "no {0} interaction (verb and object) and count for nothing: labels of another dataset, or another numbering? "
     "hoicli validate finds out"
 )
-
-SAMPLE = 100
-"""Ours: images whose boxes are looked at, the first by name: the choice does not depend on their order, nor on how they
-are split among processes. In their 200 boxes, shares of 1/10 or 2/3 are not chance."""
-
-IN_PIXELS = 20
-"""Ours: annotated boxes are pixels, and none of them next to the corner, if half of them reach further than this."""
 
 
 def allow() -> str:
@@ -99,63 +88,11 @@ def _leave_out(
 
 
 @dataclass
-class Inverted:
-    """How many boxes of a stream end before they begin, which overlap nothing: its other numbers may be right, so that
-    nothing else shows it."""
-
-    boxes: int = 0
-    count: int = 0
-    first: tuple[str, int, list[float]] | None = None
-    """(image, place in it, box)."""
-
-    def add(self, images: Images) -> Inverted:
-        """Count the boxes of some images."""
-        rows = np.flatnonzero(inverted(images.boxes))
-        self.boxes += len(images.boxes)
-        self.count += len(rows)
-        if len(rows) and self.first is None:
-            image = int(np.searchsorted(images.box_start, rows[0], side="right")) - 1
-            place = int(rows[0] - images.box_start[image])
-            self.first = images.image_ids[image], place, images.boxes[rows[0]].tolist()
-        return self
-
-    def merge(self, other: Inverted) -> None:
-        """Add another part's counts."""
-        self.boxes += other.boxes
-        self.count += other.count
-        self.first = self.first or other.first
-
-    def report(self, name: str, *, shard: bool = False, cause: str = "") -> None:
-        """A note about a few; raises `DataError` for more than MOST_INVERTED of all, unless this is a `shard`, of which
-        one box may be many. name: the stream's; cause: what is known of it."""
-        if self.first is None:
-            return
-        image_id, row, box = self.first
-        first = f"[{', '.join(f'{number:g}' for number in box)}]"
-        share = f"{self.count:,} of {self.boxes:,} boxes {'is' if self.count == 1 else 'are'} inverted"
-        problem = f"{first}: {share} (x2 < x1 or y2 < y1), which overlaps nothing; {cause or '[x, y, w, h]?'}"
-        error = DataError(
-            f"{problem}{';' if cause else ''} convert them to [x1, y1, x2, y2], or mend or drop them (hoicli validate)",
-            place=Place.of(name, f"image {image_id}"),
-            field=f"boxes[{row}]",
-            code="inverted-box",
-        )
-        if self.count > MOST_INVERTED * self.boxes and not shard:
-            raise error
-        note(f"{error.place}: {error.field}: {problem}")
-
-
-@dataclass
 class Coverage:
     """How well two streams fit together, collected while matching; `report` prints what a user should know."""
 
     numbers: Counter[str] = field(default_factory=Counter)
-    inverted: Inverted = field(default_factory=Inverted)
-    largest: float = 0.0
-    """The largest number in a predicted box, whatever its sign."""
-    best: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
-    """Of images with predictions: their places in the ground truth, and the two boxes of their best prediction, the
-    first of equal scores, NaN for no object."""
+    fit: Fit = field(default_factory=Fit)
 
     def add(self, batch: Batch) -> None:
         """Count a batch."""
@@ -169,47 +106,19 @@ class Coverage:
                 "other subjects": other_subjects(found, batch.truth.vocabulary),
             }
         )
-        self.inverted.add(found)
-        self.largest = max(self.largest, float(np.abs(found.boxes).max(initial=0.0)))
-        if len(best := first_largest(found.image_of_hoi, found.score)):
-            object_ = np.where((found.object[best] < 0)[:, np.newaxis], np.nan, found.boxes[found.object[best]])
-            self.best.append((batch.image_of_hoi[best], found.boxes[found.subject[best]], object_))
+        self.fit.add(found, batch.image)
 
     def merge(self, other: Coverage) -> None:
         """Add another part's counts."""
         self.numbers += other.numbers
-        self.inverted.merge(other.inverted)
-        self.largest = max(self.largest, other.largest)
-        self.best += other.best
-
-    def _off(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
-        """What is wrong if the boxes do not fit the annotated ones; "" if they do, or no view looks at them."""
-        if not self.best or all(row.whole_image for row in views):
-            return ""
-        scenes = truth.scenes
-        image, subject, object_ = map(np.concatenate, zip(*self.best, strict=True))
-        count = np.diff(scenes.box_start)[image]
-        by_id = nsmallest(SAMPLE, ((scenes.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist()))
-        rows = np.array([row for _, row in by_id], dtype=np.int64)
-        start, no_size = scenes.box_start[image[rows]], np.full((len(rows), 2), np.nan)
-        off = BoxEvidence(subject[rows], object_[rows], scenes.boxes, start, count[rows], no_size).finding()
-        return "" if off is None else off[0]
+        self.fit.merge(other.fit)
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
         """The question whether subjects and boxes fit; "" if there is none."""
-        off = self._off(truth, views)
-        tells = f"hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
         if 0 < self.numbers["triplets"] == self.numbers["other subjects"]:
-            who = " or ".join(truth.vocabulary.subjects)
-            return f"are labels numbered otherwise, or subject and object swapped? no subject is {who}; {tells}"
-        return f"do the boxes fit? {off}; {tells}" if off else ""
-
-    def refuse_relative(self, truth: GroundTruth, views: Sequence[Protocol], name: str) -> None:
-        """Raises `DataError` at `name` if all boxes are parts of the image's sides, and the annotated ones pixels."""
-        off = self._off(truth, views) if 0 < self.largest <= OVERSHOOT else ""
-        if off and np.median(truth.scenes.boxes[:, 2:].max(axis=1)) > IN_PIXELS:
-            fix = "multiply x by the image's width and y by its height (hoicli validate)"
-            raise DataError(f"{off}; {fix}", place=name, field="boxes", code="relative-box")
+            who, more = " or ".join(truth.vocabulary.subjects), tells_more(truth.vocabulary)
+            return f"are labels numbered otherwise, or subject and object swapped? no subject is {who}; {more}"
+        return "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
 
     def report(
         self, truth: GroundTruth, views: Sequence[Protocol], name: str, *, shard: bool = False, model: str | None = None
@@ -225,10 +134,8 @@ class Coverage:
             note(message if model is None else f"{model}: {message}")
 
         vocabulary, numbers = truth.vocabulary, self.numbers
-        if self.inverted.count:
-            self.inverted.report(name, shard=shard, cause=self._off(truth, views))
-        if not shard:
-            self.refuse_relative(truth, views, name)
+        if not all(row.whole_image for row in views):
+            self.fit.check(truth.scenes, name, shard=shard)
         protocols, total = distinct(views), len(truth.scenes.image_ids)
         for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
             if slice_.measure == FILE and (left := int((~truth.slice_members(slice_).any(axis=0)).sum())):

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, Inverted, allow, check_counted, served, unserved
+from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, allow, check_counted, served, unserved
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.fit import Inverted
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions

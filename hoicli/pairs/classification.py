@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.evaluation.coverage import Inverted
+from hoicli.evaluation.fit import Fit
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.tally import Tally, per_class
@@ -121,7 +121,7 @@ class PairColumns:
     matches: of a detected pair (row, ascending) and a true one (mate), with their overlap. kept [P], by the setting's
     number: whether it keeps the pair. interactions: of each
     setting, while all triplets have verb scores. tally: the triplets once, with their outcomes under each setting as if
-    it were a protocol. inverted: of the images' boxes.
+    it were a protocol. fit: of the images' boxes.
     numbers: of all pairs and triplets; of the triplets that interaction mAP ranks, scored and unscored, those with and
     without a verb score; of the pairs that `metric` ranks, `metric ranked`, how many there are, `metric stated`, those
     that state their interactiveness, and `metric unknown`, those of which it is unknown how surely they interact.
@@ -134,7 +134,7 @@ class PairColumns:
         self.kept = Growing(**{str(number): np.bool_ for number in range(settings)})
         self.interactions = [Interactions(truth) for _ in range(settings)]
         self.tally = tally
-        self.inverted = Inverted()
+        self.fit = Fit()
         self.numbers: Counter[str] = Counter()
 
     def rank(self, metric: str, interacting: Floats, stated: Bools) -> None:
@@ -147,7 +147,7 @@ class PairColumns:
         """Add what was kept of other images under the same settings."""
         matches = {name: other.matches[name] for name in other.matches.names}
         self.matches.add(**{**matches, "row": matches["row"] + self.numbers["pairs"]})
-        for name in ("lines", "detected", "kept", "tally", "inverted"):
+        for name in ("lines", "detected", "kept", "tally", "fit"):
             getattr(self, name).merge(getattr(other, name))
         for mine, theirs in zip(self.interactions, other.interactions, strict=True):
             mine.merge(theirs)

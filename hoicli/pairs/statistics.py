@@ -80,7 +80,7 @@ class PairStatistics:
         pairs, scenes = batch.pairs, batch.scenes
         image = self._truth.truth.rows_of(pairs.image_ids)
         found.lines.add(image=image, pairs=np.diff(pairs.hoi_start))
-        found.inverted.add(scenes)
+        found.fit.add(scenes, image)
         image_of_pair = image[pairs.image_of_hoi]
         person, ignored = self._people(pairs)
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
@@ -300,7 +300,7 @@ def pair_statistics(
 
     for part in gathered(gather, predictions, policy, lambda part: part.tally.listed.image_ids):
         statistics.found.merge(part)
-    statistics.found.inverted.report(predictions.name)
+    statistics.found.fit.check(truth.scenes, predictions.name)
     return statistics
 
 

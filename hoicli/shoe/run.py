@@ -9,7 +9,7 @@ import numpy as np
 
 from hoicli.converters.named import signed
 from hoicli.errors import DataError, arg
-from hoicli.evaluation.coverage import Inverted
+from hoicli.evaluation.fit import Fit, Inverted
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
@@ -85,7 +85,11 @@ class Evaluation:
         roles = bool(self._vocabulary.roles)
         found = read_predictions(predictions, self._policy, self._known, unlabelled=roles)
         check_scores(options, found)
-        Inverted().add(found).report(predictions.name)
+        position = {image_id: place for place, image_id in enumerate(self._truth.image_ids)}
+        fit = Fit().add(found, np.array([position[image_id] for image_id in found.image_ids], dtype=np.int64))
+        fit.check(self._truth, predictions.name)
+        if question := fit.doubt(self._truth, self._vocabulary):
+            note(question)
         unscored = int(np.isnan(found.score).sum())
         truth, found, places = self._asked_for(found)
         classes = classes_of(truth, senses_of(self._vocabulary), candidates)

@@ -42,6 +42,12 @@ COMMANDS = {
     "diagnose": ("diagnose",),
     "diagnose --emit": ("diagnose", "--emit", "predictions"),
     "compare": ("compare", "--bootstrap", "10"),
+    "pairstats": ("pairstats",),
+    "recall": ("recall",),
+    "confusion": ("confusion",),
+    "curves": ("curves",),
+    "audit": ("audit",),
+    "shoe-eval": ("shoe-eval", "--sim", "lexical"),
 }
 
 
@@ -97,18 +103,7 @@ def with_inverted(source: Path, path: Path, share: int) -> Path:
     return path
 
 
-MATCHING = {
-    **COMMANDS,
-    "pairstats": ("pairstats",),
-    "recall": ("recall",),
-    "confusion": ("confusion",),
-    "curves": ("curves",),
-    "audit": ("audit",),
-    "shoe-eval": ("shoe-eval", "--sim", "lexical"),
-}
-
-
-@pytest.mark.parametrize("name", MATCHING)
+@pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("side", ["ground truth", "predictions"])
 def test_inverted_boxes_are_told_of_once_and_refused_where_there_are_many(
     name: str, side: str, hoicli: Hoicli, tmp_path: Path
@@ -124,7 +119,7 @@ def test_inverted_boxes_are_told_of_once_and_refused_where_there_are_many(
         preds = [given["predictions"]] if name != "compare" else [EIGHT / "other.jsonl", given["predictions"]]
         if name == "compare":
             preds[0] = with_inverted(preds[0], tmp_path / "other", 10**6)
-        result = hoicli(*MATCHING[name], "--gt", given["ground truth"], *preds)
+        result = hoicli(*COMMANDS[name], "--gt", given["ground truth"], *preds)
         said = [line for line in result.err.splitlines() if "inverted (" in line]
         assert (result.code, len(said)) == (code, 1), result.err
         prefix = f"{given[side]}: image " if code else f"hoicli: {given[side]}: image "

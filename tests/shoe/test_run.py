@@ -157,7 +157,8 @@ def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path) -> None:
         result = hoicli("shoe-eval", "--on-error", "skip", "--format", "jsonl", *given)
         assert result.code == 0
         assert f"hoicli: skipped 1 line; the first: {bad}:{number}: " in result.err
-        assert result.out == hoicli("shoe-eval", "--format", "jsonl", *FILES, SHOE / "predictions.jsonl").out
+        good = hoicli("shoe-eval", "--format", "jsonl", *FILES, SHOE / "predictions.jsonl").out
+        assert result.out.replace("|skipped:1|", "|") == good
 
 
 def test_processes_change_nothing(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
