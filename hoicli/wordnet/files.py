@@ -1,10 +1,11 @@
-"""The files of a WordNet, as Princeton distributes them and nltk reads them: in a folder, or in nltk's archive."""
+"""The files of a WordNet, as Princeton distributes them and nltk reads them, in a folder or packed."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
@@ -28,30 +29,20 @@ LARGEST = 1 << 28
 class Files:
     """Named files below one place. nltk takes it for a corpus: `open` and `fileids` are what its readers call."""
 
-    def __init__(self, path: Path, inside: str = "", spare: Files | None = None) -> None:
-        """path: a folder, or a zip archive and the folder `inside` it. spare: whose SHARED files stand for those that
-        are not there. Raises `DataError` for what is neither.
-        """
-        self.path, self.inside, self._spare = path, inside, spare
-        try:
-            self._archive = None if path.is_dir() else zipfile.ZipFile(path)
-        except (OSError, zipfile.BadZipFile) as error:
-            raise DataError(f"neither a folder nor an archive ({error})", place=str(path)) from None
+    def __init__(self, folder: Path | zipfile.Path, spare: Files | None = None) -> None:
+        """folder: also one in an archive, as nltk's downloader leaves it. spare: whose SHARED files stand for those
+        that are not there."""
+        self.folder, self._spare = folder, spare
 
     def fileids(self) -> list[str]:
         """The names of all files of words of other languages: fra/wn-data-fra.tab."""
-        if self._archive is None:
-            found = [file.relative_to(self.path).as_posix() for file in self.path.glob("*/*.tab")]
-        else:
-            every = self._archive.namelist()
-            found = [name[len(self.inside) :] for name in every if name.startswith(self.inside)]
+        folders = (folder for folder in self.folder.iterdir() if folder.is_dir())
+        found = (f"{folder.name}/{file.name}" for folder in folders for file in folder.iterdir())
         return sorted(name for name in found if name.endswith(".tab"))
 
     def has(self, name: str) -> bool:
         """Whether the file is there, and no pipe or device."""
-        if self._archive is None:
-            return (self.path / name).is_file()
-        return self.inside + name in self._archive.namelist()
+        return (self.folder / name).is_file()
 
     def open(self, name: str) -> IO[bytes]:
         """The file. Raises `DataError` where it is not to be had."""
@@ -61,20 +52,19 @@ class Files:
 
     def read(self, name: str) -> bytes:
         """The whole file. Raises `DataError` where it is not to be had."""
+        place = str(self.folder)
         if not self.has(name):
-            raise DataError(f"no {name} in it; a WordNet has data.noun, index.noun and the like", place=str(self.path))
+            raise DataError(f"no {name} in it; a WordNet has data.noun, index.noun and the like", place=place)
+        path = self.folder / name
+        if isinstance(path, Path):
+            reads(path)
         try:
-            if self._archive is None:
-                reads(self.path / name)
-                with (self.path / name).open("rb") as stream:
-                    data = stream.read(LARGEST + 1)
-            else:
-                with self._archive.open(self.inside + name) as member:
-                    data = member.read(LARGEST + 1)
-        except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise DataError(f"{name} cannot be read ({error})", place=str(self.path)) from None
+            with path.open("rb") as stream:
+                data: bytes = stream.read(LARGEST + 1)
+        except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+            raise DataError(f"{name} cannot be read ({error})", place=place) from None
         if len(data) > LARGEST:
-            raise DataError(f"{name} has more than {LARGEST:,} bytes, which no WordNet has", place=str(self.path))
+            raise DataError(f"{name} has more than {LARGEST:,} bytes, which no WordNet has", place=place)
         return data
 
     def digest(self, names: Iterable[str]) -> str:

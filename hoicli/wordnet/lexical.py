@@ -197,18 +197,10 @@ def _gloss_words(graph: Graph) -> sparse.csr_array:
 @cache
 def _mean(graph: Graph, kinds: tuple[str, ...]) -> sparse.csr_array:
     """[synsets, synsets] the average over those that a synset points at; no row without any."""
-    links = _links(graph, kinds).copy()
-    counts = np.diff(links.indptr)
-    links.data /= np.repeat(counts, counts)
-    return links
-
-
-@cache
-def _links(graph: Graph, kinds: tuple[str, ...]) -> sparse.csr_array:
-    """[synsets, synsets] 1 where one points at the other."""
     sources, targets = graph.edges(*kinds)
     links = _matrix(np.ones(len(sources)), sources, targets, (graph.size, graph.size))
-    links.data[:] = 1.0  # one may point at another by several of the kinds
+    counts = np.diff(links.indptr)
+    links.data = 1.0 / np.repeat(counts, counts)  # each counts once, by however many of the kinds
     return links
 
 

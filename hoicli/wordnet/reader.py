@@ -8,8 +8,9 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -138,13 +139,10 @@ def installed(name: str) -> Files | None:
     with warnings.catch_warnings(record=True) as reasons:
         warnings.simplefilter("always")
         for resource in (f"corpora/{name}", f"corpora/{name}.zip/{name}/"):
-            try:
+            with suppress(LookupError, zipfile.BadZipFile):
                 found = find(resource)
-            except LookupError:
-                continue
-            if isinstance(found, ZipFilePathPointer):
-                return Files(Path(found.zipfile.filename), found.entry)
-            return Files(Path(found))
+                packed = isinstance(found, ZipFilePathPointer)
+                return Files(zipfile.Path(found.zipfile.filename, found.entry) if packed else Path(found))
     if reasons:
         raise UsageError(f"{arg('wordnet', name)}: {reasons[0].message}")
     return None
@@ -154,7 +152,7 @@ class _Place(PathPointer):  # type: ignore[misc]
     """Where the files are, for messages. nltk opens only what lies in its data folders; `WordNetReader.open` does."""
 
     def __init__(self, files: Files) -> None:
-        self.path = str(files.path)
+        self.path = str(files.folder)
 
     def open(self, encoding: str | None = None) -> IO[str]:
         raise FileNotFoundError(self.path)

@@ -69,7 +69,7 @@ def choose(wordnet: str | None) -> None:
         raise UsageError(
             f"{arg('wordnet', wordnet)}: no {missing[0]} in it; a language of it is named as {wordnet}:fra"
         )
-    files = Files(files.path, files.inside, spare=own.files)
+    files = Files(files.folder, spare=own.files)
     digest = files.digest([*DATABASE, *SHARED, COUNTS])
     graph = Graph(_kept(digest, wordnet, partial(_database, files)))
     _chosen = Lexicon(wordnet, files, graph, f"{name}.{digest[:8]}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.resources import files
@@ -41,14 +41,6 @@ Forms = list[str]
 
 
 @dataclass(frozen=True)
-class PossibleSense:
-    """A sense a label may have, and the lemma of the label that has it ("dog", of "hot dog")."""
-
-    sense: str
-    lemma: str
-
-
-@dataclass(frozen=True)
 class CuratedSense:
     """The one sense of a benchmark's label; `why` where it is not obvious, `better` where another would fit better."""
 
@@ -71,23 +63,23 @@ def candidates(label: str, pos: str) -> list[str]:
     WordNet's ("text", "stop sign"), so that every label of a benchmark has its own sense among its candidates. Each
     sense is listed once.
     """
-    return [possible.sense for possible in resolve(label, pos)]
+    return list(resolve(label, pos))
 
 
-def resolve(label: str, pos: str) -> tuple[PossibleSense, ...]:
-    """`candidates` with the lemma each comes from."""
+def resolve(label: str, pos: str) -> Mapping[str, str]:
+    """`candidates`, each with the lemma of the label that has it ("dog", of "hot dog")."""
     return _resolved(open_wordnet(), label, pos)
 
 
 @lru_cache(maxsize=1 << 16)
-def _resolved(wordnet: Lexicon, label: str, pos: str) -> tuple[PossibleSense, ...]:
+def _resolved(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
     named = _SENSE.fullmatch(label.strip())
     if named:
         try:
             name = wordnet.name(wordnet.index(label.strip()))
         except KeyError:
-            return ()
-        return (PossibleSense(name, name.rsplit(".", 2)[0]),) if named[1] == pos else ()
+            return {}
+        return {name: name.rsplit(".", 2)[0]} if named[1] == pos else {}
     words = [(before, word) for before, word in _WORD.findall(label.lower().strip(_PUNCTUATION))][:LONGEST]
     while len(words) > 1 and words[0][1] in ARTICLES:
         del words[0]
@@ -98,7 +90,7 @@ def _resolved(wordnet: Lexicon, label: str, pos: str) -> tuple[PossibleSense, ..
         for sense in (*wordnet.senses(lemma, pos), *added):
             if sense is not None:
                 found.setdefault(sense, lemma)
-    return tuple(PossibleSense(sense, lemma) for sense, lemma in found.items())
+    return found
 
 
 @cache
@@ -133,16 +125,19 @@ def senses_of(vocabulary: Vocabulary) -> Callable[[str, str | None], tuple[str |
 
 def _noun(vocabulary: Vocabulary, name: str) -> str | None:
     """The sense of an object whose WordNet 3.0 noun the dataset names (n02084071), in the WordNet in use."""
-    offset = vocabulary.noun_ids.get(name)
-    if offset is None:
+    if (noun := vocabulary.noun_ids.get(name)) is None:
         return None
-    graph = embedded().graph
     try:
-        row = graph.at(offset[0], int(offset[1:]))
+        return _translated(open_wordnet(), _at(noun))
     except KeyError:
-        problem = f"{offset} is no noun of WordNet 3.0; correct it, or list the objects without nouns"
+        problem = f"{noun} is no noun of WordNet 3.0; correct it, or list the objects without nouns"
         raise DataError(problem, place=vocabulary.path, field=f"objects.{name}") from None
-    return _translated(open_wordnet(), graph.names[row])
+
+
+def _at(noun: str) -> str:
+    """The sense of WordNet 3.0 with a number (n02084071). Raises `KeyError` for another number."""
+    graph = embedded().graph
+    return graph.names[graph.at(noun[0], int(noun[1:]))]
 
 
 def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | None:
@@ -160,11 +155,8 @@ def object_choice(dataset: str, object_: str) -> CuratedSense | None:
     """The sense of a dataset's object. SWIG-HOI's are in its vocabulary, as WordNet 3.0 offsets."""
     name = normalise(object_)
     if dataset == "swig":
-        offset = load("swig").noun_ids.get(name)
-        if offset is None:
-            return None
-        graph = embedded().graph
-        return _choice(graph.names[graph.at(offset[0], int(offset[1:]))], f"the dataset's noun_id, {offset}")
+        noun = load("swig").noun_ids.get(name)
+        return None if noun is None else _choice(_at(noun), f"the dataset's noun_id, {noun}")
     entry = _entry(_table()["objects"]["coco"].get(name))
     return None if entry is None else _choice(entry["sense"], entry.get("why"))
 
@@ -269,16 +261,16 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
 
 def _rows_of(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
     wordnet = open_wordnet()
-    for candidate in resolve(label, pos):
-        synset = wordnet.synset(candidate.sense)
-        chosen = choice is not None and candidate.sense == choice.sense
-        why = None if candidate.lemma == normalise(label) else f"from {candidate.lemma!r}"
+    for sense, lemma in resolve(label, pos).items():
+        synset = wordnet.synset(sense)
+        chosen = choice is not None and sense == choice.sense
+        why = None if lemma == normalise(label) else f"from {lemma!r}"
         if choice is not None and chosen:
             why = choice.why if choice.better is None else f"{choice.why}; {choice.better} would fit better"
         yield {
             "label": label,
             "pos": pos,
-            "sense": candidate.sense,
+            "sense": sense,
             "gloss": synset.definition(),
             "lemmas": synset.lemma_names(),
             "chosen": chosen,

@@ -49,7 +49,7 @@ WN = open_wordnet()
     ],
 )
 def test_the_words_of_a_label(pos: str, label: str, expected: list[str]) -> None:
-    assert list(dict.fromkeys(candidate.lemma for candidate in resolve(label, pos))) == expected
+    assert list(dict.fromkeys(resolve(label, pos).values())) == expected
 
 
 def test_the_order_is_wordnets_within_a_lemma_and_each_sense_comes_once() -> None:
