@@ -134,6 +134,6 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
         note(f"{whose}{others:,} of {found['triplets']:,} triplets have a subject that is no {who}: they are no pairs")
     if question := statistics.found.fit.doubt(truth.scenes, truth.vocabulary):
         note(f"{whose}{question}")
-    for metric, reason in statistics.reasons().items():
+    for metric, reason in statistics.reasons.items():
         advice = f"; {arg('verb_score', 'triplet')} uses the triplet's score instead"
         note(f"{whose}no {METRICS[metric]}: {reason}{advice if 'verb_score' in reason else ''}")

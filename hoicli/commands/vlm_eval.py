@@ -92,7 +92,7 @@ def vlm_eval(
     from hoicli.vlm.bank import read_bank
     from hoicli.vlm.referring import compared
     from hoicli.vlm.referring import needed as pairs_needed
-    from hoicli.vlm.results import read_grounding, read_referring, task_in
+    from hoicli.vlm.results import grounding, read_results, referring, task_in
     from hoicli.vlm.rows import RowMaker
     from hoicli.wordnet.selection import choose
 
@@ -114,7 +114,8 @@ def vlm_eval(
     task = task or next(iter(given.values()), None) or task_in(sources[0])
     if task is None:
         how = f"give {arg('task')} {', '.join(TASKS)} (with {arg('questions', like='FILE')} for choice)"
-        raise DataError(f"does not say what was asked; {how}", place=sources[0].name)
+        detected = "detected interactions: hoicli convert --from vlm, then shoe-eval"
+        raise DataError(f"does not say what was asked; {how}; {detected}", place=sources[0].name)
     others = [arg(name) for name, of in given.items() if of != task]
     if as_released is not None and (as_released == "crosshoi-bench") != (task == "choice"):
         others.append(arg("as_released", as_released))
@@ -129,10 +130,10 @@ def vlm_eval(
         chosen.report()
         made = maker.choice(chosen)
     elif task == "ground":
-        made = maker.grounding(read_grounding(sources, policy), top_k)
+        made = maker.grounding(read_results(sources, policy, grounding), top_k)
     else:
         choose(None)
-        phrases = read_referring(sources, policy)
+        phrases = read_results(sources, policy, referring)
         if needed:
             pairs = pairs_needed(compared(phrases, text_of(dataset)))
             rows = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs]

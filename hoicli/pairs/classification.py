@@ -14,7 +14,7 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.tally import Tally, per_class
 from hoicli.pairs.reading import PairBatch
 from hoicli.pairs.truth import TruthPairs
-from hoicli.records.kit import Bools, Floats, Growing
+from hoicli.records.kit import Growing
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 
 
@@ -116,32 +116,28 @@ class PairColumns:
     """M images with P detected pairs and their triplets, under some settings.
 
     lines: image [M], rows of the ground truth, and pairs [M], how many each has; an image's pairs are together and in
-    their order. detected [P]: score, and interacting as in `PairBatch`; ignored, whether the person that a pair belongs
-    to has no annotated actions; own, the true pair that it belongs to (`InteractingPairs`), -1 where nobody asks.
-    matches: of a detected pair (row, ascending) and a true one (mate), with their overlap. kept [P], by the setting's
-    number: whether it keeps the pair. interactions: of each
-    setting, while all triplets have verb scores. tally: the triplets once, with their outcomes under each setting as if
-    it were a protocol. fit: of the images' boxes.
-    numbers: of all pairs and triplets; of the triplets that interaction mAP ranks, scored and unscored, those with and
-    without a verb score; of the pairs that `metric` ranks, `metric ranked`, how many there are, `metric stated`, those
-    that state their interactiveness, and `metric unknown`, those of which it is unknown how surely they interact.
+    their order. detected [P]: score, interacting and stated as in `PairBatch`; ignored, whether the person that a pair
+    belongs to has no annotated actions; own, the true pair that it belongs to (`InteractingPairs`), -1 where nobody
+    asks. matches: of a detected pair (row, ascending) and a true one (mate), with their overlap. kept [P], by the
+    setting's number: whether it keeps the pair. interactions: of each setting, while all triplets have verb scores.
+    tally: the triplets once, with their outcomes under each setting as if it were a protocol. fit: of the images' boxes.
+    numbers: of all pairs and triplets; of the triplets that interaction mAP ranks, scored and unscored, those
+    with and without a verb score.
     """
 
     def __init__(self, truth: TruthPairs, tally: Tally, settings: int) -> None:
         self.lines = Growing(image=np.int32, pairs=np.int32)
-        self.detected = Growing(interacting=np.float64, ignored=np.bool_, score=np.float64, own=np.int32)
+        self.detected = Growing(
+            **dict.fromkeys(("interacting", "score"), np.float64),
+            **dict.fromkeys(("stated", "ignored"), np.bool_),
+            own=np.int32,
+        )
         self.matches = Growing(row=np.int64, mate=np.int32, overlap=np.float64)
         self.kept = Growing(**{str(number): np.bool_ for number in range(settings)})
         self.interactions = [Interactions(truth) for _ in range(settings)]
         self.tally = tally
         self.fit = Fit()
         self.numbers: Counter[str] = Counter()
-
-    def rank(self, metric: str, interacting: Floats, stated: Bools) -> None:
-        """Count pairs that a metric ranks: both as in `PairBatch`."""
-        self.numbers[f"{metric} ranked"] += len(stated)
-        self.numbers[f"{metric} stated"] += int(stated.sum())
-        self.numbers[f"{metric} unknown"] += int(np.isnan(interacting).sum())
 
     def merge(self, other: PairColumns) -> None:
         """Add what was kept of other images under the same settings."""

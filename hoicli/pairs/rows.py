@@ -34,7 +34,7 @@ def pair_rows(
 
     `n`: as `PairStatistics.results` says; of mAP the classes.
     """
-    reasons = statistics.reasons()
+    reasons = statistics.reasons
     for (setting, results), means in zip(statistics.results(), statistics.means(), strict=True):
         values = [
             (metric, subset, *figures[metric])
@@ -73,7 +73,7 @@ def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[s
         settings["among"] = _AMONG[metric]
     if points := _recall_values(metric, statistics):
         settings["recall"] = points
-    if metric in ("neg_ap", "interactiveness_ap") and statistics.stated(metric):
+    if metric in statistics.ranked and statistics.ranked[metric][1]:
         settings["pairscore"] = "interactiveness"
     elif metric in ("neg_ap", "interactiveness_ap", "inter_map") and statistics.triplet_scores:
         settings["verbscore"] = "triplet"

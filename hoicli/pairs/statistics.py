@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,12 +86,11 @@ class PairStatistics:
         person, ignored = self._people(pairs)
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
         found.matches.add(row=row + found.numbers["pairs"], mate=mate, overlap=overlap)
-        ranked = self._annotated[image_of_pair] & ~ignored
-        found.rank("neg_ap", batch.interacting[ranked], batch.stated[ranked])
-        found.rank("interactiveness_ap", batch.interacting, batch.stated)
-        interacting, asked = batch.interacting, self.interacting
+        asked = self.interacting
         own = np.full(len(pairs.score), -1) if asked is None else asked.mates(pairs, image_of_pair)
-        found.detected.add(interacting=interacting, ignored=ignored, score=pairs.score, own=own)
+        found.detected.add(
+            interacting=batch.interacting, stated=batch.stated, ignored=ignored, score=pairs.score, own=own
+        )
         of_verbs = batch.verb_score[(batch.pair >= 0) & self._annotated[image[scenes.image_of_hoi]]]
         unscored = int(np.isnan(of_verbs).sum())
         found.numbers += Counter(unscored=unscored, scored=len(of_verbs) - unscored)
@@ -145,7 +145,7 @@ class PairStatistics:
             yield setting, self._results(number)
 
     def _results(self, number: int) -> dict[str, dict[str, Figure]]:
-        found, reasons = self.found, self.reasons()
+        found, reasons = self.found, self.reasons
         seen = np.zeros(len(self._annotated), dtype=bool)
         seen[found.lines["image"]] = True
         row, mate = found.matches["row"], found.matches["mate"]
@@ -194,7 +194,7 @@ class PairStatistics:
         """
         for protocol, results in self.tally.results(self.vocabulary):
             found = means(results, self.vocabulary, protocol)
-            yield [Mean(mean.subset, None, None, mean.classes) for mean in found] if "mAP" in self.reasons() else found
+            yield [Mean(mean.subset, None, None, mean.classes) for mean in found] if "mAP" in self.reasons else found
 
     @property
     def negative_grid(self) -> tuple[float, ...]:
@@ -204,17 +204,27 @@ class PairStatistics:
             return EVERY_RECALL
         return tuple((np.arange(RELEASED_STEPS if self.as_released else STEPS) * 0.01).tolist())
 
-    def stated(self, metric: str) -> bool:
-        """Whether neg_ap, or interactiveness_ap, ranks by interactiveness rather than by verb scores."""
-        return self.found.numbers[f"{metric} stated"] > 0
+    @cached_property
+    def ranked(self) -> dict[str, tuple[int, int, int]]:
+        """By metric, of the pairs that it ranks: how many there are, state their interactiveness, and have nothing that
+        says how surely they interact."""
+        detected = self.found.detected
+        stated, unknown = detected["stated"], np.isnan(detected["interacting"])
+        ranked = {"neg_ap": self._of_pairs(self._annotated) & ~detected["ignored"]}
+        if self.interacting is not None:
+            ranked["interactiveness_ap"] = np.ones_like(stated)
+        return {
+            metric: (int(rows.sum()), int((rows & stated).sum()), int((rows & unknown).sum()))
+            for metric, rows in ranked.items()
+        }
 
+    @cached_property
     def reasons(self) -> dict[str, str]:
         """Metric -> why it has no value: not all records have the scores that it ranks by."""
         found, numbers = {}, self.found.numbers
         if numbers["unscored"]:
             found["inter_map"] = f"{_of(numbers['unscored'], numbers['scored'], 'triplets')} no verb_score"
-        for metric in ("neg_ap", "interactiveness_ap") if self.interacting is not None else ("neg_ap",):
-            ranked, stated, unknown = (numbers[f"{metric} {which}"] for which in ("ranked", "stated", "unknown"))
+        for metric, (ranked, stated, unknown) in self.ranked.items():
             if unknown:
                 lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
                 found[metric] = f"{_of(unknown, ranked - unknown, 'pairs')} neither interactiveness nor a {lacking}"

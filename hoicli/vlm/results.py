@@ -78,17 +78,6 @@ class Oddities:
             note(f"{what}: {times:,} (the first: {first})")
 
 
-def read_grounding(sources: Sequence[Source], policy: ErrorPolicy) -> list[Grounding]:
-    """The rows of result files of grounding, sorted; what is odd is said. Raises `DataError` for what is no such row,
-    and for files without one."""
-    return _read(sources, policy, _grounding)
-
-
-def read_referring(sources: Sequence[Source], policy: ErrorPolicy) -> list[Referring]:
-    """The rows of result files of referring, sorted; what is odd is said. Raises `DataError` as above."""
-    return _read(sources, policy, _referring)
-
-
 def other_scale(rows: Sequence[Grounding]) -> str:
     """What the predicted boxes seem to be if not pixels ("thousandths", "fractions"), else "": most first pairs that
     overlap no true pair by half fit one well once each axis is scaled by a number of its own."""
@@ -116,9 +105,11 @@ def _best_overlap(found: Floats, truth: Floats) -> float:
 T = TypeVar("T", Grounding, Referring)
 
 
-def _read(
-    sources: Sequence[Source], policy: ErrorPolicy, made: Callable[[Mapping[str, Any], str, Oddities], T]
+def read_results(
+    sources: Sequence[Source], policy: ErrorPolicy, read: Callable[[Mapping[str, Any], str, Oddities], T]
 ) -> list[T]:
+    """The rows of result files, sorted; what is odd is said. read: `grounding` or `referring`. Raises `DataError` for
+    what is no such row, and for files without one."""
     found: list[T] = []
     odd = Oddities()
     given: dict[bytes, str] = {}
@@ -132,7 +123,7 @@ def _read(
                 if not isinstance(row, dict):
                     raise DataError(f"{short(row)} is no row of results; a row is an object")
                 _refuse_denials(row)
-                found.append(made(row, place, odd))
+                found.append(read(row, place, odd))
     if not found:
         names = ", ".join(source.path for source in sources)
         raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=names, code="empty")
@@ -166,7 +157,8 @@ def task_in(source: Source) -> str | None:
     return "refer" if {"ground_truth", "prediction"} <= keys else None
 
 
-def _grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
+def grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
+    """The row of a question for all pairs. place: where it is; odd: gets what is wrong with its answer."""
     truth_key = _given(row, TRUTH_KEYS, "which pairs there are")
     truth = _pairs(row, truth_key)
     if NOWHERE in truth:
@@ -207,7 +199,8 @@ def _pairs(row: Mapping[str, Any], key: str) -> list[Pair]:
     return found
 
 
-def _referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
+def referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
+    """The row of a question for a phrase, as `grounding`."""
     truth, found = row.get("ground_truth"), next((row[key] for key in _PHRASE_KEYS if key in row), None)
     if not isinstance(truth, str) or not truth.strip():
         raise DataError(f"{short(truth)} is no phrase; the row says what the pair does", field="ground_truth")

@@ -55,7 +55,7 @@ def compiled(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     rows = {entry.place: row for row, entry in enumerate(entries)}
     rows |= {("s", offset): row for (pos, offset), row in rows.items() if pos == "a"}
     sizes = Counter(entry.place[0] for entry in entries)
-    arrays = lemma_arrays({lemma: _places(found) for lemma, found in reader.lemma_table().items()}, rows)
+    arrays = lemma_arrays({lemma: _places(found) for lemma, found in reader._lemma_pos_offset_map.items()}, rows)
     number = {lemma: at for at, lemma in enumerate(sorted(reader.all_lemma_names()))}
     words = [[number[word] for word in dict.fromkeys(entry.words) if word in number] for entry in entries]
     arrays |= {
@@ -82,7 +82,7 @@ def compiled(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     }
     arrays["antonyms"] = np.array(sorted(opposites), np.int32).reshape(-1, 3).T
     arrays |= _gloss_arrays([entry.gloss for entry in entries])
-    return arrays | _upward(arrays, [entry.tagged for entry in entries] if reader.has(COUNTS) else None)
+    return arrays | _upward(arrays, [entry.tagged for entry in entries] if reader.files.has(COUNTS) else None)
 
 
 def lemma_arrays(table: dict[str, Iterable[Place]], rows: dict[Place, int]) -> dict[str, npt.NDArray[Any]]:
@@ -124,7 +124,7 @@ def _entries(reader: WordNetReader) -> Iterator[Entry]:
                 antonyms=antonyms,
                 gloss=_gloss(words, synset.definition(), synset.examples(), stem),
             )
-        reader.forget()  # hundreds of megabytes of a whole WordNet
+        reader._synset_offset_cache.clear()  # hundreds of megabytes of a whole WordNet
 
 
 def _gloss(
@@ -141,7 +141,7 @@ def _gloss(
 
 def _tag_counts(reader: WordNetReader) -> Counter[str]:
     """How often each sense was tagged in the semantic concordances, by its key."""
-    if not reader.has(COUNTS):
+    if not reader.files.has(COUNTS):
         return Counter()
     with reader.open(COUNTS) as lines:
         return Counter({key: int(count) for key, _, count in map(str.split, lines)})

@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io import process
@@ -62,7 +62,7 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
 
     def __init__(self, files: Files, graph: Graph | None = None, languages: Files | None = None) -> None:
         """graph: compiled from these files, or None to have nltk read them. languages: an Open Multilingual Wordnet."""
-        self._files, self._graph = files, graph
+        self.files, self._graph = files, graph
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it has no other languages
             super().__init__(_Place(files), languages)
@@ -79,14 +79,6 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
         except WordNetError:
             return None
 
-    def has(self, file: str) -> bool:
-        """Whether the WordNet has a file."""
-        return self._files.has(file)
-
-    def lemma_table(self) -> Mapping[str, dict[str, list[int]]]:
-        """lemma -> part of speech -> byte offsets of its synsets."""
-        return self._lemma_pos_offset_map
-
     def words_of(self, language: str) -> Mapping[str, list[str]]:
         """lemma -> its synsets, as 00001740-n, in one of the languages. Raises nltk's `WordNetError` for another."""
         self._load_lang_data(language)
@@ -97,20 +89,16 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
         """Raises `DataError` for a line that is not at the byte that it names, where nltk would look for its synset."""
         for name in (name for name in DATABASE if name.startswith("data.")):
             at = 0
-            for line in io.BytesIO(self._files.read(name)):
+            for line in io.BytesIO(self.files.read(name)):
                 if not line[:1].isspace() and line[:9] != b"%08d " % at:
                     raise DataError(f"{name} has a line at byte {at} that does not begin with {at:08d}; get it anew")
                 at += len(line)
-
-    def forget(self) -> None:
-        """Drop the synsets that were read."""
-        self._synset_offset_cache.clear()
 
     # What nltk calls to load its data
 
     def open(self, file: str) -> Any:
         """One of the files as text. Of the large ones nltk reads lines at byte offsets, which Python's does faster."""
-        stream = self._files.open(file)
+        stream = self.files.open(file)
         if file.startswith("data."):
             return io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
         return SeekableUnicodeStreamReader(stream, "utf-8")
@@ -154,14 +142,10 @@ class _Place(PathPointer):  # type: ignore[misc]
     def __init__(self, files: Files) -> None:
         self.path = str(files.folder)
 
-    def open(self, encoding: str | None = None) -> IO[str]:
+    def open(self, *_: Any) -> Any:
         raise FileNotFoundError(self.path)
 
-    def file_size(self) -> int:
-        raise FileNotFoundError(self.path)
-
-    def join(self, fileid: str) -> Any:
-        raise FileNotFoundError(fileid)
+    file_size = join = open
 
 
 class _Offsets(Mapping[str, dict[str, list[int]]]):

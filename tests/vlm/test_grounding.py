@@ -12,7 +12,8 @@ import pytest
 from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vlm.grounding import grounded
-from hoicli.vlm.results import read_grounding
+from hoicli.vlm.results import grounding as of_row
+from hoicli.vlm.results import read_results
 from tests.support.project import Hoicli
 from tests.support.questions import Json, grounding
 
@@ -26,7 +27,7 @@ def written(folder: Path, rows: Any) -> Path:
 
 
 def values(path: Path, *, released: bool = False) -> dict[str, float | None]:
-    recalls = grounded(read_grounding([Source(str(path))], ErrorPolicy()), released=released).scores()
+    recalls = grounded(read_results([Source(str(path))], ErrorPolicy(), of_row), released=released).scores()
     return {" ".join(key): recall.value for key, recall in recalls.items()}
 
 

@@ -46,9 +46,11 @@ def test_options_of_another_task_are_refused(hoicli: Hoicli, call: list[object],
 def test_files_that_tell_no_task_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text('[{"file_name": "a.jpg"}]')
-    result = hoicli("vlm-eval", path)
-    assert (result.code, result.out) == (1, "")
-    assert f"{path}: does not say what was asked; give --task" in result.err
+    for given in (path, FIXTURES / "vlm/answers.jsonl"):
+        result = hoicli("vlm-eval", given)
+        assert (result.code, result.out) == (1, "")
+        assert f"{given}: does not say what was asked; give --task" in result.err
+        assert "detected interactions: hoicli convert --from vlm, then shoe-eval" in result.err
 
 
 @pytest.mark.parametrize("name", ["grounded", "referred"])
