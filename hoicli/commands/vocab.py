@@ -82,6 +82,7 @@ def vocab(
     from_: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
     train: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
     name: Annotated[str | None, Option("NAME", panel=OWN)] = None,
+    on_error: options.OnError = "stop",
     senses: Annotated[Names, Option("LABEL", repeated=True)] = None,
     pos: Annotated[str | None, Option(one_of=("n", "v"))] = None,
     wordnet: options.WordNet = None,
@@ -112,7 +113,7 @@ def vocab(
     if from_ is not None:
         if dataset is not None:
             raise UsageError(f"{arg('from_')} writes the file of a dataset: leave DATASET out")
-        return instead(_dataset(from_, train, name, output))
+        return instead(_dataset(from_, train, name, output, on_error))
     if train is not None or name is not None:
         raise UsageError(f"{arg('train')} and {arg('name')} go with {arg('from_', like='GT.jsonl')}")
     vocabulary = load(text_of(dataset) or "hico")
@@ -151,20 +152,20 @@ def _labels(given: list[str]) -> Iterator[str]:
                 raise DataError("not UTF-8; write one label a line", place=line.place) from None
 
 
-def _dataset(truth: Given, train: Given | None, name: str | None, output: str) -> str:
+def _dataset(truth: Given, train: Given | None, name: str | None, output: str, on_error: str) -> str:
     """The file of the dataset that ground truth shows."""
-    from hoicli.commands.inputs import Inputs
+    from hoicli.commands.inputs import Inputs, policy_of
     from hoicli.records.seen import Seen, dataset_name, dataset_of, in_one_spelling, tell_doubts, written
 
-    streams = [Inputs().truth(truth, name="from_")]
-    streams += [] if train is None else [Inputs().truth(train, name="train")]
+    inputs = Inputs(None, {"on_error": on_error})
+    streams = [inputs.truth(truth, name="from_")]
+    streams += [] if train is None else [inputs.truth(train, name="train")]
     name = name or dataset_name(streams[0].name if output == "-" else output)
     if not name:
         raise UsageError(f"{arg('from_')}: name the dataset with {arg('name', like='NAME')}")
-    parts = []
-    for stream in streams:
-        parts.append(Seen())
-        parts[-1].add_stream(stream)
+    parts = [Seen() for _ in streams]
+    for part, stream in zip(parts, streams, strict=True):
+        part.add_stream(stream, policy_of(on_error))
     parts = in_one_spelling(parts)
     seen, training = parts[0], parts[1] if len(parts) > 1 else None
     if not seen.pairs:

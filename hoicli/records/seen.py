@@ -14,7 +14,7 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.image import truth_problems
-from hoicli.records.intake import ImageRegister
+from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.contents import CUTS
 from hoicli.vocabulary.datasets import DATASETS
@@ -38,16 +38,18 @@ class Seen:
         self.boxes: Counter[str] = Counter()
         self.pairs: Counter[Pair] = Counter()
 
-    def add_stream(self, lines: Iterable[Line]) -> None:
-        """Every record of a stream. Raises `DataError` for a bad one, for an image that occurs twice, and for a label
-        that no dataset can have."""
+    def add_stream(self, lines: Iterable[Line], policy: ErrorPolicy) -> None:
+        """Every record of a stream. Raises `DataError`, unless the policy skips, for a bad one, for an image that
+        occurs twice, and for a label that no dataset can have."""
         register = ImageRegister()
         for line in lines:
-            record = parse(line)
-            for problem in truth_problems(record, None):
-                raise problem.error(line.place)
-            register.add(str(record["image_id"]), line)
-            self._add(record, line.place)
+            with policy.item():
+                record = parse(line)
+                for problem in truth_problems(record, None):
+                    raise problem.error(line.place)
+                register.add(str(record["image_id"]), line)
+                self._add(record, line.place)
+        policy.report(left=bool(self.images))
 
     def _add(self, record: Record, place: str) -> None:
         labels = record["labels"]

@@ -141,14 +141,11 @@ def _at(noun: str) -> str:
 
 
 def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | None:
-    """The sense of a dataset's verb with an object (None: with any that the table does not name)."""
-    entry = _verbs(CURATED[dataset]).get(normalise(verb))
-    if entry is None:
-        return None
-    name = normalise(object_) if object_ is not None else ""
-    special = [sense for sense, objects in entry.get("for", {}).items() if name in objects]
-    better: str | None = entry.get("better", {}).get(name)
-    return _choice(special[0] if special else entry["sense"], entry.get("why"), better)
+    """The sense of a dataset's verb with an object (None: with any that the table does not name). V-COCO's actions are
+    HICO-DET's verbs where both have them."""
+    verbs, name, own = _table()["verbs"], normalise(verb), CURATED[dataset]
+    shared = verbs["hico"] if own == "vcoco" and name in load("vcoco").verbs else {}
+    return _choice(verbs[own].get(name) or shared.get(name), normalise(object_ or ""))
 
 
 def object_choice(dataset: str, object_: str) -> CuratedSense | None:
@@ -156,35 +153,27 @@ def object_choice(dataset: str, object_: str) -> CuratedSense | None:
     name = normalise(object_)
     if dataset == "swig":
         noun = load("swig").noun_ids.get(name)
-        return None if noun is None else _choice(_at(noun), f"the dataset's noun_id, {noun}")
-    entry = _entry(_table()["objects"]["coco"].get(name))
-    return None if entry is None else _choice(entry["sense"], entry.get("why"))
+        return None if noun is None else _choice({"sense": _at(noun), "why": f"the dataset's noun_id, {noun}"})
+    return _choice(_table()["objects"]["coco"].get(name))
 
 
-def _choice(sense: str, why: str | None, better: str | None = None) -> CuratedSense | None:
-    """A choice among WordNet 3.0's senses, in the WordNet in use; None where that has no such sense."""
-    own = _translated(open_wordnet(), sense)
-    return None if own is None else CuratedSense(own, why, better and _translated(open_wordnet(), better))
+def _choice(entry: str | dict[str, Any] | None, object_: str = "") -> CuratedSense | None:
+    """What an entry of the table chooses, in the WordNet in use; None where that has no such sense. object_: of a
+    verb."""
+    if entry is None:
+        return None
+    entry = {"sense": entry} if isinstance(entry, str) else entry
+    special = [sense for sense, objects in entry.get("for", {}).items() if object_ in objects]
+    own = _translated(open_wordnet(), special[0] if special else entry["sense"])
+    better = entry.get("better", {}).get(object_)
+    better = better and _translated(open_wordnet(), better)
+    return None if own is None else CuratedSense(own, entry.get("why"), better)
 
 
 @cache
 def _table() -> dict[str, Any]:
     table: dict[str, Any] = json.loads(files(__package__).joinpath("data", "senses.json").read_text(encoding="utf-8"))
     return table
-
-
-@cache
-def _verbs(dataset: str) -> dict[str, dict[str, Any]]:
-    """V-COCO's actions are HICO-DET's verbs where both have them."""
-    tables = _table()["verbs"]
-    inherited = tables["hico"] if dataset == "vcoco" else {}
-    actions = set(load(dataset).verbs)
-    entries = {verb: _entry(entry) for verb, entry in {**inherited, **tables[dataset]}.items()}
-    return {verb: entry for verb, entry in entries.items() if entry is not None and verb in actions}
-
-
-def _entry(raw: Any) -> dict[str, Any] | None:
-    return {"sense": raw} if isinstance(raw, str) else raw
 
 
 def _joined(words: list[tuple[str, str]]) -> Forms:

@@ -122,6 +122,8 @@ def test_an_image_twice_and_no_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
     one = scene("a", ("worker", "wear", "helmet"))
     twice = hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", [one, one]))
     assert (twice.code, "image 'a' is at" in twice.err) == (1, True)
+    skipped = hoicli("vocab", "--on-error", "skip", "--from", tmp_path / "gt.jsonl")
+    assert (skipped.code, "skipped 1 line; the first: " in skipped.err) == (0, True)
     none = hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", [scene("a")]))
     assert (none.code, "no triplets in it" in none.err) == (1, True)
 
