@@ -120,8 +120,8 @@ class PairColumns:
     belongs to has no annotated actions; own, the true pair that it belongs to (`InteractingPairs`), -1 where nobody
     asks. matches: of a detected pair (row, ascending) and a true one (mate), with their overlap. kept [P], by the
     setting's number: whether it keeps the pair. interactions: of each setting, while all triplets have verb scores.
-    tally: the triplets once, with their outcomes under each setting as if it were a protocol. fit: of the images' boxes.
-    numbers: of all pairs and triplets; of the triplets that interaction mAP ranks, scored and unscored, those
+    tally: the triplets once, with their outcomes under each setting as if it were a protocol. fit: of the images'
+    boxes. numbers: of all pairs and triplets; of the triplets that interaction mAP ranks, scored and unscored, those
     with and without a verb score.
     """
 
