@@ -147,6 +147,8 @@ _OTHERWISE = {
 
 def _renamed(item: Mapping[str, Any], key: str) -> str:
     """For the message about a missing key: the name under which the item has it, perhaps."""
+    if "response" in item:
+        return " (a model's answer? hoicli convert --from vlm)"
     return next((f" (is it {name!r}? rename that)" for name in item if _OTHERWISE.get(name) == key), "")
 
 

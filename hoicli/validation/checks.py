@@ -45,7 +45,7 @@ WARNINGS = {
     "duplicate-triplet": f"the second of two equal predictions is a false positive; {arg('nms')} removes it",
     "doubled-annotation": "list each once: both count, and most protocols find only one",
     "no-such-interaction": "the vocabulary has no class of this verb and object: never counted",
-    "subject-no-person": "qpic and diag ignore it; the other protocols do not check",
+    "subject-no-person": "qpic and diag ignore it; of most: subject and object swapped, or labels numbered otherwise?",
     "another-object-order": "convert again with the right order: as they are, they score near zero",
     "another-verb-numbering": "convert again with the right numbers: as they are, they score near zero",
     "classes-not-annotated": "mAP will be near zero: other labels, or another set of images?",

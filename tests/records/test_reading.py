@@ -100,6 +100,11 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
             with_(hois=[{**{key: GOOD["hois"][0][key] for key in ("subject", "object", "score")}, "predicate": "fly"}]),
             "hois[0].verb: missing (is it 'predicate'? rename that); every interaction names its verb",
         ),
+        (
+            {"image_id": "a", "response": "x"},
+            "boxes: missing (a model's answer? hoicli convert --from vlm); every image line has boxes (an empty list "
+            "where there are none)",
+        ),
         (with_(labels=["person"]), "labels: 1 labels for 2 boxes; give one label a box"),
         (
             with_(boxes=[[0, 0, 9], [1, 2, 3, 4]]),
