@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, product
+from itertools import groupby, product
 from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.diagnosis.applied import ASKING, ORACLES, Corrections
+from hoicli.diagnosis.applied import ASKING, ORACLES
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.tally import Mean
 from hoicli.io.progress import Progress
@@ -40,8 +40,6 @@ class UnderOracle(NamedTuple):
     swaps: Floats
 
 
-_Estimates = list[list[list[Mean]]]
-"""Of each oracle those of `UnderOracle`."""
 _Lists = list[list[Prepared]]
 """Of each model, by ranking; then those of the first mixed with each other's."""
 
@@ -59,18 +57,20 @@ class OracleRounds:
 
     def means(self, resampling: Resampling) -> dict[str, UnderOracle]:
         """By oracle, "none" first."""
-        corrections = [model.corrections() for model in self.models]
+        results = zip(*(model.results(self.vocabulary) for model in self.models), strict=True)
+        estimates = {of[0].oracle: [result.means(self.subsets) for result in of] for of in results}
+        ranked = [model.ranked(self.image_ids) for model in self.models]
         rivals = len(self.models) - 1
 
-        def work(share: Sequence[tuple[int, Block]]) -> dict[int, tuple[_Estimates, list[Floats]]]:
-            prepared = {number: self._prepared(TOGETHER[number], corrections) for number in dict(share)}
-            done = {number: (estimates, list[Floats]()) for number, (estimates, _) in prepared.items()}
+        def work(share: Sequence[tuple[int, Block]]) -> dict[int, list[Floats]]:
+            prepared = {number: _prepared([list(of(TOGETHER[number])) for of in ranked]) for number in dict(share)}
+            done: dict[int, list[Floats]] = {number: [] for number in prepared}
             rounds = sum(block.rounds for _, block in share)
             with Progress("types of errors: resamples and swaps", total=rounds, unit="round") as bar:
                 for block in sorted({block for _, block in share}, key=lambda block: block.number):
                     times, coins = self._drawn(block)
                     for number in (number for number, other in share if other == block):
-                        done[number][1].append(self._round(prepared[number][1], times, coins))
+                        done[number].append(self._round(prepared[number], times, coins))
                         bar.advance(block.rounds)
             return done
 
@@ -81,23 +81,12 @@ class OracleRounds:
         )
         found = {}
         for number, oracles in enumerate(TOGETHER):
-            parts = [share[number] for share in shares if number in share]
-            rounds = np.concatenate(list(chain.from_iterable(arrays for _, arrays in parts)), axis=-1)
+            rounds = np.concatenate([part for share in shares for part in share.get(number, ())], axis=-1)
             for place, oracle in enumerate(oracles):
                 alone, mixed = np.split(rounds[place], [len(self.models)])
                 swaps = mixed.reshape(rivals, 2, *mixed.shape[1:])
-                found[oracle] = UnderOracle(parts[0][0][place], alone, swaps)
-        return {oracle: found[oracle] for oracle in ("none", *ORACLES)}
-
-    def _prepared(self, oracles: Sequence[str], corrections: Sequence[Corrections]) -> tuple[_Estimates, _Lists]:
-        models = [
-            list(model.ranked(self.vocabulary, self.image_ids, oracles, corrected))
-            for model, corrected in zip(self.models, corrections, strict=True)
-        ]
-        estimates = [[model[place][0].means(self.subsets) for model in models] for place in range(len(oracles))]
-        alone = [_by_ranking([lists for _, lists in model]) for model in models]
-        mixed = [[Prepared(_mixed(*pair)) for pair in zip(alone[0], rival, strict=True)] for rival in alone[1:]]
-        return estimates, [*(list(map(Prepared, model)) for model in alone), *mixed]
+                found[oracle] = UnderOracle(estimates[oracle], alone, swaps)
+        return {oracle: found[oracle] for oracle in estimates}
 
     def _drawn(self, block: Block) -> tuple[Times, Times]:
         """The resamples and the swaps of a block."""
@@ -124,6 +113,13 @@ class OracleRounds:
         """[S, R] of each subset, without the classes that have no ground truth in a round."""
         never = np.zeros(len(rounds.ap), dtype=bool)
         return np.stack([rounds.means(members, never) for members in self.drawn])
+
+
+def _prepared(models: Sequence[Sequence[RankedLists]]) -> _Lists:
+    """The lists of each model after the same oracles, ready for rounds."""
+    alone = [_by_ranking(lists) for lists in models]
+    mixed = [[Prepared(_mixed(*pair)) for pair in zip(alone[0], rival, strict=True)] for rival in alone[1:]]
+    return [*(list(map(Prepared, model)) for model in alone), *mixed]
 
 
 def _by_ranking(lists: Sequence[RankedLists]) -> list[list[RankedLists]]:

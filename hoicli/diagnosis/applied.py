@@ -10,18 +10,18 @@ false_negative counts only the ground truth that is found. (Diag-HOI sections 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED
+from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, ERRORS, HIT, MISSED, NOT_COUNTED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.listed import Listed
-from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.kit import Growing, Ints, starts_of
+from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
 ORACLES: Mapping[str, str] = {
@@ -91,133 +91,97 @@ def progressive_order(text: str) -> tuple[str, ...]:
     return names
 
 
-@dataclass(frozen=True)
-class ErrorColumns:
-    """The errors of a model in some images.
-
-    listed: the T predictions; unseen_ids: images of ground truth alone, which come after those of the predictions.
-    error [T] of the predictions; unlisted [T]: those that mAP leaves out, with a type or without. repair [R] the
-    predictions that are corrected, repaired_class [R] their new class, replaced [R] the true positive that this drops,
-    else -1. truth_image, truth_class, missed, unseen [P] of the ground truth: missed has neither a true
-    positive nor a repair; unseen is missed in an image without counted predictions.
-    """
-
-    listed: Listed
-    unseen_ids: list[str]
-    error: NDArray[np.uint8]
-    unlisted: Bools
-    repair: Ints
-    repaired_class: Ints
-    replaced: Ints
-    truth_image: Ints
-    truth_class: Ints
-    missed: Bools
-    unseen: Bools
-
-    @cached_property
-    def image_ids(self) -> list[str]:
-        """[N] all images."""
-        return [*self.listed.image_ids, *self.unseen_ids]
-
-    @cached_property
-    def image(self) -> Ints:
-        """[T] the image of each."""
-        return self.listed.image
-
-
 COLUMNS: Mapping[str, type[np.generic]] = {
     "error": np.uint8,
     **dict.fromkeys(("repair", "repaired_class", "replaced", "truth_image", "truth_class"), np.int64),
-    **dict.fromkeys(("unlisted", "missed", "unseen"), np.bool_),
+    **dict.fromkeys(("unlisted", "missed"), np.bool_),
 }
-"""The columns of `ErrorColumns` besides those of the predictions, and their types."""
+"""The errors of a model, and the types of these columns. error [T] of the predictions; unlisted [T]: those that mAP
+leaves out, with a type or without. repair [R] the predictions that are corrected, repaired_class [R] their new class,
+replaced [R] the true positive that this drops, else -1. truth_image, truth_class [P] of the ground truth; missed [P]:
+no prediction finds it, or could find it after a fix."""
 
 
 @dataclass(frozen=True)
 class Applied:
-    """The lists after some oracles: interaction, hit, image, score [T] of the counted predictions, in ranking order;
-    truth_class, truth_image [P] of the counted ground truth. Oracles of `ASKING` share the columns of the lists."""
+    """What some oracles leave: code [M] the outcome of each prediction that `Corrections` ranks, NOT_COUNTED if it is
+    dropped; truth_class, truth_image [P] of the ground truth that counts. Oracles of `ASKING` share the code."""
 
-    interaction: NDArray[Any]
-    hit: Bools
-    image: Ints
-    score: Floats
+    code: NDArray[np.uint8]
     truth_class: Ints
     truth_image: Ints
 
 
+_CORRECTED = len(ERRORS)
+"""What is added to a prediction's error where it stands corrected."""
+
+
 class Corrections:
-    """All predictions of a model, ranked once; `after` applies oracles to them. Equal scores rank by the images' ids.
-    missed [P]: the ground truth that no prediction finds or could find after a fix.
+    """All predictions that mAP counts and, besides them, each one that is corrected, in its new class with its own
+    score. They are ranked once; oracles choose among them.
+
+    row [M] of `listed`, ranked: class c has row[bounds[c]:bounds[c + 1]]; equal scores rank by the images' ids. image
+    [M] of each. columns: COLUMNS.
     """
 
-    def __init__(self, errors: ErrorColumns, missed: Bools) -> None:
-        self._errors, self._missed = errors, missed
-        count = len(errors.listed.score)
-        kind = np.int32 if count < 1 << 31 else np.int64
-        # One number of (class, rank among all) for every prediction: kept predictions stay in order, and the few
-        # repairs are inserted where their number belongs.
-        self._place: NDArray[Any] = np.empty(count, dtype=kind)
-        self._place[errors.listed.by_score()] = np.arange(count, dtype=kind)
-        classes = int(errors.listed.interaction.max(initial=-1)) + 1
-        self._ranked = errors.listed.ranked(errors.listed.interaction, classes).order
-        self._repaired_key = self._key(errors.repair, errors.repaired_class)
-
-    def _key(self, rows: Ints, classes: NDArray[Any]) -> Ints:
-        """[M] the number of predictions in a class."""
-        key: Ints = classes.astype(np.int64) * len(self._place) + self._place[rows]
-        return key
-
-    def _before(self, rows: Ints, keys: Ints) -> Ints:
-        """[K] how many of some predictions, as they rank, come before each key."""
-        before: Ints = np.searchsorted(self._key(rows, self._errors.listed.interaction[rows]), keys)
-        return before
-
-    def after(self, oracles: Sequence[str]) -> Applied:
-        """The lists after the oracles are applied together; false_positive and false_negative are applied alone."""
-        errors = self._errors
-        error, type_of_repair = errors.error, errors.error[errors.repair]
-        keep = ~errors.unlisted
-        fixed = np.zeros(len(type_of_repair), dtype=bool)
-        asked = np.ones(len(errors.truth_class), dtype=bool)
-        for oracle in oracles:
-            if oracle in DROPPED:
-                keep &= error != DROPPED[oracle]
-            elif oracle in REPAIRED:
-                of_type = type_of_repair == REPAIRED[oracle]
-                former = errors.replaced[of_type]
-                keep &= error != REPAIRED[oracle]
-                keep[former[former >= 0]] = False
-                fixed |= of_type
-            elif oracle == MISSED:
-                asked &= ~self._missed
-            elif oracle == "false_positive":
-                keep &= error == HIT
-        left = self._plain if set(oracles) <= set(ASKING) else self._lists(keep, np.flatnonzero(fixed))
-        if "false_negative" in oracles:  # the true positives give the found ground truth
-            hits = error == HIT
-            return replace(left, truth_class=errors.listed.interaction[hits], truth_image=errors.image[hits])
-        return replace(left, truth_class=errors.truth_class[asked], truth_image=errors.truth_image[asked])
+    def __init__(self, listed: Listed, columns: Growing, classes: int) -> None:
+        self._listed, self._columns = listed, columns
+        error, repair = columns["error"], columns["repair"]
+        place = np.empty(len(listed), dtype=np.int64)
+        place[listed.by_score()] = np.arange(len(listed))
+        ranked = listed.ranked(np.where(columns["unlisted"], -1, listed.interaction), classes).order
+        row = np.concatenate([ranked, repair])
+        interaction = np.concatenate([listed.interaction[ranked], columns["repaired_class"]])
+        order = np.argsort(interaction * len(listed) + place[row], kind="stable")  # quick: nearly in order already
+        self.row, self.bounds = row[order], starts_of(np.bincount(interaction, minlength=classes))
+        self.image: Ints = listed.image[self.row]
+        self._state = np.concatenate([error[ranked], error[repair] + _CORRECTED])[order]
+        hits = np.flatnonzero(self._state == HIT)
+        at = np.empty_like(place)
+        at[self.row[hits]] = hits
+        replacing = columns["replaced"] >= 0
+        self._replaced: Ints = at[columns["replaced"][replacing]]
+        self._replacing = error[repair[replacing]] + _CORRECTED
 
     @cached_property
-    def _plain(self) -> Applied:
-        """Without an oracle."""
-        return self._lists(~self._errors.unlisted, np.zeros(0, dtype=np.int64))
+    def place(self) -> Ints:
+        """[M] the place of each prediction among those of all classes, by descending score."""
+        place = np.empty_like(self.row)
+        place[np.argsort(-self._listed.score[self.row], kind="stable")] = np.arange(len(place))
+        return place
 
-    def _lists(self, keep: Bools, fixed: Ints) -> Applied:
-        """The ranked lists of the kept predictions, with the corrected ones in their new places; all ground truth."""
-        errors = self._errors
-        rows = self._ranked[keep[self._ranked]]
-        order = fixed[np.argsort(self._repaired_key[fixed])]
-        at = self._before(rows, self._repaired_key[order])
-        listed = np.insert(rows, at, errors.repair[order])
-        classes = np.asarray(errors.repaired_class)[order]
-        kind = np.promote_types(errors.listed.interaction.dtype, classes.dtype)
-        return Applied(
-            np.insert(errors.listed.interaction[rows].astype(kind, copy=False), at, classes),
-            np.insert(errors.error[rows] == HIT, at, True),
-            errors.image[listed],
-            errors.listed.score[listed],
-            errors.truth_class,
-            errors.truth_image,
-        )
+    def after(self, oracles: Sequence[str]) -> Applied:
+        """What is left after the oracles are applied together; false_positive and false_negative are applied alone."""
+        columns, outcome = self._columns, _OUTCOMES.copy()
+        asked = np.ones(len(columns["missed"]), dtype=bool)
+        for oracle in oracles:
+            if oracle in DROPPED:
+                outcome[DROPPED[oracle]] = NOT_COUNTED
+            elif oracle in REPAIRED:
+                outcome[REPAIRED[oracle]] = NOT_COUNTED
+                outcome[REPAIRED[oracle] + _CORRECTED] = TRUE_POSITIVE
+            elif oracle == "false_positive":
+                outcome[HIT + 1 :] = NOT_COUNTED
+            elif oracle == MISSED:
+                asked = ~columns["missed"]
+        code = self._plain if set(oracles) <= set(ASKING) else self._code(outcome)
+        if "false_negative" in oracles:  # the true positives give the found ground truth
+            hits = columns["error"] == HIT
+            return Applied(code, self._listed.interaction[hits], self._listed.image[hits])
+        return Applied(code, columns["truth_class"][asked], columns["truth_image"][asked])
+
+    @cached_property
+    def _plain(self) -> NDArray[np.uint8]:
+        """Without an oracle."""
+        return self._code(_OUTCOMES)
+
+    def _code(self, outcome: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """[M] the outcomes, given that of each state. What a correction replaces is dropped with it."""
+        code: NDArray[np.uint8] = outcome[self._state]
+        code[self._replaced[outcome[self._replacing] == TRUE_POSITIVE]] = NOT_COUNTED
+        return code
+
+
+_OUTCOMES = np.full(2 * _CORRECTED, NOT_COUNTED, dtype=np.uint8)
+_OUTCOMES[HIT], _OUTCOMES[HIT + 1 : _CORRECTED] = TRUE_POSITIVE, FALSE_POSITIVE
+"""Without an oracle, those of each error and of each error corrected."""

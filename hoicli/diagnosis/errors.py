@@ -178,16 +178,23 @@ def counted_truth(batch: Batch, protocol: Protocol) -> tuple[Ints, Ints]:
 
 
 class BoxMatches:
-    """Which predicted box matches which ground-truth box."""
+    """Which predicted box matches which ground-truth box. some [B + 1]: whether each of B predicted boxes matches any;
+    the last, of no box, does not."""
 
     def __init__(self, found: Located) -> None:
+        boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
+        self.some = np.zeros(boxes + 1, dtype=bool)
+        self.some[found.box_match] = True
         truth_boxes = (found.truth_box_match, found.truth_subject, found.truth_object)
         self._width = max(int(boxes.max(initial=0)) for boxes in truth_boxes) + 1
         self._keys = np.unique(found.box_match * self._width + found.truth_box_match)
 
     def __call__(self, box: Ints, truth_box: Ints) -> Bools:
         """Row by row, whether the two match."""
-        return find(self._keys, box * self._width + truth_box)[1]
+        found = self.some[box]
+        rows = np.flatnonzero(found)  # most boxes match none
+        found[rows] = find(self._keys, box[rows] * self._width + truth_box[rows])[1]
+        return found
 
 
 def error_types(found: Located) -> Typed:
@@ -196,18 +203,15 @@ def error_types(found: Located) -> Typed:
 
 
 def _by_pair(found: Located) -> Typed:
-    boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
-    correct = np.zeros(boxes, dtype=bool)
-    correct[found.box_match] = True
-
+    matches = BoxMatches(found)
     # Everything about two boxes is computed once for each pair, not for each of its verbs.
-    _, first, group_of = np.unique(found.subject * boxes + found.object, return_index=True, return_inverse=True)
+    pair = found.subject * len(matches.some) + found.object
+    _, first, group_of = np.unique(pair, return_index=True, return_inverse=True)
     subject, object_ = found.subject[first], found.object[first]
     images = found.image[first]
     annotated = np.bincount(found.truth_image, minlength=len(found.image_ids))
     check_pairs(annotated[images], images, found.image_ids, "pairs and triplets")
     group, truth = beside(images, found.truth_image)
-    matches = BoxMatches(found)
     person = np.ones(len(first), dtype=bool)
     person[group_of[found.typed & ~found.counted]] = False
     same_human = matches(subject[group], found.truth_subject[truth]) & person[group]
@@ -216,7 +220,7 @@ def _by_pair(found: Located) -> Typed:
     interacts = np.zeros(len(first), dtype=bool)
     interacts[group[same_pair]] = True
 
-    right_human, right_object = correct[subject] & person, correct[object_]
+    right_human, right_object = matches.some[subject] & person, matches.some[object_]
     both = right_human & right_object
     type_of_group = np.select(
         [both & interacts, both, right_human, right_object],
@@ -230,14 +234,11 @@ def _by_pair(found: Located) -> Typed:
 def _by_person(found: Located) -> Typed:
     """The types of a batch with `person`."""
     assert found.person is not None
-    boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
-    lies_on_truth = np.zeros(boxes + 1, dtype=bool)
-    lies_on_truth[found.box_match] = True  # the last, for no object, stays false
-
+    matches = BoxMatches(found)
     # Everything is computed once for each pair of boxes; a statement without object is identified by its action, too.
     no_object = found.object < 0
     action = np.where(no_object, found.interaction, -1) + 1
-    key = (found.subject * (boxes + 1) + found.object + 1) * (int(action.max(initial=0)) + 1) + action
+    key = (found.subject * len(matches.some) + found.object + 1) * (int(action.max(initial=0)) + 1) + action
     _, first, group_of = np.unique(key, return_index=True, return_inverse=True)
     group, truth = beside(found.image[first], found.truth_image)
     row, empty = first[group], no_object[first]
@@ -246,7 +247,7 @@ def _by_person(found: Located) -> Typed:
     truth_empty = found.truth_object[truth] < 0
     both, neither = ~empty[group] & ~truth_empty, empty[group] & truth_empty
     of_object = np.zeros(len(row), dtype=bool)
-    of_object[both] = BoxMatches(found)(found.object[row[both]], found.truth_object[truth[both]])
+    of_object[both] = matches(found.object[row[both]], found.truth_object[truth[both]])
     of_object |= neither & same_action
 
     def some(which: Bools) -> Bools:
@@ -263,9 +264,9 @@ def _by_person(found: Located) -> Typed:
         [
             human & ~empty & joined,
             human & empty & ~does_it,
-            human & lies_on_truth[found.object[first]],
+            human & matches.some[found.object[first]],
             human,
-            object_found & lies_on_truth[found.subject[first]],
+            object_found & matches.some[found.subject[first]],
             object_found,
         ],
         [INTERACTION, INTERACTION, ASSOCIATION, OBJECT_BOX, ASSOCIATION, HUMAN_BOX],

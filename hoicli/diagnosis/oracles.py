@@ -12,7 +12,7 @@ the first into a duplicate (and a mean without other classes into nan); here the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.diagnosis.applied import COLUMNS, ORACLES, Applied, Corrections, ErrorColumns
+from hoicli.diagnosis.applied import COLUMNS, ORACLES, Applied, Corrections
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
 from hoicli.diagnosis.repairs import ErrorTypes, Reading
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import Listed, ranking
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Mean, per_class, places, subset_classes, subset_means
-from hoicli.records.kit import Bools, Floats, Growing, Ints
-from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
+from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
+from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -80,14 +80,16 @@ class Diagnosis:
         self._own, self._listed = listed is None, Listed() if listed is None else listed
         self._unseen: list[str] = []
         self._columns = Growing(**COLUMNS)
-        self._whole: ErrorColumns | None = None
+        self._made: Corrections | None = None
         self._results: list[OracleResult] = []
 
     def add(self, found: Located, types: ErrorTypes) -> None:
         """Add a batch of images."""
         if self._own:
             self._listed.add(found.image_ids, found.image, found.interaction, found.score)
-        silent = np.bincount(found.image[found.counted], minlength=len(found.image_ids)) == 0
+        missed = types.missed
+        if self.reading == "released":  # it ignores images without predictions
+            missed &= np.bincount(found.image[found.counted], minlength=len(found.image_ids))[found.truth_image] > 0
         repairing = np.flatnonzero(types.repairs >= 0)
         repaired = types.repairs[repairing]
         columns = {
@@ -98,8 +100,7 @@ class Diagnosis:
             "replaced": types.found[repaired],
             "truth_image": found.truth_image,
             "truth_class": found.truth_interaction,
-            "missed": types.missed,
-            "unseen": types.missed & silent[found.truth_image],
+            "missed": missed,
         }
         self._add(columns, len(found.image_ids), len(found.score))
 
@@ -111,17 +112,17 @@ class Diagnosis:
             name: np.where(columns[name] < 0, columns[name], columns[name] + first) for name, first in before.items()
         }
         self._columns.add(**{**columns, **placed})
-        self._whole, self._results = None, []
+        self._made, self._results = None, []
 
     def add_unseen(self, truth: GroundTruth) -> None:
         """Add the ground truth of images that were in no batch; call it after all batches."""
         image_ids, image, rows = truth.unseen(self.protocol, self._listed.image_ids)
-        missed, none = np.ones(len(rows), dtype=bool), np.zeros(0, dtype=np.int64)
+        none = np.zeros(0, dtype=np.int64)
         columns: dict[str, NDArray[Any]] = {
-            **dict.fromkeys(("error", "unlisted", "repair", "repaired_class", "replaced"), none),
+            **dict.fromkeys(COLUMNS, none),
             "truth_image": image,
             "truth_class": truth.scenes.interaction[rows],
-            **dict.fromkeys(("missed", "unseen"), missed),
+            "missed": np.full(len(rows), self.reading != "released"),
         }
         self._add(columns, 0, 0)
         self._unseen += image_ids
@@ -133,22 +134,14 @@ class Diagnosis:
         columns = {name: other._columns[name] for name in COLUMNS}
         self._add(columns, len(other._listed.image_ids), len(other._listed))
 
-    def _errors(self) -> ErrorColumns:
-        """Everything that was added."""
-        if self._whole is None:
-            columns = {name: self._columns[name] for name in COLUMNS}
-            self._whole = ErrorColumns(self._listed, self._unseen, **columns)
-        return self._whole
-
     @property
     def positives(self) -> Ints:
         """[C] ground truth of each class."""
-        return np.bincount(self._errors().truth_class, minlength=self._classes)
+        return np.bincount(self._columns["truth_class"], minlength=self._classes)
 
     def images_of_truth(self, members: Ints) -> int:
         """How many images have ground truth of one of the classes."""
-        errors = self._errors()
-        return len(np.unique(errors.truth_image[np.isin(errors.truth_class, members)]))
+        return len(np.unique(self._columns["truth_image"][np.isin(self._columns["truth_class"], members)]))
 
     def subsets(self, vocabulary: Vocabulary) -> dict[str, Ints]:
         """The classes of each averaged subset: the protocol's own, or full and the frequency groups."""
@@ -156,27 +149,21 @@ class Diagnosis:
 
     def counts(self) -> dict[str, Ints]:
         """Error type -> [C] predictions of each class; `missed_gt` counts ground truth."""
-        errors = self._errors()
-        classes = {name: errors.listed.interaction[errors.error == code] for code, name in enumerate(ERRORS)}
-        classes[MISSED] = errors.truth_class[self._missed()]
+        error, interaction = self._columns["error"], self._listed.interaction
+        classes = {name: interaction[error == code] for code, name in enumerate(ERRORS)}
+        classes[MISSED] = self._columns["truth_class"][self._columns["missed"]]
         return {name: np.bincount(rows, minlength=self._classes) for name, rows in classes.items()}
-
-    def _missed(self) -> Bools:
-        """[P] the ground truth that is missed; the released code ignores images without predictions."""
-        errors = self._errors()
-        return errors.missed & ~errors.unseen if self.reading == "released" else errors.missed
 
     def composition(self) -> dict[str, Any]:
         """edges: boundaries in the list ranked by score over all classes; counts: by error type, predictions between.
 
         The list is followed to PRECISION_DECIDED times the ground truth: behind that hardly a true positive comes, and
         what the errors are changes no AP. Bins are equally long, round numbers; the last may end behind the list."""
-        errors = self._errors()
-        error, score = errors.error, errors.listed.score
+        error, score = self._columns["error"], self._listed.score
         counted = np.flatnonzero(error != NOT_COUNTED)
         error, score = error[counted], score[counted]
         ranked = error[ranking(np.zeros_like(error), score, lambda: np.argsort(error, kind="stable"))]
-        end = PRECISION_DECIDED * len(errors.truth_class) or len(ranked)
+        end = PRECISION_DECIDED * len(self._columns["truth_class"]) or len(ranked)
         edges = _round_edges(min(len(ranked), end), whole=len(ranked) <= end)
         cuts = [ranked[start:end] for start, end in pairwise(edges)]
         counts = {name: [int((cut == code).sum()) for cut in cuts] for code, name in enumerate(ERRORS)}
@@ -186,74 +173,78 @@ class Diagnosis:
         """Without an oracle first ("none"), then under each of ORACLES; kept, since every part of a slice of classes
         asks for them again. vocabulary: that of the classes, the same in every call."""
         if not self._results:
-            corrections = self.corrections()
             every = ("none", *ORACLES)
-            self._results = [self._result(oracle, corrections.after([oracle]), vocabulary) for oracle in every]
+            self._results = [self._result(oracle, self._corrections.after([oracle]), vocabulary) for oracle in every]
         return iter(self._results)
 
     def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
         """Results under the first oracle of `order` (from IN_TURN), the first two, and so on, each named after the
         last."""
-        corrections = self.corrections()
         for step, oracle in enumerate(order, start=1):
-            yield self._result(oracle, corrections.after(order[:step]), vocabulary)
+            yield self._result(oracle, self._corrections.after(order[:step]), vocabulary)
 
-    def corrections(self) -> Corrections:
-        """Everything that was added, ready for oracles; `ranked` takes it, if several calls are to share it."""
-        return Corrections(self._errors(), self._missed())
+    @property
+    def _corrections(self) -> Corrections:
+        """Everything that was added, ready for oracles."""
+        if self._made is None:
+            self._made = Corrections(self._listed, self._columns, self._classes)
+        return self._made
 
-    def ranked(
-        self,
-        vocabulary: Vocabulary,
-        image_ids: Sequence[str],
-        oracles: Sequence[str] = ("none", *ORACLES),
-        corrections: Corrections | None = None,
-    ) -> Iterator[tuple[OracleResult, RankedLists]]:
-        """`results` with the ranked lists after each oracle; images are places in `image_ids`, which has all images of
-        predictions and of ground truth. Oracles with the same lists (`applied.ASKING`) share their arrays."""
-        image = self._places_in(image_ids)
-        corrections = corrections or self.corrections()
-        lists: RankedLists | None = None
-        for oracle in oracles:
-            left = corrections.after([oracle])
-            if lists is None or lists.hit is not left.hit:
-                lists = RankedLists(
-                    hit=left.hit,
-                    image=image[left.image],
-                    bounds=np.searchsorted(left.interaction, np.arange(self._classes + 1)),
-                    truth_image=image[left.truth_image],
-                    truth_class=left.truth_class,
-                    images=len(image_ids),
-                    grid=self.protocol.grid,
-                    cap=self.protocol.predictions_per_class,
-                    score=left.score,
-                )
-            lists = replace(lists, truth_image=image[left.truth_image], truth_class=left.truth_class)
-            yield self._result(oracle, left, vocabulary), lists
+    def ranked(self, image_ids: Sequence[str]) -> Callable[[Sequence[str]], Iterator[RankedLists]]:
+        """What gives the ranked lists after each of some oracles, each applied alone. Images are places in `image_ids`,
+        which has all images of predictions and of ground truth. Neighbours with the same lists (`applied.ASKING`) share
+        their arrays."""
+        corrections, of_image = self._corrections, self._places_in(image_ids)
+        image, place = of_image[corrections.image], corrections.place
+
+        def after(oracles: Sequence[str]) -> Iterator[RankedLists]:
+            code, lists = None, None
+            for oracle in oracles:
+                left = corrections.after([oracle])
+                truth_image = of_image[left.truth_image]
+                if lists is None or code is not left.code:
+                    code = left.code
+                    counted = code <= TRUE_POSITIVE
+                    lists = RankedLists(
+                        hit=code[counted] == TRUE_POSITIVE,
+                        image=image[counted],
+                        bounds=starts_of(counted)[corrections.bounds],
+                        truth_image=truth_image,
+                        truth_class=left.truth_class,
+                        images=len(image_ids),
+                        grid=self.protocol.grid,
+                        cap=self.protocol.predictions_per_class,
+                        place=starts_of(np.bincount(place[counted], minlength=len(place)))[place[counted]],
+                    )
+                yield replace(lists, truth_image=truth_image, truth_class=left.truth_class)
+
+        return after
 
     def by_image(self, image_ids: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
         """Error type -> (image, class) of each prediction of that type, for `missed_gt` of each missed ground truth;
         images are places in `image_ids`."""
-        errors, image, missed = self._errors(), self._places_in(image_ids), self._missed()
+        columns, of_image = self._columns, self._places_in(image_ids)
+        image, interaction = self._listed.image, self._listed.interaction
         found = {}
         for code, name in enumerate(ERRORS):
-            rows = np.flatnonzero(errors.error == code)
-            found[name] = image[errors.image[rows]], errors.listed.interaction[rows].astype(np.int64)
-        return {**found, MISSED: (image[errors.truth_image[missed]], errors.truth_class[missed])}
+            rows = np.flatnonzero(columns["error"] == code)
+            found[name] = of_image[image[rows]], interaction[rows].astype(np.int64)
+        missed = columns["missed"]
+        return {**found, MISSED: (of_image[columns["truth_image"][missed]], columns["truth_class"][missed])}
 
     def _places_in(self, image_ids: Sequence[str]) -> Ints:
         """The place of each image in `image_ids`."""
-        return places(self._errors().image_ids, {name: row for row, name in enumerate(image_ids)})
+        place = {name: row for row, name in enumerate(image_ids)}
+        return places([*self._listed.image_ids, *self._unseen], place)
 
     def _result(self, oracle: str, left: Applied, vocabulary: Vocabulary) -> OracleResult:
-        code = np.where(left.hit, TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
-        bounds = np.searchsorted(left.interaction, np.arange(self._classes + 1))
+        bounds = self._corrections.bounds
         positives = np.bincount(left.truth_class, minlength=self._classes)
-        ap, recall = per_class(code, bounds, positives, self.protocol)
+        ap, recall = per_class(left.code, bounds, positives, self.protocol)
         in_mean = positives > 0
         if self.protocol.drop_no_interaction:
             in_mean[sorted(vocabulary.no_interaction_ids)] = False
         if self.reading != "released":
             return OracleResult(oracle, ap, recall, in_mean, in_mean)
-        found, silent = ap > 0, np.diff(bounds) == 0
+        found, silent = ap > 0, np.diff(starts_of(left.code <= TRUE_POSITIVE)[bounds]) == 0
         return OracleResult(oracle, ap, recall, in_mean & (found | silent), in_mean & found)

@@ -29,12 +29,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.diagnosis.errors import ASSOCIATION, ERRORS, HUMAN_BOX, INTERACTION, OBJECT_BOX, Located, Typed, error_types
+from hoicli.evaluation.listed import by_score
 from hoicli.records.kit import Bools, Ints, expanded, run_starts
 
 Reading: TypeAlias = Literal["shared", "independent", "released"]
@@ -101,9 +103,8 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
     truth, candidate = candidates(typed, fits, free)
 
     rank = np.empty(len(found.score), dtype=np.int64)
-    rank[np.lexsort((-found.score, found.image))] = np.arange(len(rank))
-    limit = np.where(taken >= 0, rank[taken], len(rank)) if len(rank) else taken
-    above = rank[candidate] < limit[truth]
+    rank[by_score(found.score, lambda: np.arange(len(rank)))] = np.arange(len(rank))
+    above = rank[candidate] < np.append(rank, len(rank))[taken][truth]  # the last where there is no true positive
     truth, candidate = truth[above], candidate[above]
     late = np.zeros(len(truth), dtype=bool) if reading == "released" else _waits(found, typed, truth, candidate)
     taker = truth * len(ERRORS) + typed.error[candidate] if reading == "independent" else truth
@@ -115,8 +116,7 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
     order = np.lexsort((rank[candidate], taker, step))
     truth, candidate, taker = truth[order], candidate[order], taker[order]
     has_one = np.zeros(int(taker.max(initial=-1)) + 1, dtype=bool)
-    bounds = np.searchsorted(step[order], np.arange(2 * turns + 1))
-    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for begin, end in pairwise([*run_starts(step[order]).tolist(), len(order)]):
         rows = begin + np.flatnonzero((repairs[candidate[begin:end]] < 0) & ~has_one[taker[begin:end]])
         if len(rows):
             best = rows[run_starts(taker[rows])]

@@ -46,7 +46,7 @@ class RankedLists:
     gain [T]: what a true positive is worth where that is not 1 for all (SHOE), in whole numbers of 1 / unit. The copies
     of one are then one step: precision and recall are taken after them. area: without a grid, what is under the curve:
     "envelope", "step" (no envelope) or "trapezoid" (straight lines from recall 0, precision 1). score [T], falling in
-    each class: ranks the predictions of all classes as one list.
+    each class: ranks the predictions of all classes as one list; place [T]: their places there, if these are known.
     """
 
     hit: Bools
@@ -61,6 +61,7 @@ class RankedLists:
     unit: int = 1
     area: str = "envelope"
     score: Floats | None = None
+    place: Ints | None = None
 
     @property
     def classes(self) -> int:
@@ -127,12 +128,15 @@ class RankedLists:
             images=self.images + other.images,
             gain=None if self.gain is None or other.gain is None else np.concatenate([self.gain, other.gain])[order],
             score=None,
+            place=None,
         )
         return mixed.asking_both(self, other)
 
     @property
     def _place(self) -> Ints:
         """[T] that of each prediction among those of all classes; without `score` among those of its class."""
+        if self.place is not None:
+            return self.place
         row = np.arange(len(self.hit))
         if self.score is None:
             return row - self.bounds[self._owner_of_entry]
@@ -169,6 +173,7 @@ class RankedLists:
             images=len(images),
             gain=None if self.gain is None else self.gain[rows],
             score=None,
+            place=None,
         )
 
     def _rows_of(self, numbers: Ints) -> Ints:
@@ -219,6 +224,7 @@ class RankedLists:
             images=len(images),
             gain=None if self.gain is None else self.gain[rows][:counted],
             score=None,
+            place=None,
         )
         return part, images
 

@@ -36,9 +36,9 @@ def test_all_oracles_at_once_are_each_of_them(rounds: int, crowds: list[Data]) -
     asked, never = Resampling(rounds, 7), np.zeros(len(HICO.interactions), dtype=bool)
     found = OracleRounds(runs, subsets, [*subsets.values()], HICO, ids).means(asked)
     assert [*found] == ["none", *ORACLES]
-    separate = zip(*(run.ranked(HICO, ids) for run in runs), strict=True)
-    for means, each in zip(found.values(), separate, strict=True):
-        results, lists = zip(*each, strict=True)
+    separate = zip(*(run.ranked(ids)([*found]) for run in runs), strict=True)
+    every = zip(*(run.results(HICO) for run in runs), strict=True)
+    for means, results, lists in zip(found.values(), every, separate, strict=True):
         assert means.estimates == [result.means(subsets) for result in results]
         systems = [*resampled(lists, asked, "")]
         systems += [side for rival in lists[1:] for side in swapped(lists[0], rival, asked, "")]
