@@ -95,15 +95,9 @@ def raw_images(
     scores: the types that a score may have, NoneType for a missing one. nulls: whether an action may have no object.
     truth: whether images get `hashes`. label, verb: functions that convert a name; without them it is unchanged.
     of_image, of_hoi: the other fields that are wanted, unchecked; of triplets with the value that stands for a missing
-    one, and an empty list where no line has the field. check: called with each record, raises for a bad one. Raises
+    one, and an empty list where all are missing. check: called with each record, raises for a bad one. Raises
     `ValueError`, or another exception that `columns.attempt` expects, for a bad record.
     """
-    # A key of JSON may be written with escapes, which no program does.
-    occurring = {
-        key: default
-        for key, default in of_hoi.items()
-        if any(key.encode() in line.data or b"\\" in line.data for line in lines)
-    }
     ids: list[Any] = []
     box_counts: list[int] = []
     hoi_counts: list[int] = []
@@ -135,13 +129,16 @@ def raw_images(
         score += map(dict.get, hois, repeat("score")) if missing else map(_SCORE, hois)
         for key, values in images.items():
             values.append(record.get(key))
-        for key, default in occurring.items():
+        for key, default in of_hoi.items():
             triplets[key] += map(dict.get, hois, repeat(key), repeat(default))
         if stated is not None:
             stated.add(record)
         if check is not None:
             check(record)
     require(lengths <= {4})
+    for key, default in of_hoi.items():
+        if triplets[key].count(default) == len(triplets[key]):
+            triplets[key] = []
     box_start, hoi_start = starts_of(box_counts), starts_of(hoi_counts)
     image = runs_of(hoi_start)
     first, limit = box_start[image], integers(box_counts)[image]

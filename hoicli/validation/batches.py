@@ -18,6 +18,7 @@ from hoicli.records.image import problems_besides, seldom_problems
 from hoicli.records.images import Images, raw_images
 from hoicli.records.kit import Bools, Floats, Growing, Ints, distinct, starts_of
 from hoicli.records.parsing import Record, is_number
+from hoicli.records.triplets import Numbered
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 Size = tuple[float, float]
@@ -151,7 +152,6 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     """
     sizes: list[Size | None] = []
     masks: list[int] = []
-    roles: list[Any] = []
     unknown: list[int] = []
     has_roles = vocabulary is not None and bool(vocabulary.roles)
     known: Mapping[str, int] = {} if vocabulary is None else vocabulary.object_ids
@@ -159,10 +159,8 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     verbs = Names(() if vocabulary is None else vocabulary.verb_ids)
 
     def add(record: Record) -> None:
-        nonlocal roles
         require("metric" not in record and not ("predictions" in record and "gt" in record))
         masks.append(caveats.of_record(record.get("caveats")))
-        roles += [hoi.get("role") for hoi in record["hois"]]
         if not sound:
             _check_besides(record, vocabulary if has_roles else None, scored=scored)
         sizes.append(_size(record))
@@ -176,23 +174,22 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         nulls=has_roles,
         label=labels.__getitem__,
         verb=verbs.__getitem__,
+        of_hoi={"role": None, "verb_score": 0.0},
     )
-    if has_roles and not sound:
-        typed(roles, str, type(None))
-    numbers: dict[str | None, int] = {None: 0}
-    role = np.zeros(len(roles), dtype=np.int64)
-    if roles.count(None) < len(roles):  # nothing but text is a role
-        named = [name if type(name) is str else None for name in roles]
-        role = np.array([numbers.setdefault(name, len(numbers)) for name in named], dtype=np.int64)
+    if not sound:
+        typed(raw.of_hoi["verb_score"], float, int)
+        typed(raw.of_hoi["role"] if has_roles else (), str, type(None))
+    roles = Numbered[str | None]({None: 0})
+    named = [role if type(role) is str else None for role in raw.of_hoi["role"]]  # nothing but text is a role
     batch = Checked(
         **raw.images(),
         lines=lines,
         label=np.array(raw.labels, dtype=np.int64),
         verb=np.array(raw.verbs, dtype=np.int64),
-        role=role,
+        role=roles.of(named) if named else np.zeros(len(raw.verbs), dtype=np.int64),
         labels=labels,
         verbs=verbs,
-        roles=list(numbers),
+        roles=list(roles),
         sizes=sizes,
         whole=np.array(masks, dtype=np.int64) & WITHOUT_BOXES != 0,
         unknown=np.array(unknown, dtype=np.int64),
@@ -220,7 +217,6 @@ def _check_besides(record: Record, vocabulary: Vocabulary | None, *, scored: boo
     require(not any(seldom_problems(record, vocabulary, scored=scored)))
     for key in ("width", "height"):
         require(key not in record or (is_number(record[key]) and record[key] > 0))
-    typed([hoi["verb_score"] for hoi in record["hois"] if "verb_score" in hoi], int, float)
     scores = record.get("scores")
     if scores is not None:
         typed([scores], list)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from hoicli.records.image import UNKNOWN_LABEL, problems
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE
 from hoicli.records.kit import Bools, Ints
 from hoicli.records.parsing import Record
-from hoicli.validation.batches import Checked, Size, pixels
+from hoicli.validation.batches import Checked, Size, TripletClass, pixels
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 ERRORS = {  # a record's problems have their codes from where they are found
@@ -238,13 +239,11 @@ def _named(hoi: Record, labels: list[str | None]) -> str:
 def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:
     """[T] whether both names are known and the dataset, whose classes they make, has none of the two."""
     names, place = batch.classes
-    known = np.array(
-        [
-            name.verb in vocabulary.verb_ids
-            and name.label in vocabulary.object_ids
-            and (name.verb, name.label) not in vocabulary.interaction_ids
-            for name in names
-        ],
-        dtype=bool,
-    )
-    return known[place]
+    return np.fromiter((_is_no_interaction(name, vocabulary) for name in names), dtype=bool)[place]
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_no_interaction(name: TripletClass, vocabulary: Vocabulary) -> bool:
+    pair = name.verb, name.label
+    known = name.verb in vocabulary.verb_ids and name.label in vocabulary.object_ids
+    return known and pair not in vocabulary.interaction_ids

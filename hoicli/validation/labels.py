@@ -222,10 +222,10 @@ class LabelEvidence:
 
     def _interactions(self, reading: Reading) -> int:
         """The weight of what is an interaction as a reading has it."""
-        ids, weight = self.vocabulary.interaction_ids, 0
+        classes, weight = frozenset(self.vocabulary.interactions), 0
         for name, count in self.counts.weights.items():
             read = reading.apply(name)
-            weight += count if read is not None and (read.verb, read.label) in ids else 0
+            weight += count if read is not None and (read.verb, read.label) in classes else 0
         return weight
 
     def _by_ground_truth(self) -> Explanation | None:
