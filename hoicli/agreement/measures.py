@@ -153,37 +153,22 @@ def fisher_interval(rho: float, items: int, confidence: float = 0.95) -> tuple[f
     return math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)
 
 
-@dataclass(frozen=True)
-class Variability:
-    """deviation: of ratings within an item, pooled over the items with two or more; error: of the mean of `raters`
-    ratings, the mean number an item has."""
+def variability(ratings: Floats) -> tuple[float | None, float | None, int]:
+    """(deviation of ratings within an item, pooled; standard error of an item's mean; items with two or more ratings).
 
-    deviation: float | None
-    error: float | None
-    raters: float
-    items: int
-
-
-def variability(ratings: Floats) -> Variability:
-    """How far an item's mean rating would move with other raters (supplement, 6.3: 0.761 and 5 raters give 0.34).
-
-    The pooled deviation is the root of the items' summed squares over their summed degrees of freedom.
+    The error is how far an item's mean rating would move with other raters (supplement, 6.3: 0.761 and 5 raters give
+    0.34). The pooled deviation is the root of the items' summed squares over their summed degrees of freedom, and the
+    number of raters the mean one of an item.
     """
     count = (~np.isnan(ratings)).sum(axis=1)
-    rated = int((count > 0).sum())
-    raters = int(count.sum()) / rated if rated else 0.0
     several = count >= 2
     freedom = int((count[several] - 1).sum())
     if freedom == 0:
-        return Variability(None, None, raters, 0)
+        return None, None, 0
     squares = np.nansum((ratings - mean_rating(ratings)[:, np.newaxis]) ** 2, axis=1)[several]
     deviation = math.sqrt(math.fsum(squares.tolist()) / freedom)
-    return Variability(deviation, standard_error(deviation, raters), raters, int(several.sum()))
-
-
-def standard_error(deviation: float, raters: float) -> float:
-    """Of a mean of `raters` ratings that deviate so much."""
-    return deviation / math.sqrt(raters)
+    raters = int(count.sum()) / int((count > 0).sum())
+    return deviation, deviation / math.sqrt(raters), int(several.sum())
 
 
 def distribution(ratings: Floats, levels: int) -> Ints:

@@ -149,10 +149,9 @@ class _Rows:
         for metric, weights in WEIGHTS.items():
             measure = partial(gwet, levels=levels, quadratic=metric == "ac2")
             yield self.measured(metric, weights, paired, "ac", measure, rated, least=1)
-        spread = measures.variability(values)
-        group = "humans" if self.people else "models"
-        yield self.row("within_sd", group, spread.deviation, spread.items, "levels")
-        yield self.row("se", group, spread.error, spread.items, "levels")
+        *spread, items = measures.variability(values)
+        for metric, value in zip(("within_sd", "se"), spread, strict=True):
+            yield self.row(metric, "humans" if self.people else "models", value, items, "levels")
 
     def with_people(self) -> Iterator[Row]:
         """How well models agree with the mean of people: all as one, and each."""

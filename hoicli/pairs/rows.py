@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 from hoicli.pairs.settings import Sweep
 from hoicli.pairs.statistics import PairStatistics
@@ -32,18 +33,14 @@ def pair_rows(
     """Rows of each setting, metric by metric; in percent, except pairs_per_image. A value may be null, with a `reason`
     if the records lack what it needs. `settings` go into every signature.
 
-    `n`: as `PairStatistics.results` says; of mAP the classes.
+    `n`: as `PairStatistics.results` says.
     """
     reasons = statistics.reasons
-    for (setting, results), means in zip(statistics.results(), statistics.means(), strict=True):
-        values = [
-            (metric, subset, *figures[metric])
-            for metric in METRICS
-            for subset, figures in results.items()
-            if metric in figures
-        ]
-        values += [("mAP", mean.subset, mean.ap, mean.classes) for mean in means]
-        for metric, subset, value, n in values:
+    for setting, results in statistics.results():
+        for metric, (subset, figures) in product(METRICS, results.items()):
+            if metric not in figures:
+                continue
+            value, n = figures[metric]
             yield {
                 "metric": metric,
                 "subset": subset,

@@ -18,7 +18,7 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
 from hoicli.evaluation.run import gathered
 from hoicli.evaluation.selection import protocol_of
-from hoicli.evaluation.tally import Mean, Tally, means, ranked_ap
+from hoicli.evaluation.tally import Tally, means, ranked_ap
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.classification import Localised, PairColumns
@@ -129,7 +129,7 @@ class PairStatistics:
         the images of full, so that groups add up, as those of the paper's Table 4 do; pair_precision_own_images of the
         pairs in the group's own images. inter_map of verbs. Of full alone: neg_ap of pairs that match no true one;
         neg_share, which is the neg_ap of a random ranking, of detected pairs; interactiveness_ap, if it is asked for,
-        of true pairs of different coordinates.
+        of true pairs of different coordinates. mAP of the remaining triplets, as `eval` has it, of classes.
 
         Pair recall and precision are those of pair_localization.py: recall counts the true pairs that some detected
         pair matches; precision counts the detected pairs that are, in the record's order, the first to match some true
@@ -139,10 +139,16 @@ class PairStatistics:
 
         as_released: images without a line are not counted; negative AP is a mean over 110 recall values, of which 101
         can be reached; verbs with localised predictions but no true positive are left out of the interaction mAP, whose
-        ground truth includes the triplets of images without predictions.
+        ground truth includes the triplets of images without predictions. mAP stays: Diag-HOI's tables have that of its
+        standard_eval.py, which is protocol `diag`'s (it is map_improvement_hicodet.py that leaves classes out).
         """
-        for number, setting in enumerate(self._settings):
-            yield setting, self._results(number)
+        of_classes = self.tally.results(self.vocabulary)
+        for number, (setting, (protocol, classes)) in enumerate(zip(self._settings, of_classes, strict=True)):
+            results = self._results(number)
+            for mean in means(classes, self.vocabulary, protocol):
+                ap = None if "mAP" in self.reasons else mean.ap
+                results.setdefault(mean.subset, {})["mAP"] = ap, mean.classes
+            yield setting, results
 
     def _results(self, number: int) -> dict[str, dict[str, Figure]]:
         found, reasons = self.found, self.reasons
@@ -184,17 +190,6 @@ class PairStatistics:
         """[detected pairs] the value of each one's image; values [N]."""
         lines = self.found.lines
         return np.repeat(values[lines["image"]], lines["pairs"])
-
-    def means(self) -> Iterator[list[Mean]]:
-        """Each setting's mAP and mean maximal recall of the protocol's subsets, as `eval` computes them for the
-        remaining triplets.
-
-        Diag-HOI's tables have the mAP of its standard_eval.py, which is protocol `diag`'s: `as_released` changes
-        nothing here (it is map_improvement_hicodet.py that leaves classes out).
-        """
-        for protocol, results in self.tally.results(self.vocabulary):
-            found = means(results, self.vocabulary, protocol)
-            yield [Mean(mean.subset, None, None, mean.classes) for mean in found] if "mAP" in self.reasons else found
 
     @property
     def negative_grid(self) -> tuple[float, ...]:

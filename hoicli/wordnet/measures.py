@@ -14,15 +14,14 @@ the length is used.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hoicli.errors import UsageError
-from hoicli.records.kit import Bools, Floats, Ints, distinct, expanded, find
+from hoicli.records.kit import Bools, Floats, Ints, distinct, expanded, find, runs_of
 from hoicli.wordnet.graph import HYPERNYMS, Graph
 
 MEASURES = {
@@ -73,7 +72,8 @@ def rescaled(graph: Graph, measure: str, pairs: Ints, raw: Floats) -> Floats:
     that of a synset counted once; jcn, a distance d turned over, becomes 1 / (1 + d).
     """
     if measure in ("lch", "res"):
-        noun, verb = (_greatest(graph, measure, pos) for pos in ("n", "v"))
+        most = [2.0 * _depth(graph, pos) if measure == "lch" else max(_total(graph, pos), 2.0) for pos in ("n", "v")]
+        noun, verb = map(math.log, most)
         raw = raw / np.where(pairs[:, 0] >= graph.ranges["v"].start, verb, noun)
     elif measure == "jcn":
         raw = raw / (1.0 + raw)
@@ -111,34 +111,18 @@ def _total(graph: Graph, pos: str) -> float:
     return float(_counts(graph)[span][graph.array("min_depth")[span] == 0].sum())
 
 
-def _greatest(graph: Graph, measure: str, pos: str) -> float:
-    """lch of a sense with itself; res of a sense counted once."""
-    return math.log(2.0 * _depth(graph, pos)) if measure == "lch" else math.log(max(_total(graph, pos), 2.0))
-
-
 def _depth(graph: Graph, pos: str) -> int:
     """The taxonomy's greatest depth, the simulated root of the verbs included."""
     among = graph.ranges[pos]
     return int(graph.array("max_depth")[among.start : among.stop].max(initial=pos == "n")) + (pos == "v")
 
 
-@dataclass(frozen=True)
-class Ancestors:
+class Ancestors(NamedTuple):
     """Every ancestor of some synsets, themselves included, with the edges of the shortest way up to it."""
 
-    synsets: Ints  # [S] ascending
-    start: Ints  # [S + 1] where each one's ancestors begin in the next three
+    start: Ints  # [S + 1] where each one's ancestors begin in the next two
     node: Ints  # [A] ascending within a synset
     distance: Ints  # [A]
-    key: Ints  # [A] place of the synset * base + node: ascending
-    base: int
-
-    def common(self, first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
-        """(pair, node, edges of the way over it) of every common ancestor, pairs ascending, of two lists of synsets."""
-        rows, others = np.searchsorted(self.synsets, first), np.searchsorted(self.synsets, second)
-        pair, at = expanded(self.start[rows], self.start[rows + 1] - self.start[rows])
-        found, hit = find(self.key, others[pair] * self.base + self.node[at])
-        return pair[hit], self.node[at[hit]], self.distance[at[hit]] + self.distance[found[hit]]
 
 
 @cache
@@ -149,8 +133,7 @@ def _hypernyms(graph: Graph) -> tuple[Ints, Ints]:
 
 
 def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
-    """Breadth first over all synsets at once. `root` adds the simulated root, numbered `graph.size`."""
-    synsets = distinct(synsets)
+    """Breadth first over all synsets (ascending) at once. `root` adds the simulated root, numbered `graph.size`."""
     base = graph.size + 1
     first, target = _hypernyms(graph)
     real = np.flatnonzero(synsets < graph.size)
@@ -176,7 +159,18 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     order = np.argsort(key)
     key = key[order]
     start = np.searchsorted(key, np.arange(len(synsets) + 1) * base)
-    return Ancestors(synsets, start, key % base, distance[order], key, base)
+    return Ancestors(start, key % base, distance[order])
+
+
+def _common(graph: Graph, first: Ints, second: Ints, *, root: bool) -> tuple[Ints, Ints, Ints]:
+    """(pair, node, edges of the way over it) of every common ancestor of two synsets, pairs ascending, of two lists."""
+    synsets = distinct(np.concatenate([first, second]))
+    start, node, distance = ancestors(graph, synsets, root=root)
+    count, base = np.diff(start), graph.size + 1
+    rows, others = np.searchsorted(synsets, first), np.searchsorted(synsets, second)
+    pair, at = expanded(start[rows], count[rows])
+    found, hit = find(runs_of(start) * base + node, others[pair] * base + node[at])
+    return pair[hit], node[at[hit]], distance[at[hit]] + distance[found[hit]]
 
 
 def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:
@@ -184,7 +178,7 @@ def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:
     among = graph.ranges[pos]
     if pos == "v" or np.count_nonzero(graph.array("min_depth")[among.start : among.stop] == 0) == 1:
         return np.ones(len(pairs), bool)
-    pair, _, _ = ancestors(graph, pairs.ravel(), root=False).common(pairs[:, 0], pairs[:, 1])
+    pair, _, _ = _common(graph, pairs[:, 0], pairs[:, 1], root=False)
     return np.isin(np.arange(len(pairs)), pair)
 
 
@@ -192,7 +186,7 @@ def _distances(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
     """[P] edges of the shortest way between two synsets over a common ancestor, which they have."""
     pairs, place = np.unique(first * (graph.size + 1) + second, return_inverse=True)  # many have the same subsumer
     first, second = np.divmod(pairs, graph.size + 1)
-    pair, _, length = ancestors(graph, np.concatenate([first, second]), root=pos == "v").common(first, second)
+    pair, _, length = _common(graph, first, second, root=pos == "v")
     shortest: Ints = np.minimum.reduceat(length, np.searchsorted(pair, np.arange(len(first))))[place]
     return shortest
 
@@ -223,7 +217,7 @@ def _wup(graph: Graph, pos: str, pairs: Ints) -> Floats:
 def _subsumers(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
     """[P] the common ancestor whose shortest way to a root is longest; of several the first synset itself, else the
     simulated root (nltk names it "*ROOT*"), else the first by name."""
-    pair, node, _ = ancestors(graph, np.concatenate([first, second]), root=pos == "v").common(first, second)
+    pair, node, _ = _common(graph, first, second, root=pos == "v")
     depth = np.zeros(len(node), np.int64)
     real = node < graph.size
     depth[real] = graph.array("min_depth")[node[real]]
@@ -247,7 +241,7 @@ def _informative(graph: Graph, measure: str, pairs: Ints) -> Floats:
     """res, lin or jcn: no simulated root; what has no common ancestor shares nothing."""
     content = information_content(graph)
     first, second = pairs[:, 0], pairs[:, 1]
-    pair, node, _ = ancestors(graph, pairs.ravel(), root=False).common(first, second)
+    pair, node, _ = _common(graph, first, second, root=False)
     shared = np.zeros(len(pairs))
     present, begin = np.unique(pair, return_index=True)
     if len(present):

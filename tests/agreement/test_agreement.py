@@ -21,7 +21,6 @@ from hoicli.agreement.measures import (
     fisher_interval,
     merged_rating,
     spearman,
-    standard_error,
     subset_agreement,
     variability,
 )
@@ -49,7 +48,10 @@ def test_the_interval_and_the_standard_error_of_the_supplement() -> None:
     assert low is not None
     assert high is not None
     assert (round(low, 3), round(high, 3)) == (0.765, 0.829)
-    assert round(standard_error(0.761, 5), 2) == 0.34
+    apart = 0.761 * math.sqrt(2)
+    deviation, error, _ = variability(np.array([[apart, -apart, 0, 0, 0]]))
+    assert deviation == pytest.approx(0.761)
+    assert round(error or 0, 2) == 0.34
 
 
 @pytest.mark.parametrize(
@@ -126,10 +128,8 @@ def test_subsets_by_hand() -> None:
 def test_variability_by_hand() -> None:
     # squares 2 (1 degree of freedom), 8 (2), and an item that says nothing; 6 ratings on 3 items
     found = variability(np.array([[0, 2, NONE], [0, 2, 4], [1, NONE, NONE], [NONE, NONE, NONE]]))
-    assert found.deviation == pytest.approx(math.sqrt(10 / 3))
-    assert (found.raters, found.items) == (2.0, 2)
-    assert found.error == pytest.approx(math.sqrt(10 / 3) / math.sqrt(2))
-    assert variability(np.array([[1.0, NONE]])).deviation is None
+    assert found == pytest.approx((math.sqrt(10 / 3), math.sqrt(10 / 3) / math.sqrt(2), 2))
+    assert variability(np.array([[1.0, NONE]])) == (None, None, 0)
 
 
 def test_spearman_by_hand() -> None:
