@@ -94,7 +94,7 @@ def shoe_eval(
     from hoicli.shoe.resampled import evaluation_rows
     from hoicli.shoe.run import Evaluation
     from hoicli.shoe.settings import ShoeOptions
-    from hoicli.wordnet.selection import choose
+    from hoicli.wordnet.lexicon import choose
 
     gt, own = required(gt, "shoe-eval"), text_of(dataset)
     tables = similarities(sim, "shoe-eval")

@@ -86,7 +86,7 @@ def shoe_sim(
         price: The price of a million input and output tokens, for --dry-run.
     """
     from hoicli.commands.inputs import Inputs, lines
-    from hoicli.wordnet.selection import choose
+    from hoicli.wordnet.lexicon import choose
 
     own = text_of(dataset)
     inputs = Inputs(own, shared, within="hico")

@@ -94,7 +94,7 @@ def vlm_eval(
     from hoicli.vlm.referring import needed as pairs_needed
     from hoicli.vlm.results import grounding, read_results, referring, task_in
     from hoicli.vlm.rows import RowMaker
-    from hoicli.wordnet.selection import choose
+    from hoicli.wordnet.lexicon import choose
 
     own: dict[str, dict[str, object]] = {
         "choice": {"questions": questions, "setting": setting},

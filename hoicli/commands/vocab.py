@@ -129,7 +129,7 @@ def vocab(
 
 def _senses(labels: list[str], pos: str | None, wordnet: str | None, vocabulary: Vocabulary) -> list[dict[str, Any]]:
     """The rows of --senses, and a note of the labels that have none."""
-    from hoicli.wordnet.selection import choose
+    from hoicli.wordnet.lexicon import choose
     from hoicli.wordnet.senses import sense_rows
 
     choose(wordnet)

@@ -22,10 +22,9 @@ from hoicli.evaluation.tally import Tally, means, ranked_ap
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.classification import Localised, PairColumns
-from hoicli.pairs.interactiveness import InteractingPairs
 from hoicli.pairs.reading import PairBatch, read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
-from hoicli.pairs.truth import TruthPairs
+from hoicli.pairs.truth import InteractingPairs, TruthPairs
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
 from hoicli.records.scenes import Scenes, other_subjects

@@ -12,9 +12,8 @@ import numpy as np
 
 from hoicli.errors import DataError
 from hoicli.shoe.pairs import NAMES, Pair, Rated
-from hoicli.wordnet.lexicon import Lexicon
+from hoicli.wordnet.lexicon import Lexicon, open_wordnet
 from hoicli.wordnet.measures import raw_similarities, rescaled
-from hoicli.wordnet.selection import open_wordnet
 
 
 def synsets_of(wordnet: Lexicon, pairs: Sequence[Pair]) -> dict[str, int]:

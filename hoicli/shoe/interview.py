@@ -30,7 +30,7 @@ from hoicli.shoe.backends import synsets_of
 from hoicli.shoe.client import Client, Endpoint, ServerError
 from hoicli.shoe.pairs import SCALE, Pair, Rated, days_of
 from hoicli.shoe.rating import TableWork
-from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.lexicon import open_wordnet
 
 ASKS = 3
 """How often a question is asked if answers are not ratings."""

@@ -24,7 +24,7 @@ from hoicli.shoe.labels import Likeness, classes_of, likenesses, named_pairs
 from hoicli.shoe.pairs import Pair
 from hoicli.shoe.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
-from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
 
 

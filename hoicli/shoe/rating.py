@@ -12,7 +12,7 @@ from hoicli.records.parsing import Record, parse
 from hoicli.shoe.backends import rate_words, synsets_of
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.pairs import NAMES, Pair, Rated, pair_of, row
-from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import candidates
 
 LABELS = ("n", "v")

@@ -27,7 +27,7 @@ from hoicli.shoe.selection import ONE_BOX_IOU, READING, check_scores, kept_by, s
 from hoicli.shoe.settings import ShoeOptions
 from hoicli.shoe.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
-from hoicli.wordnet.selection import in_use, open_wordnet
+from hoicli.wordnet.lexicon import in_use, open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
 
 

@@ -21,7 +21,7 @@ from hoicli.vlm.measured import Measured, Shares
 from hoicli.vlm.results import Referring
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
-from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
 
 LONGEST_VERB = 3

@@ -24,7 +24,7 @@ from hoicli.vlm.grounding import grounded
 from hoicli.vlm.measured import Measured
 from hoicli.vlm.referring import compared, referred, similarities
 from hoicli.vlm.results import Grounding, Referring, other_scale
-from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.lexicon import open_wordnet
 
 CHOICE, GROUNDING, REFERRING = "crosshoi", "hoi-grounding", "hoi-referring"
 """The protocols of the rows."""

@@ -1,24 +1,34 @@
-"""A WordNet: nltk's reader where words are looked up, the compiled graph where senses are compared.
+"""The WordNet in use, the embedded one or another that nltk reads: nltk's reader where words are looked up, arrays
+compiled from it where senses are compared.
 
 The embedded one is Princeton's 3.0: its files as they are distributed (data/princeton), compiled into data/graph.npz by
-tests/support/wordnet_build.py. nltk is imported when the first word is looked up, and not for senses that have their
-own name.
+tests/support/wordnet_build.py. Others are compiled once, and kept in the user's cache. nltk is imported when the first
+word is looked up, and not for senses that have their own name.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import os
 import re
+import warnings
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoicli.wordnet.files import Files
+from hoicli.errors import DataError, HoicliError, UsageError, arg
+from hoicli.io.messages import note
+from hoicli.io.outputs import write_whole
+from hoicli.io.workers import no_garbage_collection
+from hoicli.wordnet.files import COUNTS, DATABASE, SHARED, Files
 from hoicli.wordnet.graph import Arrays, Graph, Lemmas
 
 if TYPE_CHECKING:
@@ -26,13 +36,18 @@ if TYPE_CHECKING:
 
 PRINCETON = Path(__file__).parent / "data" / "princeton"
 GRAPH = PRINCETON.parent / "graph.npz"
+VERSION = 1
+"""Of the compiled arrays: another number makes every cached one anew."""
 
 _SENSE = re.compile(r".+\.[nvasr]\.(?!0+$)[0-9]{1,3}", re.DOTALL)
+_CORPUS = re.compile(r"[\w.+-]+")
+
+_chosen: Lexicon | None = None
 
 
 @dataclass(eq=False)
 class Lexicon:
-    """One WordNet; `selection.open_wordnet()` gives the one in use.
+    """One WordNet; `open_wordnet()` gives the one in use.
 
     title: how messages name it. signature: how results do, None for the embedded one. words: those of another language,
     which are looked up before English ones.
@@ -119,10 +134,130 @@ class Lexicon:
 @cache
 def embedded() -> Lexicon:
     """WordNet 3.0."""
-    return Lexicon("WordNet 3.0", Files(PRINCETON), Graph(loaded(GRAPH.read_bytes())))
+    return Lexicon("WordNet 3.0", Files(PRINCETON), Graph(_loaded(GRAPH.read_bytes())))
 
 
-def loaded(data: bytes) -> Arrays:
+def open_wordnet() -> Lexicon:
+    """The WordNet in use: the one chosen last, or the embedded one."""
+    return _chosen or embedded()
+
+
+def choose(wordnet: str | None) -> None:
+    """Take the WordNet of a command's --wordnet into use: None the embedded one, else NAME of a corpus of nltk's or a
+    folder, followed by :LANGUAGE for an Open Multilingual Wordnet's words for the senses of the embedded one.
+
+    Raises `UsageError` where there is none, `DataError` where it is none that nltk reads.
+    """
+    global _chosen
+    _chosen = None
+    if wordnet is None:
+        return
+    place, language = wordnet, ""
+    if ":" in wordnet and not Path(wordnet).is_dir():
+        place, _, language = wordnet.rpartition(":")
+    files = _found(place)
+    name = re.sub(r"[^\w.+-]", "_", Path(place).resolve().name)
+    own = embedded()
+    if language:
+        tables = [table for table in files.fileids() if table.endswith(f"-{language.partition('_')[0]}.tab")]
+        if not tables:
+            known = {table.rpartition("-")[2].removesuffix(".tab") for table in files.fileids()}
+            raise UsageError(
+                f"{arg('wordnet', wordnet)}: no such language in it; it has {', '.join(sorted(known)) or 'none'}"
+            )
+        digest = files.digest(tables)
+        words = Lemmas(_kept(f"{digest}.{language}", wordnet, partial(_language, files, language)))
+        signature = f"{name}.{language}.{digest[:8]}"
+        _chosen = Lexicon(f"{own.title} ({language})", own.files, own.graph, signature, words)
+        return
+    missing = [file for file in DATABASE if not files.has(file)]
+    if missing:
+        raise UsageError(
+            f"{arg('wordnet', wordnet)}: no {missing[0]} in it; a language of it is named as {wordnet}:fra"
+        )
+    files = Files(files.folder, spare=own.files)
+    digest = files.digest([*DATABASE, *SHARED, COUNTS])
+    graph = Graph(_kept(digest, wordnet, partial(_database, files)))
+    _chosen = Lexicon(wordnet, files, graph, f"{name}.{digest[:8]}")
+
+
+def _found(place: str) -> Files:
+    if place and Path(place).is_dir():
+        return Files(Path(place))
+    if not _CORPUS.fullmatch(place):
+        raise UsageError(f"{arg('wordnet', place)}: there is no such folder", code="no-such-folder")
+    from hoicli.wordnet.reader import installed
+
+    files = installed(place)
+    if files is None:
+        raise UsageError(
+            f"{arg('wordnet', place)}: neither a folder nor in nltk's data folders; python -m nltk.downloader {place} "
+            "gets it"
+        )
+    return files
+
+
+def _database(files: Files) -> Arrays:
+    from hoicli.wordnet.compilation import compiled
+    from hoicli.wordnet.reader import WordNetReader
+
+    return compiled(WordNetReader(files))
+
+
+def _language(files: Files, language: str) -> Arrays:
+    from hoicli.wordnet.compilation import lemma_arrays
+    from hoicli.wordnet.reader import WordNetReader
+
+    own = embedded()
+    words = WordNetReader(own.files, own.graph, files).words_of(language)
+    rows = {(name.rsplit(".", 2)[1], int(own.graph.offset[row])): row for row, name in enumerate(own.graph.names)}
+    places = {lemma: [(found[-1], int(found[:8])) for found in ids] for lemma, ids in words.items()}
+    return lemma_arrays({lemma: [at for at in listed if at in rows] for lemma, listed in places.items()}, rows)
+
+
+def in_use() -> dict[str, str]:
+    """What a signature says of the WordNet in use: nothing of the embedded one."""
+    name = open_wordnet().signature
+    return {} if name is None else {"wordnet": name}
+
+
+def _kept(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
+    """Arrays from the user's cache, or compiled now. A file there is named after what it was made from and after its
+    own content, so that one that was damaged or meddled with is not taken for it."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hoicli" / "wordnet"
+    key = f"{key}.{VERSION}"
+    for path in sorted(folder.glob(f"{key}.*.npz")):
+        with suppress(OSError):
+            data = path.read_bytes()
+            if path.name == f"{key}.{_digest(data)}.npz":
+                return _loaded(data)
+    from hoicli.wordnet.reader import UNREADABLE
+
+    note(f"{wordnet} is compiled, once (a WordNet takes a minute), and kept in {folder}")
+    try:
+        with warnings.catch_warnings(), no_garbage_collection():
+            warnings.simplefilter("ignore")  # nltk's, of what it then does not find
+            arrays = compile_()
+    except DataError as error:
+        raise error.at(wordnet) from None
+    except UNREADABLE as error:
+        raise DataError(f"no WordNet that nltk reads ({type(error).__name__}: {error})", place=wordnet) from None
+    content = io.BytesIO()
+    np.savez_compressed(content, **dict[str, Any](arrays))
+    data = content.getvalue()
+    try:
+        write_whole(folder / f"{key}.{_digest(data)}.npz", data, "cache")
+    except HoicliError as error:
+        note(f"the compiled WordNet cannot be kept ({error}); set XDG_CACHE_HOME to a folder that can be written")
+    return arrays
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _loaded(data: bytes) -> Arrays:
     """The arrays of an .npz file, each unpacked when it is asked for."""
     arrays: Arrays = np.load(io.BytesIO(data), allow_pickle=False)
     return arrays

@@ -18,8 +18,7 @@ from typing import Any
 from hoicli.errors import DataError
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary, normalise
-from hoicli.wordnet.lexicon import Lexicon, embedded
-from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.lexicon import Lexicon, embedded, open_wordnet
 
 LONGEST = 12
 """Words of a label that are looked at; WordNet's longest lemmas have nine."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hoicli.wordnet import files, selection
+from hoicli.wordnet import files, lexicon
 from hoicli.wordnet.lexicon import PRINCETON, embedded
 from hoicli.wordnet.measures import raw_similarities
 from hoicli.wordnet.senses import candidates, ground_truth_sense
@@ -42,7 +42,7 @@ SMALL = [
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     yield
-    selection.choose(None)
+    lexicon.choose(None)
 
 
 @pytest.fixture
@@ -79,13 +79,13 @@ def test_synsets_that_are_not_where_the_index_says(hoicli: Hoicli, small: Path) 
 
 
 def test_a_benchmarks_senses_are_found_by_their_keys(hoicli: Hoicli, small: Path) -> None:
-    selection.choose(str(small))
+    lexicon.choose(str(small))
     assert ground_truth_sense("hico", "ride", "motorcycle") == ("ride.v.01", "motorcycle.n.01")  # 3.0's ride.v.10
     assert ground_truth_sense("hico", "ride", "horse") == ("ride.v.02", "horse.n.01")  # 3.0's ride.v.01
     assert ground_truth_sense("hico", "ride", "train") == (None, None)
     assert ground_truth_sense("swig", "riding", "horse") == ("ride.v.02", "horse.n.01")
     assert candidates("text_on", "v") == []  # the table's own senses of 3.0 are not here
-    selection.choose(None)
+    lexicon.choose(None)
     assert ground_truth_sense("hico", "ride", "motorcycle") == ("ride.v.10", "motorcycle.n.01")
     found = parsed(hoicli("vocab", "--senses", "ride motorcycle", "--wordnet", small).out)
     chosen = [row for row in found if row["chosen"]]
@@ -95,8 +95,8 @@ def test_a_benchmarks_senses_are_found_by_their_keys(hoicli: Hoicli, small: Path
 @pytest.mark.parametrize("measure", ["path", "wup", "lch", "res", "lin", "jcn"])
 def test_the_measures_are_nltks(small: Path, tmp_path: Path, measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nltk has no number (nouns of two trees), 0."""
-    selection.choose(str(small))
-    graph = selection.open_wordnet().graph
+    lexicon.choose(str(small))
+    graph = lexicon.open_wordnet().graph
     for name in ("lexnames", "noun.exc", "verb.exc", "adj.exc", "adv.exc"):
         shutil.copy(PRINCETON / name, small)
     monkeypatch.setattr(import_module("nltk.data"), "path", [str(small)])
@@ -211,7 +211,7 @@ def test_a_corpus_of_nltks(hoicli: Hoicli, small: Path, corpora: Path, packed: b
     expected = hoicli("vocab", "--wordnet", small, "--senses", "ride").out
     found = hoicli("vocab", "--wordnet", "wordnet31", "--senses", "ride")
     assert (found.code, found.out, found.err) == (0, expected, "")  # compiled already: the content is the same
-    assert selection.in_use()["wordnet"].startswith("wordnet31.")
+    assert lexicon.in_use()["wordnet"].startswith("wordnet31.")
 
 
 @pytest.mark.parametrize(
@@ -360,10 +360,10 @@ def test_words_of_another_language(hoicli: Hoicli, french: Path, tmp_path: Path)
     assert senses[:2] == [("cheval", "horse.n.01"), ("vélo de course", "bicycle.n.01")]
     assert ("horses", "horse.n.01") in senses
     assert "1 without a sense in WordNet: 'rien'" in found.err
-    selection.choose(f"{french}:fra")
+    lexicon.choose(f"{french}:fra")
     assert candidates("monter", "v") == ["ride.v.02"]
     assert ground_truth_sense("hico", "ride", "horse") == ("ride.v.01", "horse.n.01")
-    assert selection.in_use()["wordnet"].startswith("omw.fra.")
+    assert lexicon.in_use()["wordnet"].startswith("omw.fra.")
     assert len(kept(tmp_path)) == 1
     assert hoicli("vocab", "--wordnet", f"{french}:fra", "--senses", "cheval").err == ""
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hoicli.vocabulary.contents import coco_objects
 from hoicli.vocabulary.datasets import load
-from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import CURATED, _table, candidates, ground_truth_sense, object_choice, resolve, verb_choice
 from tests.support.project import Hoicli, parsed
 
