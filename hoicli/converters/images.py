@@ -18,7 +18,7 @@ from hoicli.converters.formats import FORMATS, detect
 from hoicli.converters.numbers import shown
 from hoicli.errors import DataError, Place, arg
 from hoicli.io.streams import Spool
-from hoicli.records.names import ID_RULES, image_id_of, image_number, path_of
+from hoicli.records.names import ID_RULES, image_id_of, image_number, number_or_name, path_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
 
@@ -187,10 +187,3 @@ class NumberedImages:
                 problem = f"{numbers[number]} and {image_id} end in one number; give the images of one set"
                 raise DataError(problem, place=Place(arg("image_list")))
         return numbers
-
-
-def number_or_name(image: Any) -> Any:
-    """17 for 17, "17" and 17.0; anything else as it is."""
-    if type(image) is str and image.isdecimal() and len(image) < 19:
-        return int(image)
-    return int(image) if type(image) is float and image.is_integer() else image

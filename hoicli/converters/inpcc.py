@@ -23,9 +23,10 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.images import NumberedImages, number_or_name
+from hoicli.converters.images import NumberedImages
 from hoicli.converters.numbers import Numbers, finite_list, listed, plain, shown, table
 from hoicli.errors import DataError, arg
+from hoicli.records.names import number_or_name
 from hoicli.records.parsing import Record
 
 COLUMNS = ("scores", "boxes", "keys")

@@ -29,6 +29,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, require_scores
 from hoicli.errors import DataError
 from hoicli.io.outputs import open_output
+from hoicli.records.names import number_or_name
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
@@ -136,9 +137,7 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
     """The people of a record. Each has every key, as the evaluator requires: missing statements get a score of NaN,
     which it skips, or the values of the record's `unstated`. Further values of a key are in further dictionaries.
     """
-    image_id = record["image_id"]
-    if isinstance(image_id, str) and image_id.isdecimal():
-        image_id = int(image_id)
+    image_id = number_or_name(record["image_id"])
     hois: dict[int, list[dict[str, Any]]] = {}
     for hoi in record["hois"]:
         hois.setdefault(int(hoi["subject"]), []).append(hoi)

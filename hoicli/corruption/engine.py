@@ -159,9 +159,10 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
     """
     record, make = job.record, None
     if plan.alone and {"height", "width"} <= record.keys():
-        shape: Shape = (record["height"], record["width"], 3)
+        height, width = (max(1, round(record[side])) for side in ("height", "width"))
+        shape: Shape = (height, width, 3)
         try:
-            check_size(shape[1], shape[0])
+            check_size(width, height)
         except DataError as error:
             raise DataError(f"{record['file_name']!r} {error.problem}", place=job.place, field="width") from None
     else:

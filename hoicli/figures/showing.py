@@ -18,7 +18,7 @@ from hoicli.io.outputs import atomic_folder, check_file, check_made_folder
 from hoicli.io.streams import Stream
 from hoicli.records.image import NULLS, problems, score_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.names import LONGEST_NUMBER, image_id_of, image_number
+from hoicli.records.names import image_id_of, image_number, number_or_name
 from hoicli.records.parsing import Record, dump, is_number, parse
 
 LIST = "shown.jsonl"
@@ -100,8 +100,7 @@ def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> It
             for record in records
             if record and all(is_number(record.get(key)) and record[key] > 0 for key in ("width", "height"))
         ]
-        plain = int(image_id) if image_id.isdecimal() and len(image_id) <= LONGEST_NUMBER else image_id
-        file_name = next(iter(named), None) or files().get(image_id) or files().get(plain)
+        file_name = next(iter(named), None) or files().get(image_id) or files().get(number_or_name(image_id))
         yield Overlay(image_id, next(iter(sizes), None), list(_layers(sources, records, choice)), file_name)
 
 

@@ -29,6 +29,13 @@ def image_number(image_id: str) -> int | None:
     return int(digits) if digits.isdecimal() and len(digits) <= LONGEST_NUMBER else None
 
 
+def number_or_name(image: Any) -> Any:
+    """17 for 17, "17" and 17.0; anything else as it is."""
+    if type(image) is str and image.isdecimal() and len(image) <= LONGEST_NUMBER:
+        return int(image)
+    return int(image) if type(image) is float and image.is_integer() else image
+
+
 ID_RULES: Mapping[str, Callable[[str], str | int | None]] = {
     "name": image_id_of,
     "path": path_of,

@@ -190,3 +190,12 @@ def test_half_a_surrogate_pair_is_no_text(hoicli: Hoicli, tmp_path: Path) -> Non
     done = hoicli("vlm-eval", "--questions", path, PREDICTIONS)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert f"{path}:1: not JSON (no low surrogate in string" in done.err
+
+
+def test_a_name_of_thousands_of_digits_and_a_size_with_a_fraction(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The id stays a text, as no number is so long; the size is rounded."""
+    record = {"image_id": "1" * 5000, "file_name": "a.jpg", "width": 60.4, "height": 0.3, "boxes": [[1, 0, 9, 1]]}
+    path = written(tmp_path / "p.jsonl", [record | {"labels": ["person"], "hois": []}])
+    assert hoicli("convert", "--to", "vcoco-pkl", path, "-o", tmp_path / "p.pkl").code == 0
+    (made,) = parsed(hoicli("corrupt", "--records-only", "--corruption", "elastic", "--severity", 3, path).out)
+    assert (made["width"], made["height"]) == (60.4, 0.3)
