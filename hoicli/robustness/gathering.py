@@ -7,16 +7,14 @@ clean one a row tagged `corruption=clean`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Line
-from hoicli.records.image import result_problems
-from hoicli.records.parsing import Record, parse
+from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import BAR, joined_settings, settings_of
-
-if TYPE_CHECKING:  # a policy needs no NumPy, but the module it lives in does
-    from hoicli.records.intake import ErrorPolicy
+from hoicli.tables.reading import sound_row
+from hoicli.tables.values import PlacedRow
 
 METRIC, SUBSET = "mAP", "full"
 """What a benchmark is about, where nobody says otherwise."""
@@ -77,29 +75,26 @@ class Gathering:
         for line in lines:
             self._files[line.file] = None
             with policy.item():
-                self._add(parse(line), line)
+                self._add(sound_row(line))
 
-    def _add(self, row: Record, line: Line) -> None:
-        tags = row.get("tags")
-        if type(tags) is dict and type(tags.get("severity")) is int:
-            row = {**row, "tags": {**tags, "severity": str(tags["severity"])}}
-        for problem in result_problems(row):
-            raise problem.error(line.place)
+    def _add(self, row: PlacedRow) -> None:
         if "verb" in row or row.get("oracle", "none") != "none":
             return  # a class of its own, or a model with its errors repaired
-        for key in ("protocol", "unit", "signature"):
-            if type(row.get(key, "")) is not str:
-                raise DataError("must be a string; hoicli eval writes it", place=line.place, field=key)
-        unit = row.get("unit", "")
+        tags, unit = row["tags"], row["unit"]
         if unit not in ("%", "fraction", ""):
             if row["metric"] != (self.metric or METRIC):
                 return
             text = f"{unit!r} is no share of a whole; choose a metric in % or fraction with {arg('metric')}"
-            raise DataError(text, place=line.place, field="unit")
-        tags = row.get("tags", {})
+            raise DataError(text, place=row.line.place, field="unit")
         own = {key: text for key, text in tags.items() if key not in ("corruption", "severity", RECIPE_TAG)}
         found = CellRow(
-            _cell_of(tags, line), row["value"], unit, line.place, own, tags.get(RECIPE_TAG, ""), settings_of(row)
+            _cell_of(tags, row.line),
+            row["value"],
+            unit,
+            row.line.place,
+            own,
+            tags.get(RECIPE_TAG, ""),
+            settings_of(row),
         )
         of_kind = self._rows.setdefault((row["metric"], row["subset"], row.get("protocol", "")), {})
         of_kind.setdefault(tags.get("model", ""), []).append(found)

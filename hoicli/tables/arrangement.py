@@ -14,7 +14,7 @@ from hoicli.tables.notes import annotated
 from hoicli.tables.values import (
     NO_KEYS,
     Head,
-    Line,
+    Name,
     Place,
     Showing,
     TextTable,
@@ -36,48 +36,42 @@ _COUNTED = frozenset({"oracle", "error", "nms"})
 _MOST_EMPTY = 1_000_000
 """Cells of a table of which nearly all may be empty."""
 
-Placed = tuple[Line, Head, Row]
+Placed = tuple[Name, Head, Row]
 """A row with its line and its column."""
 
 
 def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[TextTable, list[Row]]:
     """(the table, the rows that are not in it). Raises `DataError` for two rows of one value, or if no row fits."""
-    places = layout.places(rows)
-    means = [row for row in rows if is_mean(row)]
-    fitting = [(row, number) for row in means for number, place in enumerate(places) if place.takes(row)]
-    placed_rows = {id(row) for row, _ in fitting}
-    left = [row for row in rows if id(row) not in placed_rows]
+    slots = layout.places(rows)
+    fitting = [(row, slot) for row in rows if is_mean(row) for slot in slots if slot.takes(row)]
     if not fitting:
         raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {described(rows)}")
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
     tags = _tags((row for row, _ in fitting), showing.over)
     dense_tags([row for row, _ in fitting], tags, keys)
-
-    def line(row: Row) -> Line:
-        return (*_values_of_tags(row, tags), *(cell_text(row.get(key)) or "-" for key in keys))
-
-    named = [(line(row), number, row) for row, number in fitting]
-    there: dict[tuple[Line, str], set[str]] = {}
-    for name, number, row in named:
-        there.setdefault((name, places[number].group), set()).add(row.get("protocol", ""))
+    named = [
+        ((*_values_of_tags(row, tags), *(cell_text(row.get(key)) or "-" for key in keys)), row, slot)
+        for row, slot in fitting
+    ]
+    there: dict[tuple[Name, str], set[str]] = {}
+    for name, row, slot in named:
+        there.setdefault((name, slot.group), set()).add(row.get("protocol", ""))
     lines_with = Counter((group, protocol) for (_, group), found in there.items() for protocol in found)
-    taken: list[tuple[Line, int, Row]] = []
-    for name, number, row in named:  # the protocol that most lines have, so that they compare; of as many the papers'
-        group = places[number].group
-        here = [protocol for protocol in places[number].protocols if protocol in there[name, group]]
-        if row.get("protocol", "") == max(here, key=lambda protocol: lines_with[group, protocol]):
-            taken.append((name, number, row))
-    others = {id(row) for row, _ in fitting} - {id(row) for _, _, row in taken}
-    columns = {at: (places[at].group, places[at].head) for at in sorted({at for _, at, _ in taken})}
+    placed: list[Placed] = []
+    for name, row, slot in named:  # the protocol that most lines have, so that they compare; of as many the papers'
+        here = [protocol for protocol in slot.protocols if protocol in there[name, slot.group]]
+        if row.get("protocol", "") == max(here, key=lambda protocol: lines_with[slot.group, protocol]):
+            placed.append((name or ("-",), (slot.group, slot.head), row))
+    taken, columns = {id(row) for *_, row in placed}, {column for _, column, _ in placed}
     heads = [*(("Method" if tag == "model" else tag_column(tag)) for tag in tags), *keys] or ["Method"]
-    placed = [(name or ("-",), columns[number], row) for name, number, row in taken]
-    of_one_unit(row for _, _, row in placed)
+    of_one_unit(row for *_, row in placed)
     views = _VIEWS & set(tags)
     table = _assembled(
-        placed, heads, partial(compared_value, showing=showing), columns=[*columns.values()], ranked=not views,
-        compared=True, shown=views, n=layout.n and showing.n,
+        placed, heads, partial(compared_value, showing=showing),
+        columns=[column for slot in slots if (column := (slot.group, slot.head)) in columns],
+        ranked=not views, compared=True, shown=views, n=layout.n and showing.n,
     )  # fmt: skip
-    return table, [*left, *(row for row, _ in fitting if id(row) in others)]
+    return table, [row for row in rows if id(row) not in taken]
 
 
 def by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], showing: Showing) -> TextTable:
@@ -109,7 +103,7 @@ def _tags(rows: Iterable[Row], over: str) -> list[str]:
     return sorted(tags, key=lambda tag: tag != "model")
 
 
-def _values_of_tags(row: Row, tags: Sequence[str]) -> Line:
+def _values_of_tags(row: Row, tags: Sequence[str]) -> Name:
     of_row = row.get("tags", {})
     return tuple(str(of_row.get(tag, "-")) for tag in tags)
 
@@ -223,7 +217,7 @@ def _assembled(
     filled = {column for _, column, row in placed if row["value"] is not None}
     columns = [column for column in columns if column in filled] or columns[:1]
     column_of = {column: at for at, column in enumerate(columns)}
-    names: dict[Line, int] = {}
+    names: dict[Name, int] = {}
     rows: dict[Place, list[Row]] = {}
     of_lines: dict[int, Row] = {}
     for name, column, row in placed:

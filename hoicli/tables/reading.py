@@ -15,25 +15,28 @@ from hoicli.records.parsing import is_number, parse
 from hoicli.records.results import CHANCES, Row
 from hoicli.tables.values import PlacedRow, cell_text, value_of
 
-_NUMBERS = ("ci_low", "ci_high", "from", "to", *CHANCES)
+_NUMBERS = frozenset({"ci_low", "ci_high", "from", "to", *CHANCES})
 
 
 def sound_row(line: Line) -> PlacedRow:
     """The result row of a line; raises `DataError` for what a reader of results cannot use."""
     row = PlacedRow(parse(line))
+    row.line = line
+    tags = row.setdefault("tags", {})
+    if type(tags) is dict and type(tags.get("severity")) is int:
+        row["tags"] = {**tags, "severity": str(tags["severity"])}
     for problem in result_problems(row):
         raise problem.error(line.place)
-    for key in _NUMBERS:
-        if not (row.get(key) is None or is_number(row[key])):
-            raise DataError("no finite number; null where there is none", place=line.place, field=key)
+    row.setdefault("unit", "%")
+    if not _NUMBERS.isdisjoint(row):
+        for key in sorted(_NUMBERS & row.keys()):
+            if not (row[key] is None or is_number(row[key])):
+                raise DataError("no finite number; null where there is none", place=line.place, field=key)
     for key in ("unit", "signature", "protocol"):
-        if not isinstance(row.get(key, ""), str):
+        if type(row.get(key, "")) is not str:
             raise DataError("must be a string; every command of hoicli writes it so", place=line.place, field=key)
     if type(row.get("severity", 1)) is not int:
         raise DataError("must be a whole number", place=line.place, field="severity")
-    row.setdefault("unit", "%")
-    row.setdefault("tags", {})
-    row.place = line.place
     return row
 
 

@@ -10,6 +10,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from hoicli.errors import DataError, arg
+from hoicli.io.streams import Line
 from hoicli.records.results import Row, joined_settings, settings_of
 
 Place = tuple[int, int]
@@ -99,7 +100,7 @@ NO_KEYS = frozenset(
 """Keys of rows that say nothing of what a value is of."""
 
 
-Line = tuple[str, ...]
+Name = tuple[str, ...]
 """What names a line of a table."""
 Head = tuple[str, str]
 """The group of a column, such as its metric, and its head."""
@@ -116,14 +117,14 @@ class Showing:
 
 
 class PlacedRow(dict[str, Any]):
-    """A row that knows where it was read."""
+    """A row that knows the line it was read from."""
 
-    place = ""
+    line: Line
 
 
 def place_of(row: Row) -> str:
     """Where a row was read, "" where that is not known."""
-    return row.place if isinstance(row, PlacedRow) else ""
+    return row.line.place if isinstance(row, PlacedRow) else ""
 
 
 def value_of(row: Row, key: str) -> Any:

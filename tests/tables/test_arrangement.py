@@ -11,7 +11,7 @@ import pytest
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import kept_notes
-from hoicli.io.streams import Stream
+from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row, signature
 from hoicli.tables.arrangement import by_keys, by_layout, tables_of
@@ -28,10 +28,10 @@ def row(model: str, value: float | None, subset: str = "full", **more: Any) -> P
     protocol = more.pop("protocol", "hico")
     settings = {"protocol": protocol, "data": "hico", "gt": "aa", **more.pop("settings", {})}
     tags = {"model": model, **more.pop("tags", {})}
-    place = more.pop("place", f"{model}.jsonl:1")
+    file, number = more.pop("place", (f"{model}.jsonl", 1))
     base = {"metric": "mAP", "subset": subset, "value": value, "n": 600, "unit": "%", "protocol": protocol}
     made = PlacedRow({**base, "tags": tags, "signature": signature(settings), **more})
-    made.place = place
+    made.line = Line(file, number, b"")
     return made
 
 
@@ -73,7 +73,7 @@ def test_lower_is_better_where_it_is() -> None:
 
 def test_two_rows_of_one_value_are_refused_with_both_places() -> None:
     with pytest.raises(DataError, match=r"b.jsonl:2: the same mAP full as a.jsonl:1 has; leave one"):
-        hico([row("a", 1.0), row("a", 1.0, place="b.jsonl:2")])
+        hico([row("a", 1.0), row("a", 1.0, place=("b.jsonl", 2))])
     with pytest.raises(DataError, match=r"as a.jsonl:1 has; they differ in signature \(.*nms:0.7.*--where"):
         hico([row("a", 1.0), row("a", 2.0, settings={"nms": "0.7"})])
     with pytest.raises(
