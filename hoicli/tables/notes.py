@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from hoicli.records.caveats import words_of
 from hoicli.records.results import Row, joined_settings, signed
-from hoicli.tables.values import ABOVE, HEAD, MARK, Place, TextTable
+from hoicli.tables.values import ABOVE, HEAD, MARK, Place, TextTable, spread
 
 _NAMED = 3
 """Lines or columns that a part of the line names before it only counts."""
@@ -21,10 +22,10 @@ def annotated(
     table: TextTable,
     rows: Mapping[Place, Sequence[Row]],
     *,
-    mark_at: int = 0,
-    shown: Collection[str] = (),
-    notes: Mapping[Place, Sequence[str]] | None = None,
-    apart: Mapping[Place, Sequence[str]] | None = None,
+    mark_at: int,
+    shown: Collection[str],
+    notes: Mapping[Place, Sequence[str]],
+    apart: Mapping[Place, Sequence[str]],
 ) -> TextTable:
     """The table with what its values' rows say of how they were made: notes with their marks, and the settings.
 
@@ -35,7 +36,6 @@ def annotated(
     line of settings leaves them out.
     """
     places: dict[str, dict[Place, None]] = {}
-    notes, apart = notes or {}, apart or {}
     for place in sorted(rows):
         of_rows = [note for row in rows[place] for note in words_of(row)]
         for note in (*of_rows, *notes.get(place, ()), *apart.get(place, ())):
@@ -48,11 +48,7 @@ def annotated(
     for mark, note in below:
         for place in marks_of(set(places[note])):
             marks[place] = marks.get(place, "") + mark
-    groups, group = [], ""
-    for above in table.above[table.names :]:
-        group = above or group
-        groups.append(group)
-    columns = list(zip(groups, table.heads[table.names :], strict=True))
+    columns = list(zip(spread(table.above), table.heads, strict=True))[table.names :]
     lines = [" ".join(name for name in line[: table.names] if name != "-") for line in table.lines]
     below += [("", note) for note in general]
     usual = {place: of for place, of in rows.items() if place not in apart} or rows
@@ -84,33 +80,27 @@ def in_two(table: TextTable) -> TextTable:
     return replace(table, notes=notes, marks=marks, paragraphs=[(begin, len(told)) for begin, told in both if told])
 
 
-def _marking(
-    table: TextTable, rows: Mapping[Place, Sequence[Row]], mark_at: int
-) -> Callable[[set[Place]], Iterator[Place]]:
+def _marking(table: TextTable, rows: Collection[Place], mark_at: int) -> Callable[[set[Place]], Iterator[Place]]:
     """What says, of the values that a note concerns, where its mark stands: at the names of lines, then at the heads of
     groups and columns, that it fills."""
-    span, spans = table.names, []
-    for column in range(table.names, len(table.heads)):
-        span = column if table.above[column] or column == table.names else span
-        spans.append(span)
-    axes: tuple[Callable[[Place], Place], ...] = (
-        lambda place: (place[0], mark_at),
-        lambda place: (ABOVE, spans[place[1]]),
-        lambda place: (HEAD, place[1] + table.names),
-    )
-    filled: list[dict[Place, list[Place]]] = [{} for _ in axes]
-    for at, members_of in zip(axes, filled, strict=True):
-        for place in rows:
-            members_of.setdefault(at(place), []).append(place)
+    starts = (at if group or at == table.names else 0 for at, group in enumerate(table.above))
+    spans = list(accumulate(starts, max))
+
+    def marks_over(place: Place) -> tuple[Place, Place, Place]:
+        line, column = place
+        return (line, mark_at), (ABOVE, spans[table.names + column]), (HEAD, table.names + column)
+
+    below: dict[Place, set[Place]] = {}
+    for place in rows:
+        for mark in marks_over(place):
+            below.setdefault(mark, set()).add(place)
 
     def marks_of(left: set[Place]) -> Iterator[Place]:
-        for at, members_of in zip(axes, filled, strict=True):
-            # A mark's members are asked for only where the note has one: notes may be as many as lines.
-            for mark in sorted({at(place) for place in left}):
-                members = members_of[mark]
-                fills = len(members) <= len(left) and left.issuperset(members)
-                if fills and (mark[0] != ABOVE or table.above[mark[1]]):
-                    left.difference_update(members)
+        for axis in range(3):
+            # only marks over one of its values are looked at: notes may be as many as lines
+            for mark in sorted({marks_over(place)[axis] for place in left}):
+                if below[mark] <= left and (mark[0] != ABOVE or table.above[mark[1]]):
+                    left -= below[mark]
                     yield mark
         yield from sorted((line, column + table.names) for line, column in left)
 

@@ -48,6 +48,14 @@ class TextTable:
     own: int = 0
 
 
+def spread(above: Sequence[str]) -> list[str]:
+    """The group of each column, of groups as `TextTable.above` has them."""
+    groups = [""]
+    for group in above:
+        groups.append(group or groups[-1])
+    return groups[1:]
+
+
 def cell_text(value: object) -> str:
     """A value of a row as text: lists with commas, nothing for None."""
     if isinstance(value, list | tuple):

@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import compress, islice
 
 from hoicli.errors import visible
-from hoicli.tables.values import ABOVE, HEAD, MARK, TextTable
+from hoicli.tables.values import ABOVE, HEAD, MARK, TextTable, spread
 
 _WIDEST = 200
 """A text longer than this stands alone: every line as wide as a label of a megabyte would be gigabytes."""
@@ -165,11 +165,7 @@ def _room(widths: Sequence[int], at: int, span: int) -> int:
 
 def _merged(above: Sequence[str], heads: Sequence[str]) -> list[str]:
     """One heading a column, for notations without spanning heads."""
-    group, merged = "", []
-    for text, head in zip(above, heads, strict=True):
-        group = text or group
-        merged.append(f"{group} {head}".strip())
-    return merged
+    return [f"{group} {head}".strip() for group, head in zip(spread(above), heads, strict=True)]
 
 
 def _emphasised(
