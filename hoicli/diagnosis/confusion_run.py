@@ -16,6 +16,7 @@ from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.listed import Listed
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import subset_classes
@@ -33,12 +34,13 @@ UNITS = {"verb": ("triplets", "predictions"), "object": ("pairs", "predicted pai
 
 @dataclass(frozen=True)
 class Confused:
-    """One model's confusions under one view of the protocol. names: kind -> its names by number."""
+    """One model's confusions under one view of the protocol. listed: its predictions."""
 
     name: str
     tagged: bool
     protocol: Protocol
     vocabulary: Vocabulary
+    listed: Listed
     columns: ConfusionColumns
     settings: Mapping[str, str]
 
@@ -52,7 +54,7 @@ class Confused:
 
     def cells(self) -> dict[str, Cells]:
         """The cells of each kind."""
-        repaired = Repaired(self.columns, self.protocol, self.vocabulary)
+        repaired = Repaired(self.listed, self.columns, self.protocol, self.vocabulary)
         return {kind: repaired.cells(said, len(self.names[kind])) for kind, said in self.columns.kinds.items()}
 
     def panels(self, cells: Mapping[str, Cells]) -> Iterator[Panel]:
@@ -117,13 +119,13 @@ class Confusing:
         """What is sent to the process that merges it, which has the ground truth."""
         return {"_parts": self._parts}
 
-    def confused(self, name: str, settings: Mapping[str, str], *, tagged: bool) -> Confused:
-        """The confusions; settings: what signatures say besides the ground truth and the protocol."""
+    def confused(self, name: str, listed: Listed, settings: Mapping[str, str], *, tagged: bool) -> Confused:
+        """The confusions. listed: the predictions that were added; settings: what signatures say besides the ground
+        truth and the protocol."""
         truth, view = self._truth, self._protocol
         signed = {"data": truth.vocabulary.signed, **settings, **truth.settings(view), **view.settings()}
-        seen = {image_id for part in self._parts for image_id in part.image_ids}
-        whole = ConfusionColumns.joined([*self._parts, ConfusionColumns.unseen(truth, view, seen)])
-        return Confused(name, tagged, view, truth.vocabulary, whole, signed)
+        whole = ConfusionColumns.joined([*self._parts, ConfusionColumns.unseen(truth, view, listed.image_ids)])
+        return Confused(name, tagged, view, truth.vocabulary, listed, whole, signed)
 
 
 def ranked(cells: Cells, top: int | None) -> Ints:
@@ -160,5 +162,6 @@ def confused_models(
         whole = match_and_diagnose(model, truth, [], wanted, filters, policy, collector=collect, diagnosed=False)
         whole.coverage.report(truth, wanted, model.name, model=model.model if len(models) > 1 else None)
         settings = filters.signature() | whole.tally.leave
-        found += [columns.confused(model.model, settings, tagged=model.tagged) for columns in whole.kept]
+        listed = whole.tally.listed
+        found += [of_view.confused(model.model, listed, settings, tagged=model.tagged) for of_view in whole.kept]
     return found

@@ -23,13 +23,11 @@ protocols do not compare labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hoicli.diagnosis.errors import (
     ASSOCIATION,
@@ -45,7 +43,7 @@ from hoicli.diagnosis.errors import (
 from hoicli.diagnosis.repairs import candidates
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
-from hoicli.records.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
 NOTHING = -1
@@ -77,18 +75,11 @@ class Said:
     missed_true: Ints
 
 
-_ROWS, _TRUTHS = ("fix_row", "drop_row"), ("fix_truth", "missed")
-
-
 @dataclass(frozen=True)
 class ConfusionColumns:
-    """The confusions of a model in some images: image_ids [N]; interaction, score, image [T] and whether each
-    prediction counts and hits; truth_class [G] and found [G] the true positive of each ground truth, else -1."""
+    """The confusions of a model in some images: counted, hit [T] whether each prediction counts and hits; truth_class
+    [G], and found [G] the true positive of each ground truth, else -1."""
 
-    image_ids: Sequence[str]
-    interaction: NDArray[np.int16]
-    score: Floats
-    image: NDArray[np.int32]
     counted: Bools
     hit: Bools
     truth_class: Ints
@@ -97,32 +88,22 @@ class ConfusionColumns:
 
     @classmethod
     def joined(cls, parts: Sequence[ConfusionColumns]) -> ConfusionColumns:
-        """At least one part, as one; images, predictions and ground truth are renumbered in the order of the parts."""
-        images = starts_of([len(part.image_ids) for part in parts]).tolist()
-        rows = starts_of([len(part.score) for part in parts]).tolist()
+        """At least one part, as one; predictions and ground truth are renumbered in the order of the parts."""
+        rows = starts_of([len(part.hit) for part in parts]).tolist()
         truths = starts_of([len(part.truth_class) for part in parts]).tolist()
+        starts = {"found": rows, "fix_row": rows, "drop_row": rows, "fix_truth": truths, "missed": truths}
 
-        def column(name: str, offsets: Sequence[int] | None = None) -> Any:
-            columns = [getattr(part, name) for part in parts]
-            if offsets is not None:
-                columns = [np.where(one < 0, one, one + at) for one, at in zip(columns, offsets, strict=False)]
+        def column(name: str, holders: Sequence[object]) -> Any:
+            columns = [getattr(holder, name) for holder in holders]
+            if name in starts:
+                columns = [np.where(one < 0, one, one + at) for one, at in zip(columns, starts[name], strict=False)]
             return np.concatenate(columns)
 
-        kinds = {}
-        for kind in parts[0].kinds:
-            of_kind: dict[str, Any] = {}
-            for name in Said.__dataclass_fields__:
-                offsets = rows if name in _ROWS else truths if name in _TRUTHS else [0] * len(parts)
-                columns = [getattr(part.kinds[kind], name) + at for part, at in zip(parts, offsets, strict=False)]
-                of_kind[name] = joined(columns, np.int64)
-            kinds[kind] = Said(**of_kind)
-        return cls(
-            image_ids=list(chain.from_iterable(part.image_ids for part in parts)),
-            image=column("image", images).astype(np.int32),
-            found=column("found", rows),
-            kinds=kinds,
-            **{name: column(name) for name in ("interaction", "score", "counted", "hit", "truth_class")},
-        )
+        kinds = {
+            kind: Said(**{one.name: column(one.name, [part.kinds[kind] for part in parts]) for one in fields(Said)})
+            for kind in parts[0].kinds
+        }
+        return cls(**{name: column(name, parts) for name in ("counted", "hit", "truth_class", "found")}, kinds=kinds)
 
     @classmethod
     def of(cls, found: Located, vocabulary: Vocabulary, meets: Meets | None) -> ConfusionColumns:
@@ -133,22 +114,10 @@ class ConfusionColumns:
         if meets is not None:
             object_of = [vocabulary.object_ids[name] for _, name in vocabulary.interactions]
             kinds["object"] = objects_said(found, typed, meets, np.array(object_of, dtype=np.int64))
-        taken = np.full(len(found.truth_image), -1, dtype=np.int64)
-        taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
-        return cls(
-            image_ids=found.image_ids,
-            interaction=found.interaction.astype(np.int16),
-            score=found.score,
-            image=found.image.astype(np.int32),
-            counted=typed.error != NOT_COUNTED,
-            hit=found.hit,
-            truth_class=found.truth_interaction,
-            found=taken,
-            kinds=kinds,
-        )
+        return cls(found.counted, found.hit, found.truth_interaction, found.true_positive, kinds)
 
     @classmethod
-    def unseen(cls, truth: GroundTruth, protocol: Protocol, seen: set[str]) -> ConfusionColumns:
+    def unseen(cls, truth: GroundTruth, protocol: Protocol, seen: Iterable[str]) -> ConfusionColumns:
         """The ground truth of the images that no prediction is of: all of it is in the cells of nothing said."""
         scenes, (image_ids, image, rows) = truth.scenes, truth.unseen(protocol, seen)
         none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
@@ -183,9 +152,9 @@ def _firsts(unit: Ints, row: Ints, score: Floats, units: int) -> Ints:
     return first
 
 
-def _once(*columns: Ints) -> Ints:
+def _once(one: Ints, other: Ints) -> Ints:
     """The first place of each combination of values, ascending."""
-    _, first = np.unique(np.stack(columns), axis=1, return_index=True)
+    _, first = np.unique(one * (int(other.max(initial=0)) + 1) + other, return_index=True)
     return np.sort(first)
 
 
@@ -198,12 +167,12 @@ def verbs_said(found: Located, typed: Typed) -> Said:
     first = _firsts(unit, row, found.score, units)
     first_row = np.append(row, -1)[first]
     true = action[found.truth_interaction]
-    said = np.where(first >= 0, action[found.interaction[first_row]] if len(row) else NOTHING, NOTHING)
-    mistaken = (first >= 0) & ~found.hit[first_row] if len(row) else np.zeros(units, dtype=bool)
+    said = np.append(action[found.interaction[row]], NOTHING)[first]
+    mistaken = np.append(~found.hit[row], False)[first]
     fixed = np.flatnonzero(mistaken)
-    fixed = fixed[_once(first_row[fixed], true[fixed])] if len(fixed) else fixed
+    fixed = fixed[_once(first_row[fixed], true[fixed])]
     of_cell = np.flatnonzero(mistaken[truth] & (action[found.interaction[wrong]] == said[truth]))
-    of_cell = of_cell[_once(wrong[of_cell], true[truth[of_cell]])] if len(of_cell) else of_cell
+    of_cell = of_cell[_once(wrong[of_cell], true[truth[of_cell]])]
     lone = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
     missed = np.flatnonzero(first < 0)
     return Said(
@@ -226,9 +195,9 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
     """The confusions of objects in a batch; units are the annotated pairs of boxes. object_of [C]: of each class."""
     groups = len(typed.type_of_group)
     counted = np.flatnonzero(typed.error != NOT_COUNTED)
-    best = np.append(counted, -1)[_firsts(typed.group_of[counted], counted, found.score, groups)]
-    some = best >= 0
-    label = np.where(some, object_of[found.interaction[best]] if len(found.score) else NOTHING, NOTHING)
+    place = _firsts(typed.group_of[counted], counted, found.score, groups)
+    best, some = np.append(counted, -1)[place], place >= 0
+    label = np.append(object_of[found.interaction[counted]], NOTHING)[place]
 
     pairs = np.stack([found.truth_subject, found.truth_object])
     _, first_of, pair_of = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
@@ -243,7 +212,7 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
     edge = np.concatenate([right, wrong])
     unit, group = pair_of[typed.truth[edge]], typed.group[edge]
     is_wrong = np.arange(len(edge)) >= len(right)
-    once = _once(unit, group) if len(edge) else edge
+    once = _once(unit, group)
     unit, group, is_wrong = unit[once], group[once], is_wrong[once]
     first = _firsts(unit, best[group], found.score, len(true))
     mistaken = np.append(is_wrong, False)[first]
@@ -262,9 +231,9 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
 
     run, row = rows_of(group[chosen])
     on = unit[chosen][run]
-    dropped = _once(row, true[on]) if len(row) else row
+    dropped = _once(row, true[on])
     truth, fixing = _becoming(found, row, on, pair_of)
-    once = _once(row[fixing], true[on[fixing]]) if len(fixing) else fixing
+    once = _once(row[fixing], true[on[fixing]])
     truth, fixing = truth[once], fixing[once]
     touched = np.zeros(groups, dtype=bool)
     touched[group] = True

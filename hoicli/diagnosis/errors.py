@@ -104,6 +104,13 @@ class Located:
         """[T] the predictions that have a type."""
         return self.counted if self.misnamed is None else self.counted | self.misnamed
 
+    @property
+    def true_positive(self) -> Ints:
+        """[G] the true positive of each ground truth, else -1."""
+        rows, found = np.flatnonzero(self.hit), np.full(len(self.truth_image), -1, dtype=np.int64)
+        found[self.truth[rows]] = rows
+        return found
+
 
 @cache
 def actions(vocabulary: Vocabulary) -> Ints:

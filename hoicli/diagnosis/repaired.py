@@ -22,11 +22,11 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, Said
-from hoicli.evaluation.listed import ranking
+from hoicli.evaluation.listed import Listed
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import averaged, ranked_ap, subset_classes
-from hoicli.records.kit import Floats, Ints, expanded, find, rank_by_id
+from hoicli.records.kit import Floats, Ints, expanded, find
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -50,24 +50,20 @@ class Cells:
 
 
 class Repaired:
-    """The ranked lists of a model, ranked once, and what the repair of each cell makes of them."""
+    """The ranked lists of a model, ranked once, and what the repair of each cell makes of them. columns: of the
+    predictions that are `listed`."""
 
-    def __init__(self, columns: ConfusionColumns, protocol: Protocol, vocabulary: Vocabulary) -> None:
-        self._columns, self._protocol, self._vocabulary = columns, protocol, vocabulary
-        count = len(columns.score)
-        by_score = ranking(
-            np.zeros(count, dtype=np.int16),
-            columns.score,
-            lambda: np.argsort(rank_by_id(columns.image_ids)[columns.image], kind="stable"),
-        )
+    def __init__(self, listed: Listed, columns: ConfusionColumns, protocol: Protocol, vocabulary: Vocabulary) -> None:
+        self._interaction, self._columns, self._protocol = listed.interaction.astype(np.int64), columns, protocol
+        count = len(listed)
         self._place = np.empty(count, dtype=np.int64)
-        self._place[by_score] = np.arange(count)
+        self._place[listed.by_score()] = np.arange(count)
         self._width = count + 1
         self._keys = np.sort(self._key(np.flatnonzero(columns.counted)))
         hits = np.flatnonzero(columns.hit)
         self._hits = hits[np.argsort(self._key(hits))]
         classes = len(vocabulary.interactions)
-        self._hit_bounds = np.searchsorted(columns.interaction[self._hits], np.arange(classes + 1))
+        self._hit_bounds = np.searchsorted(self._interaction[self._hits], np.arange(classes + 1))
         self._positives = np.bincount(columns.truth_class, minlength=classes)
         every = max(subset_classes(vocabulary, protocol).values(), key=len)
         self._averaged = averaged(self._positives, vocabulary, protocol) & (self._positives > 0)
@@ -76,7 +72,7 @@ class Repaired:
 
     def _key(self, rows: Ints) -> Ints:
         """[R] the order of predictions: by class, then by rank among all."""
-        key: Ints = self._columns.interaction[rows].astype(np.int64) * self._width + self._place[rows]
+        key: Ints = self._interaction[rows] * self._width + self._place[rows]
         return key
 
     def _rank(self, classes: Ints, place: Ints) -> Ints:
@@ -88,7 +84,7 @@ class Repaired:
     @cached_property
     def _hit_rank(self) -> Ints:
         """The rank of each true positive in its class."""
-        return self._rank(self._columns.interaction[self._hits].astype(np.int64), self._place[self._hits])
+        return self._rank(self._interaction[self._hits], self._place[self._hits])
 
     @cached_property
     def ap(self) -> Floats:
@@ -125,7 +121,7 @@ class Repaired:
         insert = tasks(fixed_cell, new)
         remove = np.concatenate(
             [
-                tasks(dropped_cell, columns.interaction[said.drop_row].astype(np.int64)),
+                tasks(dropped_cell, self._interaction[said.drop_row]),
                 tasks(fixed_cell[replaced], new[replaced]),
             ]
         )

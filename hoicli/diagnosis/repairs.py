@@ -79,9 +79,7 @@ def types_of(found: Located, reading: Reading = "shared") -> ErrorTypes:
     """The error types and repairs of a batch, by its protocol's rules; each image is independent of the others."""
     if reading == "released":
         found = replace(found, misnamed=None)
-    typed = error_types(found)
-    taken = np.full(len(found.truth_image), -1, dtype=np.int64)
-    taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
+    typed, taken = error_types(found), found.true_positive
     return ErrorTypes(typed.error, _repairs(found, typed, taken, reading), taken)
 
 

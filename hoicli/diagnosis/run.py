@@ -20,7 +20,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.slices import Part, Slice
-from hoicli.evaluation.views import ALONE, Views, check_diagnosed, within
+from hoicli.evaluation.views import Views, check_diagnosed, within
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row
@@ -71,19 +71,6 @@ class DiagnosedModel:
                 settings = {**self.settings, **slice_.setting(part)}
                 tagged = self._tags(tags) | slice_.tags(part)
                 yield from diagnosis_rows(self.diagnosis, self.vocabulary, part=classes, settings=settings, tags=tagged)
-
-
-def check_reading(vocabulary: Vocabulary, reading: Reading) -> None:
-    """Raises `UsageError` if the released code's numbers cannot be reproduced.
-
-    map_improvement_vcoco.py of neu-vi/Diag-HOI ranks by numpy.argsort without `kind`, so equal scores (in a V-COCO
-    dump, all statements that no one made) are ordered by NumPy's build, and repairs depend on that order."""
-    if reading == "released" and vocabulary.roles:
-        name = vocabulary.name
-        raise UsageError(
-            f"{arg('as_released')}: for HICO-DET only; the released code for {name} ranks equal scores in no certain "
-            "order"
-        )
 
 
 def diagnosing(
@@ -157,9 +144,9 @@ def settled(
     filters: Filters,
     policy: ErrorPolicy,
     *,
-    reading: Reading = "shared",
-    asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
-    protocol: Protocol | None = None,
+    reading: Reading,
+    asked: Callable[[Vocabulary], Views],
+    protocol: Protocol | None,
 ) -> Settled:
     """What options come to, before predictions are read. asked: the views of a vocabulary. protocol: default
     `protocol_of`.
@@ -170,7 +157,11 @@ def settled(
     """
     vocabulary = load(dataset or (protocol.dataset if protocol else None) or models[0].dataset or "hico")
     protocol = protocol or protocol_of(vocabulary)
-    check_reading(vocabulary, reading)
+    if reading == "released" and vocabulary.roles:
+        # map_improvement_vcoco.py of neu-vi/Diag-HOI ranks by numpy.argsort without `kind`: equal scores (in a V-COCO
+        # dump, all statements that no one made) are ordered by NumPy's build, and repairs depend on that order.
+        problem = f"the released code for {vocabulary.name} ranks equal scores in no certain order"
+        raise UsageError(f"{arg('as_released')}: for HICO-DET only; {problem}")
     views = asked(vocabulary)
     for slice_ in views.of_data:
         check_diagnosed(within(protocol, Part(slice_, 0)))

@@ -162,7 +162,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
         found.tally.leave_out(unserved(dict.fromkeys(table_of, found.tally), (), stream.name))
         (kept,) = found.kept
         tables.append(kept.typed.table(truths))
-        confused = kept.confusing.confused(stream.model, {}, tagged=False)
+        confused = kept.confusing.confused(stream.model, found.tally.listed, {}, tagged=False)
         names = confused.names["verb"]
         settings = {"data": vocabulary.signed, **asked.filters.signature(), **found.tally.leave}
         settings |= truth.settings(protocol) | protocol.settings()
