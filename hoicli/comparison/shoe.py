@@ -10,9 +10,8 @@ from hoicli.io.streams import Stream
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, difference
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.intervals import interval
 from hoicli.resampling.rounds import resampled, swapped
-from hoicli.shoe.resampled import images_of, means, weighted
+from hoicli.shoe.resampled import interval_of, means, weighted
 from hoicli.shoe.run import Evaluation, Run
 
 
@@ -39,30 +38,27 @@ def _rows(
     """At one delta."""
     drawn = resampling.signature()
     every = [weighted(run) for _, run in models]
-    subset = models[0][1].subset
+    first = models[0][1]
+    subset = first.subset
     differences: list[Row] = []
     for metric in metrics:
         known = all(metric in found for found in every)  # a model without scores has no soft_map
         alone = resampled([found[metric] for found in every], resampling, f"{metric}: resamples") if known else []
-        images = [images_of(run)[metric] for _, run in models]
         for at, (name, run) in enumerate(models):
             value, n = getattr(run.scores, metric), run.scores.count(metric)
-            found = None
-            if known and value is not None:
-                found = interval(value, means(metric, alone[at]), images[at], lowest=0.0, highest=1.0)
+            found = interval_of(run, metric, alone[at]) if known else None
             row = {"metric": metric, "subset": subset, "value": percent(value), "n": n, **interval_keys(found)}
             yield {**row, "unit": "%", **row_ends("shoe", {"model": name, **tags}, {**run.signature, **drawn})}
             if at == 0:
                 continue
-            before = getattr(models[0][1].scores, metric)
+            before = getattr(first.scores, metric)
             change = Difference(before, value)
             if known:
                 swaps = swapped(every[0][metric], every[at][metric], resampling, f"{metric}: {name}, swaps")
                 paired = PairedRounds((alone[0], alone[at]), (swaps[0], swaps[1]))
-                change = difference(
-                    before, value, *paired.differences(partial(means, metric)), min(images[0], images[at]), most=1.0
-                )
-            both = {**models[0][1].signature, **_joined(models[0][1].signature, run.signature), **drawn}
+                images = min(first.images[metric], run.images[metric])
+                change = difference(before, value, *paired.differences(partial(means, metric)), images, most=1.0)
+            both = {**first.signature, **_joined(first.signature, run.signature), **drawn}
             ends = row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, both)
             differences.append(difference_row(f"{metric}_diff", {"subset": subset}, change, n, ends))
     yield from differences

@@ -80,22 +80,17 @@ def means(metric: str, rounds: Rounds) -> Floats:
     return rounds.means(every, np.zeros(len(every), dtype=bool), hidden)
 
 
-def images_of(run: Run) -> dict[str, int]:
-    """How many images have what each metric is over."""
-    truth = len(np.unique(run.shoe.truth.image_of_hoi))
-    kept = len(np.unique(run.shoe.predictions.image_of_hoi[run.matching.kept]))
-    return {**dict.fromkeys((*OF_CLASS, "gt_miss_rate"), truth), "prediction_miss_rate": kept}
+def interval_of(run: Run, metric: str, rounds: Rounds) -> tuple[float, float] | None:
+    """The 95 % interval of a metric that has a value, in [0, 1]; None where fewer than two images have what it is
+    over."""
+    return interval(getattr(run.scores, metric), means(metric, rounds), run.images[metric], lowest=0.0, highest=1.0)
 
 
 def intervals_of(run: Run, resampling: Resampling) -> dict[str, tuple[float, float] | None]:
-    """The 95 % interval of each metric that has a value, in [0, 1]; None where fewer than two images have what it is
-    over."""
-    metrics, images = weighted(run), images_of(run)
+    """The interval of each metric that has a value."""
+    metrics = weighted(run)
     every = resampled(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
-    return {
-        name: interval(getattr(run.scores, name), means(name, rounds), images[name], lowest=0.0, highest=1.0)
-        for name, rounds in zip(metrics, every, strict=True)
-    }
+    return {metric: interval_of(run, metric, rounds) for metric, rounds in zip(metrics, every, strict=True)}
 
 
 def evaluation_rows(

@@ -16,7 +16,7 @@ from hoicli.io.workers import no_garbage_collection
 from hoicli.records import caveats
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools, Ints
+from hoicli.records.kit import Bools, Ints, distinct
 from hoicli.records.triplets import NOTHING, Triplets, read_triplets
 from hoicli.shoe.backends import rate
 from hoicli.shoe.labels import classes_of, likenesses, normalised
@@ -24,7 +24,7 @@ from hoicli.shoe.matching import Matching, Shoe, places_of
 from hoicli.shoe.needed import note_senseless, read_predictions
 from hoicli.shoe.scores import Scores, scores_of
 from hoicli.shoe.selection import ONE_BOX_IOU, READING, check_scores, kept_by, single_pair_images
-from hoicli.shoe.settings import ShoeOptions
+from hoicli.shoe.settings import METRICS, ShoeOptions
 from hoicli.shoe.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.lexicon import in_use, open_wordnet
@@ -56,6 +56,13 @@ class Run:
     def scores(self) -> Scores:
         """Its numbers."""
         return scores_of(self.shoe, self.matching, self.loose)
+
+    @cached_property
+    def images(self) -> dict[str, int]:
+        """How many images have what each metric is over."""
+        truth = len(distinct(self.shoe.truth.image_of_hoi))
+        kept = len(distinct(self.shoe.predictions.image_of_hoi[self.matching.kept]))
+        return {**dict.fromkeys(METRICS, truth), "prediction_miss_rate": kept}
 
 
 class Evaluation:

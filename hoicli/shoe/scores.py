@@ -61,13 +61,13 @@ class Scores:
 
 def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Scores:
     """All numbers: mF1 and the miss rates over the predictions that `strict` kept, soft mAP and mAP over those of
-    `loose` (None: all)."""
+    `loose` (None: the same)."""
     counts = len(shoe.classes.classes)
     positives = np.bincount(shoe.classes.class_of, minlength=counts)
     f1 = _f1(shoe, strict, counts)
     soft = plain = None
     if shoe.scored:
-        loose = loose or (strict if strict.kept.all() else shoe.match())
+        loose = loose or strict
         soft = _areas(shoe, soft_entries(shoe, loose), positives)
         plain = None if shoe.unlabelled else _areas(shoe, plain_entries(shoe, loose.kept), positives)
     none = [None] * counts

@@ -248,6 +248,21 @@ class _Entry:
     prompts: set[str] = field(default_factory=set)
     dates: set[str] = field(default_factory=set)
 
+    def add(self, record: Record, place: str) -> None:
+        """Add a line. Raises `DataError` for two ratings by one model."""
+        scores = record.get("scores") or {}
+        for model, rating in scores.items():
+            first, where = self.scores.get(model, (rating, place))
+            if first != rating:
+                pair = " and ".join(sorted((record["a"], record["b"])))
+                raise DataError(f"{model} rates {pair} {rating} here and {first} at {where}; keep one", field="scores")
+        self.scores = {model: (rating, place) for model, rating in scores.items()} | self.scores
+        if not scores:
+            self.others.append(float(record["similarity"]))
+        self.measures |= _parts([record.get("measure")])
+        self.prompts |= _parts([record.get("prompt")])
+        self.dates |= {record["date"]} if record.get("date") is not None else set()
+
     def rated(self, rule: str) -> Rated:
         """All ratings of the pair as one similarity."""
         scores = {model: rating for model, (rating, _) in sorted(self.scores.items())}
@@ -267,48 +282,22 @@ class _Entry:
         )
 
 
-class JoinedTables:
-    """Lines of one or several tables by pair: `add` takes a line, `merged` gives one similarity a pair.
+def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterator[Record]:
+    """The lines of one or several tables with one similarity a pair, by a rule of RULES; sorted by pair. A bad line, or
+    another rating of a pair by one model, goes to the policy.
 
     Lines with `scores` are joined by model; a line without counts as one more rater with its similarity. Equal ratings
     are counted once (overlapping shards). Raters are ordered by model name, as in the supplement's Table 1, then those
     without a name by value; a vote breaks ties in this order. Senses stay under the names they have."""
-
-    def __init__(self) -> None:
-        self._entries: dict[Pair, _Entry] = {}
-
-    def add(self, record: Record, place: str) -> None:
-        """Add a line. Raises `DataError` for a bad line, or two ratings of a pair by one model."""
-        check_line(record, joined=True)
-        if record["a"] == record["b"]:  # always 1
-            return
-        pair = pair_of(record["pos"], record["a"], record["b"])
-        entry = self._entries.setdefault(pair, _Entry())
-        scores = record.get("scores") or {}
-        for model, rating in scores.items():
-            first, where = entry.scores.get(model, (rating, place))
-            if first != rating:
-                problem = f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first} at {where}; keep one"
-                raise DataError(problem, field="scores")
-        entry.scores = {model: (rating, place) for model, rating in scores.items()} | entry.scores
-        if not scores:
-            entry.others.append(float(record["similarity"]))
-        entry.measures |= _parts([record.get("measure")])
-        entry.prompts |= _parts([record.get("prompt")])
-        entry.dates |= {record["date"]} if record.get("date") is not None else set()
-
-    def merged(self, rule: str) -> dict[Pair, Rated]:
-        """The table, sorted by pair, with one similarity by the rule of RULES."""
-        return {pair: self._entries[pair].rated(rule) for pair in sorted(self._entries)}
-
-
-def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterator[Record]:
-    """The lines of tables joined by a rule of RULES. Errors of a line go to the policy."""
-    tables = JoinedTables()
+    entries: dict[Pair, _Entry] = {}
     for line in lines:
         with policy.item(line.place):
-            tables.add(parse(line), line.place)
-    return (row(pair, rated) for pair, rated in tables.merged(rule).items())
+            record = parse(line)
+            check_line(record, joined=True)
+            if record["a"] != record["b"]:  # always 1
+                pair = pair_of(record["pos"], record["a"], record["b"])
+                entries.setdefault(pair, _Entry()).add(record, line.place)
+    return (row(pair, entry.rated(rule)) for pair, entry in sorted(entries.items(), key=itemgetter(0)))
 
 
 def combined(values: Sequence[float], rule: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -32,10 +32,6 @@ class TripletClass(NamedTuple):
     verb: str
     role: str = ""
     label: str | None = None
-
-
-# Millions of triplets are of some hundred classes: each is made once.
-triplet_class = lru_cache(maxsize=1 << 14)(TripletClass)
 
 
 class Names(dict[str | None, int]):
@@ -99,7 +95,7 @@ class Checked(Images):
         pair, role = np.divmod(found, roles)
         verbs, objects = self.verbs.spelled, self.labels.spelled
         names = [
-            triplet_class(str(verbs[verb]), self.roles[role] or "", objects[label])
+            TripletClass(str(verbs[verb]), self.roles[role] or "", objects[label])
             for verb, label, role in zip(*(part.tolist() for part in (*np.divmod(pair, labels), role)), strict=True)
         ]
         return names, place

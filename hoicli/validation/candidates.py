@@ -7,8 +7,9 @@ ones of its own class and model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -173,8 +174,7 @@ class Opinion:
         return of_box[boxes]
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What each model sees on the pair of each counted triplet. truth [N] their rows in the ground truth; instead,
     sure, score, own [models, N]: the class (-1: none) that is not annotated there and of which the model is surest,
     rather than of the annotated one; how sure; its score; and the score of the annotated class, NaN for none."""
@@ -241,12 +241,11 @@ def contradicted(truth: GroundTruth, seen: Evidence, rules: Rules) -> Contradict
     kept = np.flatnonzero(models >= (rules.votes or 1))
     by_id = rank_by_id(scenes.image_ids)[scenes.image_of_hoi[rows[kept]]]
     kept = kept[np.lexsort((rows[kept], by_id, -mean[kept], -models[kept]))]
-    those = Evidence(*(getattr(seen, column.name)[..., kept] for column in fields(seen)))
-    return Contradicted(those, says[:, kept], models[kept], mean[kept])
+    those: Any = (column[..., kept] for column in seen)
+    return Contradicted(Evidence(*those), says[:, kept], models[kept], mean[kept])
 
 
-@dataclass(frozen=True)
-class Strays:
+class Strays(NamedTuple):
     """Predictions of all models as columns [M]. row: the place in its image; image: of the ground truth. Of the subject
     and of the object: boxes [2, 4, M], NaN for no object; labels [2, M]; near [2, M] the box of the ground truth that
     it belongs to, -1 for none."""
@@ -263,7 +262,8 @@ class Strays:
 
     def ordered(self, rows: Ints) -> Strays:
         """Some of the rows, in this order."""
-        return Strays(**{field.name: getattr(self, field.name)[..., rows] for field in fields(self)})
+        columns: Any = (column[..., rows] for column in self)
+        return Strays(*columns)
 
     def overlapping(self, truth: GroundTruth, protocol: Protocol, least: float) -> tuple[Ints, Ints, Floats]:
         """(one, other, their overlap) of every two rows, or one twice, of an image and class that overlap by `least`;
@@ -344,12 +344,7 @@ def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
                 near=opinion.annotated_box(ends),
             )
         )
-    return Strays(
-        **{
-            column.name: np.concatenate([getattr(part, column.name) for part in parts], axis=-1)
-            for column in fields(Strays)
-        }
-    )
+    return Strays(*(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)))
 
 
 def _standing(count: int, worse: Ints, better: Ints) -> Ints:

@@ -20,7 +20,7 @@ import numpy as np
 from hoicli.errors import arg
 from hoicli.evaluation.pairing import first_largest
 from hoicli.records.kit import Floats, Ints
-from hoicli.validation.batches import Checked, Facts, TripletClass, triplet_class
+from hoicli.validation.batches import Checked, Facts, TripletClass
 from hoicli.validation.checks import Finding
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.labels import Vocabulary
@@ -49,16 +49,12 @@ class Reading:
         """The class that is meant, None where the reading has no name for it."""
         verb, role, label = name
         if self.objects is not None and label is not None:
-            return triplet_class(verb, role, self.objects[label]) if label in self.objects else None
+            return TripletClass(verb, role, self.objects[label]) if label in self.objects else None
         if self.verbs is not None:
-            return triplet_class(self.verbs[verb], role, label) if verb in self.verbs else None
+            return TripletClass(self.verbs[verb], role, label) if verb in self.verbs else None
         if self.actions is not None:
-            return triplet_class(*self.actions[verb, role], label) if (verb, role) in self.actions else None
+            return TripletClass(*self.actions[verb, role], label) if (verb, role) in self.actions else None
         return name
-
-
-AS_READ = Reading("", "as they are")
-"""The labels as they are."""
 
 
 Explanation = tuple[Reading, str, int]
@@ -97,7 +93,7 @@ class LabelEvidence:
         """truth: what the best predictions are compared with."""
         self.vocabulary, self._truth = vocabulary, truth
         self.counts = counts or ClassCounts()
-        self._readings = [AS_READ, *readings(vocabulary)]
+        self._readings = [Reading("", "as they are"), *readings(vocabulary)]
         self._read: dict[TripletClass, dict[TripletClass, list[int]]] = {}
 
     def add(self, batch: Checked) -> None:
@@ -248,7 +244,7 @@ def _scores(batch: Checked) -> Floats:
 
 def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
     """The class as evaluation compares it: where roles make the classes, the object's label is no part of it."""
-    return triplet_class(name.verb, name.role) if vocabulary.roles else triplet_class(name.verb, "", name.label)
+    return TripletClass(name.verb, name.role) if vocabulary.roles else TripletClass(name.verb, "", name.label)
 
 
 def readings(vocabulary: Vocabulary) -> Iterator[Reading]:

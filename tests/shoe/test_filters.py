@@ -52,8 +52,9 @@ def test_soft_map_can_be_filtered_too() -> None:
     found = [image(("pet", "giraffe", 0.9, [50, 0, 60, 10]), ("pet", "giraffe", 0.4))]
     shoe = shoe_of(truth, found)
     strict = shoe.match(kept_by(ShoeOptions(min_score=0.5), shoe.predictions))
-    assert (scores_of(shoe, strict).soft_map, scores_of(shoe, strict).map) == (0.5, 0.5)
-    both = scores_of(shoe, strict, strict)
+    loose = scores_of(shoe, strict, shoe.match())
+    assert (loose.soft_map, loose.map) == (0.5, 0.5)
+    both = scores_of(shoe, strict)
     assert (both.soft_map, both.map, both.mf1) == (0.0, 0.0, 0.0)
     assert ShoeOptions(min_score=0.5, filter_map=True).filter_signature() == {
         "minscore": "0.5",

@@ -18,11 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.pairs import RULES
-from hoicli.shoe.table import JoinedTables, combined
+from hoicli.shoe.table import combined, merged_rows
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
+from tests.support.kernel import lines
 from tests.support.llm_stub import Asked, Response, Stub, rate, said, serving
 from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, parsed, written
 
@@ -244,12 +246,13 @@ def test_rules(ratings: list[int], shuffle: random.Random) -> None:
     for rule, value in expected.items():
         assert combined(ratings, rule) == pytest.approx(value)
     # Tables come in any order: the models' names decide
-    tables, lines = JoinedTables(), list(enumerate(ratings))
-    shuffle.shuffle(lines)
-    for number, rating in lines:
-        tables.add({"pos": "v", "a": "a.v.01", "b": "b.v.01", "scores": {f"m{number}": rating}}, "x")
+    rows = [
+        {"pos": "v", "a": "a.v.01", "b": "b.v.01", "scores": {f"m{at}": rating}} for at, rating in enumerate(ratings)
+    ]
+    shuffle.shuffle(rows)
     for rule, value in expected.items():
-        assert tables.merged(rule)["v", "a.v.01", "b.v.01"].similarity == pytest.approx(value / 4)
+        (joined,) = merged_rows(lines(rows), rule, ErrorPolicy())
+        assert joined["similarity"] == pytest.approx(value / 4)
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_the_slow_evaluator_agrees(
     truth, found = data
     shoe = shoe_of(truth, found, similar, delta=str(delta), combine=combine, ap=area, min_similarity=floor)
     strict = shoe.match(kept_by(ShoeOptions(min_score=least), shoe.predictions))
-    ours = scores_of(shoe, strict, strict if everywhere else None)
+    ours = scores_of(shoe, strict, strict if everywhere else shoe.match())
     truth, found = spelled_alike(truth), spelled_alike(found)
     theirs = shoe_reference.evaluate(
         truth,
