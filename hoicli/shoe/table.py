@@ -45,15 +45,12 @@ _KEYS = {"pos", "a", "b", "similarity", "measure"}
 
 class SimilarityTable:
     """Similarities of pairs of senses. `read` and `of` create a table; `values` looks pairs up; `digest` identifies its
-    content. raters, prompts, rules: who rated (models and measures), what they were asked, and how several were
-    combined."""
+    content."""
 
-    def __init__(self, senses: Iterable[str], key: Ints, similarity: Floats) -> None:
-        """key [P]: two of the `senses` by their places, as `_keys`, each pair once; similarity [P] in [0, 1]."""
-        self.raters: set[str] = set()
-        self.prompts: set[str] = set()
-        self.rules: set[str] = set()
-        self._ids = {sense: number for number, sense in enumerate(senses)}
+    def __init__(self, senses: Numbered[str], key: Ints, similarity: Floats, **sources: set[str]) -> None:
+        """key [P]: two of the `senses`, as `_keys`, each pair once; similarity [P] in [0, 1]. sources, by the key of
+        signatures: who rated (models and measures), what they were asked, and how several were combined."""
+        self._ids, self._sources = senses, sources
         order = np.argsort(key)
         self._key, self._similarity = key[order], similarity[order]
 
@@ -72,10 +69,8 @@ class SimilarityTable:
         key = np.fromiter(reading.pairs, dtype=np.int64, count=len(reading.pairs))
         similarity = np.fromiter(reading.pairs.values(), dtype=np.float64, count=len(key))
         once = ~np.isnan(similarity)
-        table = cls(reading.senses, key[once], similarity[once])
-        table.raters, table.rules = reading.raters | _parts(reading.measures), reading.rules
-        table.prompts = _parts(reading.prompts)
-        return table
+        raters, prompts = reading.raters | _parts(reading.measures), _parts(reading.prompts)
+        return cls(reading.senses, key[once], similarity[once], raters=raters, prompt=prompts, merge=reading.rules)
 
     @classmethod
     def of(cls, pairs: Sequence[Pair], rated: Sequence[Rated]) -> SimilarityTable:
@@ -83,9 +78,7 @@ class SimilarityTable:
         senses = Numbered[str]()
         first, second = (senses.of([pair[side] for pair in pairs]) for side in (1, 2))
         similarity = np.array([found.similarity for found in rated], dtype=np.float64)
-        table = cls(senses, _keys(first, second), similarity)
-        table.raters, table.rules = _parts(found.measure for found in rated), {"mean"}
-        return table
+        return cls(senses, _keys(first, second), similarity, raters=_parts(found.measure for found in rated))
 
     def __len__(self) -> int:
         """The number of pairs."""
@@ -111,8 +104,9 @@ class SimilarityTable:
 
     def signature(self) -> dict[str, str]:
         """Which table it is, for signatures: its digest, and where it is from."""
-        signed = {"raters": self.raters, "prompt": self.prompts}
-        signed |= {"merge": self.rules} if self.rules - {"mean"} or len(self.raters) > 1 else {}
+        signed = dict(self._sources)
+        if signed.get("merge") == {"mean"} and len(signed["raters"]) < 2:
+            del signed["merge"]
         shown = {key: sorted(re.sub(r"[|\s]+", "_", name) for name in names) for key, names in signed.items()}
         return {"sim": self.digest(), **{key: "+".join(names) for key, names in shown.items() if names}}
 

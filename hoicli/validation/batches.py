@@ -19,7 +19,7 @@ from hoicli.records.images import Images, raw_images
 from hoicli.records.kit import Bools, Floats, Growing, Ints, distinct, starts_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.records.triplets import Numbered
-from hoicli.vocabulary.labels import Spelled, Vocabulary
+from hoicli.vocabulary.labels import Vocabulary
 
 Size = tuple[float, float]
 """(width, height)."""
@@ -38,22 +38,22 @@ class Names(dict[str | None, int]):
     """Names and their numbers from 1: those of the vocabulary, in any spelling, then others as they appear; `spelled`
     by number. Number 0 is null, where `nulls` may stand for names. Raises `ValueError` for what is no name."""
 
-    def __init__(self, known: Iterable[str], *, nulls: bool = False) -> None:
+    def __init__(self, known: Sequence[str], ids: Mapping[str, int], *, nulls: bool = False) -> None:
+        """known: the vocabulary's; ids: their places by every spelling."""
+        super().__init__({name: place + 1 for name, place in ids.items()})
         self.spelled: list[str | None] = [None, *known]
-        super().__init__(zip(self.spelled[1:], count(1), strict=False))
-        self.known = len(self)
-        self._same = Spelled(dict(self))
+        self.known, self._ids = len(known), ids
         if nulls:
             self[None] = 0
 
     def __missing__(self, key: Any) -> int:
         require(type(key) is str)
-        if key in self._same:
-            number = self[key] = self._same[key]
-            return number
-        number = self[key] = len(self.spelled)
-        self.spelled.append(key)
-        return number
+        place = self._ids.get(key)
+        if place is None:
+            place = len(self.spelled) - 1
+            self.spelled.append(key)
+        self[key] = place + 1
+        return place + 1
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,9 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     masks: list[int] = []
     unknown: list[int] = []
     has_roles = vocabulary is not None and bool(vocabulary.roles)
-    known: Mapping[str, int] = {} if vocabulary is None else vocabulary.object_ids
-    labels = Names(known, nulls=has_roles)
-    verbs = Names(() if vocabulary is None else vocabulary.verb_ids)
+    known = vocabulary or Vocabulary("", (), (), ())
+    labels = Names(known.objects, known.object_ids, nulls=has_roles)
+    verbs = Names(known.verbs, known.verb_ids)
 
     def add(record: Record) -> None:
         require("metric" not in record and not ("predictions" in record and "gt" in record))
@@ -161,7 +161,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
             _check_besides(record, vocabulary if has_roles else None, scored=scored)
         sizes.append(_size(record))
         named = [name for key in ("image_hois", "ambiguous_hois") for _, name in record.get(key) or ()]
-        unknown.append(0 if vocabulary is None else sum(name not in known for name in named))
+        unknown.append(0 if vocabulary is None else sum(name not in known.object_ids for name in named))
 
     raw = raw_images(
         lines,

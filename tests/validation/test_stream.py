@@ -45,6 +45,8 @@ def with_(**changes: Any) -> dict[str, Any]:
 
 def test_a_good_stream_has_no_findings() -> None:
     assert found(GOOD) == {}
+    playing = with_(labels=["person", "computer"], hois=[{"subject": 0, "object": 1, "verb": "play(computer)"}])
+    assert not list(validate_images(stream([playing], "p"), load("hoia")).findings)  # as HOI-A's files spell it
 
 
 @pytest.mark.parametrize(
