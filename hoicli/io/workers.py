@@ -18,6 +18,7 @@ from hoicli.io.process import held, let_go
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkProcess
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -108,25 +109,30 @@ def _forks(run: Callable[[S, Connection], None], tasks: Iterable[S]) -> Iterator
     import multiprocessing
 
     context = multiprocessing.get_context("fork")
-    children = []
+    processes: list[ForkProcess] = []
+    ends: list[Connection] = []
     try:
         for task in tasks:
             reading, writing = context.Pipe(duplex=False)
-            process = context.Process(target=_in_fork, args=(run, task, writing), daemon=True)
+            ends.append(reading)
+            process = context.Process(target=_in_fork, args=(run, task, writing, ends), daemon=True)
             with held():
                 process.start()
-                children.append((process, reading))
+                processes.append(process)
             writing.close()
-        yield [reading for _, reading in children]
+        yield ends
     finally:  # after Ctrl-C or SIGTERM no result is needed
-        for process, reading in children:
+        for process in processes:
             process.kill()
             process.join()
-            reading.close()
+        for end in ends:
+            end.close()
 
 
-def _in_fork(run: Callable[[S, Connection], None], task: S, pipe: Connection) -> None:
+def _in_fork(run: Callable[[S, Connection], None], task: S, pipe: Connection, ends: Sequence[Connection]) -> None:
     let_go()  # a fork has nothing to clean up
+    for end in ends:  # with them open, it would wait forever to write what a killed parent will never read
+        end.close()
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (only the parent writes to stderr)
     run(task, pipe)
 

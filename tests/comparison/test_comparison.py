@@ -397,6 +397,8 @@ def test_classes_come_by_p_then_size_then_name(hoicli: Hoicli, tmp_path: Path) -
     assert counts["classes_better", "full"][0] >= 1
     assert counts["classes_worse", "full"] == (0, 3)
     assert "b is better than a: +" in result.err
+    untested = compared(hoicli, "--per-class", "--protocol", "qpic", *paths[1:], gt=paths[0], rounds=0)
+    assert [row["verb"] for row in untested if row["metric"] == "AP_diff"] == ["fly", "walk", "row"]
     table = hoicli("compare", "--gt", paths[0], "--format", "table", "--bootstrap", 200, "--no-errors", *paths[1:]).out
     assert table.startswith("b is better than a: +")
     heads = next(line.split() for line in table.splitlines() if line.startswith("verb "))

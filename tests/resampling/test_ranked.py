@@ -134,11 +134,11 @@ def test_many_rounds_at_once_are_each_counted_one_by_one(
             assert ranked.ap(weights)[0] == pytest.approx(one_by_one(ranked, weights), abs=1e-14)
 
 
-@pytest.mark.parametrize("area", ["envelope", "step", "trapezoid"])
+@pytest.mark.parametrize(("area", "grid"), [("envelope", ()), ("step", ()), ("trapezoid", ()), ("envelope", ELEVEN)])
 @pytest.mark.parametrize(("cap", "right"), [(None, 0.4), (5, 0.4), (None, 1.0)])
-def test_true_positives_of_different_worth(area: str, cap: int | None, right: float) -> None:
+def test_true_positives_of_different_worth(area: str, grid: tuple[float, ...], cap: int | None, right: float) -> None:
     """Copies of one are one step: precision and recall are taken before the first and after the last of them."""
-    unit, ranked = 8, lists(8, (), cap, right=right)
+    unit, ranked = 8, lists(8, grid, cap, right=right)
     rng = np.random.default_rng(9)
     gain = np.where(ranked.hit, rng.integers(1, unit + 1, len(ranked.hit)), 0)
     weights = rng.integers(0, 4, (IMAGES, 4)).astype(np.int32)
@@ -159,9 +159,14 @@ def test_true_positives_of_different_worth(area: str, cap: int | None, right: fl
             after = [*itertools.accumulate(reversed(after), max)][::-1]
         if area == "trapezoid":
             after = [(one + two) / 2 for one, two in zip(before, after, strict=True)]
-        under = sum(height * step for height, step in zip(after, steps, strict=True))
         asked = int(weights[ranked.truth_image[ranked.truth_class == number], times].sum())
         assert positives[number, times] == asked
+        if grid:  # each point is a step of the same width, as high as the first to reach its recall
+            reached = np.diff(
+                [sum(worth >= point * asked * unit for point in grid) for worth in [-1, *itertools.accumulate(steps)]]
+            )
+            steps = [step * asked * unit / len(grid) for step in reached.tolist()]
+        under = sum(height * step for height, step in zip(after, steps, strict=True))
         if asked:
             assert found[number, times] == pytest.approx(under / (asked * unit * unit))
 
