@@ -425,7 +425,7 @@ def test_workers_of_a_data_loader_make_the_same_pixels(tmp_path: Path, method: s
         ),
         ((np.zeros((3, 4, 5), dtype=np.uint8), "jpeg", 1), "image: is uint8 (3, 4, 5), wants uint8"),
         ((np.zeros((0, 4, 3), dtype=np.uint8), "jpeg", 1), "image: has no pixels: (0, 4, 3)"),
-        ((np.zeros((4, 4, 3), dtype=np.uint8), "jpg", 1), "name='jpg': no corruption; hoicli corrupt --list"),
+        ((np.zeros((4, 4, 3), dtype=np.uint8), "jpg", 1), "name='jpg': no corruption; did you mean 'jpeg'?"),
         ((np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 6), "severity=6: give a whole number from 1 to 5"),
         (("x.jpg", "jpeg", 1), "image: is <U5 (), wants uint8"),
     ],
