@@ -60,21 +60,12 @@ def _votes(ratings: Floats) -> Ints:
     return votes
 
 
-@dataclass(frozen=True)
-class Subsets:
-    """The agreement of every subset of models of one size, over so many items: their mean and, of two or more, the
-    sample deviation."""
-
-    size: int
-    members: list[tuple[int, ...]]
-    agreement: list[float | None]
-    items: list[int]
-    mean: float | None
-    deviation: float | None
+Subsets = dict[tuple[int, ...], tuple[float | None, int]]
+"""By the places of its models, the agreement of a subset with people, and over how many items."""
 
 
 def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "majority") -> Iterator[Subsets]:
-    """Agreement of every subset of models [items, models], by size, their ratings made one by the rule of RULES.
+    """The subsets of models [items, models] of each size, from 1; their ratings are made one by the rule of RULES.
 
     The supplement's Table 1 votes (section 6.1: "majority voting"), ties going to the model listed first: 8 of its 10
     rows of two models repeat the row of the first, to both decimals. It cannot be the mean (nor the median, which is
@@ -91,13 +82,18 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
             f"{arg('models')}"
         )
     for size in range(1, count + 1):
-        members = list(combinations(range(count), size))
-        pairs = [np.stack([merged_rating(models[:, list(chosen)], rule), human], axis=1) for chosen in members]
-        found = [value_of(partial(agreement, levels=levels), pair) for pair in pairs]
-        items = [int((~np.isnan(pair).any(axis=1)).sum()) for pair in pairs]
-        known = [value for value in found if value is not None]
-        deviation = stdev(known) if len(known) > 1 else None
-        yield Subsets(size, members, found, items, fmean(known) if known else None, deviation)
+        found: Subsets = {}
+        for members in combinations(range(count), size):
+            pair = np.stack([merged_rating(models[:, list(members)], rule), human], axis=1)
+            items = int((~np.isnan(pair).any(axis=1)).sum())
+            found[members] = value_of(partial(agreement, levels=levels), pair), items
+        yield found
+
+
+def mean_and_deviation(subsets: Subsets) -> tuple[float | None, float | None]:
+    """Of the agreement of subsets; the deviation is of a sample, and of two or more."""
+    known = [value for value, _ in subsets.values() if value is not None]
+    return fmean(known) if known else None, stdev(known) if len(known) > 1 else None
 
 
 @dataclass(frozen=True)

@@ -180,15 +180,15 @@ class _Rows:
             raise UsageError(f"{arg('subsets')} needs people and models: {arg('models')} says who is a model")
         models, rule = self.models, self.settings.merge or "majority"
         human = measures.mean_rating(self.values)
-        for table in measures.subset_agreement(self.ratings.of(models), human, self.settings.levels, rule):
-            # Single models have their rows already.
-            each = zip(table.members, table.agreement, table.items, strict=True)
-            for chosen, value, items in each if table.size > 1 else ():
+        every = measures.subset_agreement(self.ratings.of(models), human, self.settings.levels, rule)
+        for size, subsets in enumerate(every, start=1):
+            for chosen, (value, items) in subsets.items() if size > 1 else ():  # single models have their rows already
                 members = [models[at] for at in chosen]
                 yield self.row("agreement", "+".join(members), percent(value), items, "%", rule, raters=members)
-            size = f"{table.size} of {len(models)}"
-            for metric, value in (("agreement_mean", table.mean), ("agreement_sd", table.deviation)):
-                yield self.row(metric, size, percent(value), len(table.members), "%", rule)
+            for metric, value in zip(
+                ("agreement_mean", "agreement_sd"), measures.mean_and_deviation(subsets), strict=True
+            ):
+                yield self.row(metric, f"{size} of {len(models)}", percent(value), len(subsets), "%", rule)
 
     def votes(self) -> Iterator[Row]:
         """How often each rater gave each rating, by what most gave the item."""

@@ -126,9 +126,7 @@ def vlm_eval(
         if questions is None:
             raise UsageError(f"{arg('task', task)}: give the questions with {arg('questions', like='FILE')}")
         bank = read_bank(text_of(questions) or "", policy, setting=setting)
-        chosen = read_answers(sources, bank, policy, released=as_released is not None)
-        chosen.report()
-        made = maker.choice(chosen)
+        made = maker.choice(read_answers(sources, bank, policy, released=as_released is not None))
     elif task == "ground":
         made = maker.grounding(read_results(sources, policy, grounding), top_k)
     else:

@@ -61,18 +61,11 @@ class Answers:
         """Questions without an answer."""
         return sum(question.key not in self.given for question in self.bank.questions)
 
-    def report(self) -> None:
-        """Say what was odd, and how many questions have no answer."""
-        self.odd.report()
-        if self.missing:
-            count = len(self.bank.questions)
-            note(f"{self.missing:,} of {count:,} questions have no answer: they count as empty answers")
-
 
 def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, released: bool) -> Answers:
-    """The answers of all files. released: answers in text are read as the released scripts read them, which refuse
-    nothing. An answer that is refused is counted, and chooses nothing. Raises `DataError` for a bad row, unless the
-    policy skips; then the question has no answer."""
+    """The answers of all files; what is odd is said. released: answers in text are read as the released scripts read
+    them, which refuse nothing. An answer that is refused is counted, and chooses nothing. Raises `DataError` for a bad
+    row, unless the policy skips; then the question has no answer."""
     answers = Answers(bank)
     known = {request_id(bank.setting, question): question for question in bank.questions}
     found: dict[str, Detected] = {}
@@ -98,6 +91,10 @@ def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, 
         problem += f" (the first that is not read: {refused[1]})" if refused else ""
         names = ", ".join(source.path for source in sources)
         raise DataError(f"{problem}; give answers to these questions", place=names)
+    answers.odd.report()
+    if answers.missing:
+        count = len(bank.questions)
+        note(f"{answers.missing:,} of {count:,} questions have no answer: they count as empty answers")
     return answers
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -98,54 +98,55 @@ def _made(data: bytes, place: str, path: str, owner: str, taken: frozenset[str])
 def check(content: Any, place: str) -> None:
     """Raises `DataError` at `place` for the first field of a dataset's content that cannot be used or contradicts
     another."""
-    try:
-        _check(content)
-    except DataError as error:
-        raise error.at(place) from None
+    for field, problem in _problems(content):
+        raise DataError(problem, place=place, field=field)
 
 
-def _check(content: Any) -> None:
+Problem = tuple[str, str]
+"""A field and what is wrong with it. Nobody goes on after the first, so what follows may rely on what was looked at."""
+
+
+def _problems(content: Any) -> Iterator[Problem]:
     if type(content) is not dict:
-        raise DataError(f"{_shown(content)} is no object with the fields of a dataset; {MAKE}")
+        yield "", f"{_shown(content)} is no object with the fields of a dataset; {MAKE}"
     if "boxes" in content and "hois" in content:
-        raise DataError(f"a record, not a dataset; {MAKE}")
+        yield "", f"a record, not a dataset; {MAKE}"
     for key in content:
         if key not in FIELDS:
-            raise DataError("no field of a dataset; drop it", field=key[:_LONGEST])
+            yield key[:_LONGEST], "no field of a dataset; drop it"
     for key in ("name", "verbs", "objects", "interactions"):
         if key not in content:
-            raise DataError(f"missing; {MAKE}", field=key)
+            yield key, f"missing; {MAKE}"
     for keys, sound, problem in _SHAPES:
         for key in keys:
             if key in content and not sound(content[key]):
-                raise DataError(f"{_shown(content[key])} {problem}", field=key)
+                yield key, f"{_shown(content[key])} {problem}"
     if not content.get("title", "").isprintable():
-        raise DataError("has control characters; give one line of text", field="title")
+        yield "title", "has control characters; give one line of text"
     listed = content["objects"]
     if type(listed) is dict and not all(type(noun) is str and _NOUN.fullmatch(noun) for noun in listed.values()):
-        raise DataError("an object of labels needs the WordNet 3.0 noun of each, as n02084071", field="objects")
+        yield "objects", "an object of labels needs the WordNet 3.0 noun of each, as n02084071"
     lists = {**content, "objects": list(listed) if type(listed) is dict else listed}
     for key in ("subjects", "verbs", "objects", "roles"):
         if key in lists and (key, lists[key]) != ("objects", "coco"):
-            _check_labels(key, lists[key], needed=key != "roles")
+            yield from _of_labels(key, lists[key], needed=key != "roles")
     verbs, objects = content["verbs"], objects_of(content)
-    pairs = _checked_pairs(content["interactions"], verbs, objects, content.get("roles", []))
+    pairs = yield from _of_pairs(content["interactions"], verbs, objects, content.get("roles", []))
     nothing = content.get("no_interaction")
     if nothing is not None and (type(nothing) is not str or nothing not in verbs):
-        problem = f"{_shown(nothing)} is no verb of the dataset; name one, or leave it out"
-        raise DataError(problem, field="no_interaction")
-    _check_aliases(content.get("aliases", {}), verbs, objects)
+        yield "no_interaction", f"{_shown(nothing)} is no verb of the dataset; name one, or leave it out"
+    yield from _of_aliases(content.get("aliases", {}), verbs, objects)
     for kind, how in content.get("numbering", {}).items():
-        _check_numbering(kind, how, {"verbs": verbs, "objects": objects, "interactions": pairs})
+        yield from _of_numbering(kind, how, {"verbs": verbs, "objects": objects, "interactions": pairs})
     for alias, split in content.get("split_aliases", {}).items():
         if type(split) is not str or split not in content.get("splits", {}):
-            raise DataError(f"{_shown(split)} is none of `splits`; name one", field=f"split_aliases.{alias[:_LONGEST]}")
+            yield f"split_aliases.{alias[:_LONGEST]}", f"{_shown(split)} is none of `splits`; name one"
     images = content.get("test_images", [])
     named = type(images) is list and all(type(name) is str and name.strip() for name in images)
     if not named or _first_double(images):
-        raise DataError("must be a list of image ids, each once", field="test_images")
-    _check_sets(content, {pair: number for number, pair in enumerate(pairs)})
-    _check_counts(content, len(pairs))
+        yield "test_images", "must be a list of image ids, each once"
+    yield from _of_sets(content, {pair: number for number, pair in enumerate(pairs)})
+    yield from _of_counts(content, len(pairs))
 
 
 def _is_object(value: Any) -> bool:
@@ -172,18 +173,18 @@ _SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], object], str], ...] = (
 """Fields whose values are looked at by themselves, what each must be, and what is said of any other value."""
 
 
-def _check_labels(key: str, labels: Any, *, needed: bool) -> None:
+def _of_labels(key: str, labels: Any, *, needed: bool) -> Iterator[Problem]:
     if type(labels) is not list or (needed and not labels):
-        raise DataError(f"{_shown(labels)} is no list of labels; give at least one", field=key)
+        yield key, f"{_shown(labels)} is no list of labels; give at least one"
     if len(labels) > MOST_LABELS:
-        raise DataError(f"{len(labels):,} labels; hoicli takes {MOST_LABELS:,}", field=key)
+        yield key, f"{len(labels):,} labels; hoicli takes {MOST_LABELS:,}"
     seen: dict[str, int] = {}
     for at, label in enumerate(labels):
         if fault := label_fault(label):
-            raise DataError(fault, field=f"{key}[{at}]")
+            yield f"{key}[{at}]", fault
         first = seen.setdefault(spelled(label), at)
         if first != at:
-            raise DataError(f"{label!r} is there already, at {key}[{first}]; each label once", field=f"{key}[{at}]")
+            yield f"{key}[{at}]", f"{label!r} is there already, at {key}[{first}]; each label once"
 
 
 def label_fault(label: Any, *, signed: bool = True) -> str:
@@ -199,21 +200,21 @@ def label_fault(label: Any, *, signed: bool = True) -> str:
     return ""
 
 
-def _checked_pairs(listed: Any, verbs: list[str], objects: list[str], roles: list[str]) -> tuple[Pair, ...]:
+def _of_pairs(
+    listed: Any, verbs: list[str], objects: list[str], roles: list[str]
+) -> Generator[Problem, None, tuple[Pair, ...]]:
     """The interactions, as `listed_pairs` has them."""
     second, seconds = ("role", ["", *roles]) if roles else ("object", objects)
     if len(verbs) * len(seconds) > MOST_PAIRS:
-        problem = f"{len(verbs):,} x {len(objects):,} objects; hoicli takes {MOST_PAIRS:,} pairs"
-        raise DataError(problem, field="verbs")
+        yield "verbs", f"{len(verbs):,} x {len(objects):,} objects; hoicli takes {MOST_PAIRS:,} pairs"
     if type(listed) is dict:
         for name, of_object in listed.items():
             if type(of_object) is not list:
-                problem = f"{_shown(of_object)} is no list; give the object's verbs"
-                raise DataError(problem, field=f"interactions.{name[:_LONGEST]}")
+                yield f"interactions.{name[:_LONGEST]}", f"{_shown(of_object)} is no list; give the object's verbs"
         listed = [[verb, name] for name, of_object in listed.items() for verb in of_object]
     if type(listed) is not list or not listed or len(listed) > MOST_CLASSES:
         count = f"{len(listed):,} of them" if type(listed) is list else _shown(listed)
-        raise DataError(f"{count}; give 1 to {MOST_CLASSES:,} pairs of verb and {second}", field="interactions")
+        yield "interactions", f"{count}; give 1 to {MOST_CLASSES:,} pairs of verb and {second}"
     by_number = not roles and type(listed[0]) is list and bool(listed[0]) and type(listed[0][0]) is int
     kind = int if by_number else str
     sides = [
@@ -223,135 +224,128 @@ def _checked_pairs(listed: Any, verbs: list[str], objects: list[str], roles: lis
     for at, pair in enumerate(listed):
         field = f"interactions[{at}]"
         if type(pair) is not list or [type(each) for each in pair] != [kind, kind]:
-            problem = f"{_shown(pair)} is no pair; give [verb, {second}], all by name or all by number"
-            raise DataError(problem, field=field)
+            yield field, f"{_shown(pair)} is no pair; give [verb, {second}], all by name or all by number"
         for each, (what, most, known) in zip(pair, sides, strict=True):
             if each not in known:
                 counted = f"{what} {each}, but there are {most}, counted from 0"
                 unknown = f"unknown {what} {_shown(each)}; list it in {what}s"
-                raise DataError(counted if by_number else unknown, field=field)
+                yield field, counted if by_number else unknown
     pairs = listed_pairs(listed, verbs, objects)
     if double := _first_double(pairs):
         first, at = double
-        raise DataError(f"{' '.join(pairs[at])} is interaction {first} already; drop it", field=f"interactions[{at}]")
+        yield f"interactions[{at}]", f"{' '.join(pairs[at])} is interaction {first} already; drop it"
     return pairs
 
 
-def _check_aliases(aliases: Mapping[str, Any], *labels: list[str]) -> None:
+def _of_aliases(aliases: Mapping[str, Any], *labels: list[str]) -> Iterator[Problem]:
     """labels: the verbs and the objects."""
     known = list(map(set, labels))
     for alias, label in aliases.items():
         if fault := label_fault(alias, signed=False):
-            raise DataError(fault, field="aliases")
+            yield "aliases", fault
         kinds = [kind for kind in known if type(label) is str and label in kind]
         if not kinds:
-            raise DataError(f"{_shown(label)} is no verb and no object; name one", field=f"aliases.{alias}")
+            yield f"aliases.{alias}", f"{_shown(label)} is no verb and no object; name one"
         if any(alias in kind for kind in kinds):
-            problem = f"is a label itself; drop the alias, or the label {alias!r}"
-            raise DataError(problem, field=f"aliases.{alias}")
+            yield f"aliases.{alias}", f"is a label itself; drop the alias, or the label {alias!r}"
 
 
-def _check_numbering(kind: str, how: Any, known: Mapping[str, Sequence[Any]]) -> None:
+def _of_numbering(kind: str, how: Any, known: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
     """known: the verbs, the objects and the interactions."""
     field = f"numbering.{kind[:_LONGEST]}"
     if kind not in known:
-        raise DataError(f"nothing that is numbered; give {', '.join(known)}", field=field)
+        yield field, f"nothing that is numbered; give {', '.join(known)}"
     entries = known[kind]
     if type(how) is not dict or not how or not (set(how) <= {"order", "base"} or set(how) == {"ids"}):
-        problem = f'{_shown(how)}; give {{"order": ..., "base": ...}} or {{"ids": {{label: number}}}}'
-        raise DataError(problem, field=field)
+        yield field, f'{_shown(how)}; give {{"order": ..., "base": ...}} or {{"ids": {{label: number}}}}'
     if "ids" in how and kind == "interactions":
-        _check_mapper(how["ids"], entries, f"{field}.ids")
+        yield from _of_mapper(how["ids"], entries, f"{field}.ids")
         return
     if "ids" in how:
         given = how["ids"]
         if type(given) is not dict or sorted(given) != sorted(entries):
-            raise DataError(f"must have each of the {kind} once, with its number", field=f"{field}.ids")
+            yield f"{field}.ids", f"must have each of the {kind} once, with its number"
         if not all(map(_is_count, given.values())) or _first_double(list(given.values())):
-            raise DataError("numbers are whole, 0 or more, each once; correct the others", field=f"{field}.ids")
+            yield f"{field}.ids", "numbers are whole, 0 or more, each once; correct the others"
         return
     order, base = how.get("order", "listed"), how.get("base", 0)
     if not _is_count(base):
-        raise DataError(f"{_shown(base)} is no number to count from; give 0 or 1", field=f"{field}.base")
+        yield f"{field}.base", f"{_shown(base)} is no number to count from; give 0 or 1"
     if order in ("listed", "alphabetical"):
         return
     if type(order) is not list:
-        problem = f"{_shown(order)}; give listed, alphabetical, or a list of all {kind}"
-        raise DataError(problem, field=f"{field}.order")
+        yield f"{field}.order", f"{_shown(order)}; give listed, alphabetical, or a list of all {kind}"
     if sorted(map(str, order)) != sorted(str(list(each) if type(each) is tuple else each) for each in entries):
-        raise DataError(f"is no permutation of the {len(entries)} {kind}; list each once", field=f"{field}.order")
+        yield f"{field}.order", f"is no permutation of the {len(entries)} {kind}; list each once"
 
 
-def _check_mapper(given: Any, pairs: Sequence[Pair], field: str) -> None:
+def _of_mapper(given: Any, pairs: Sequence[Pair], field: str) -> Iterator[Problem]:
     """The interactions by number, of all or of some."""
     if type(given) is not dict or not given:
-        raise DataError(f'{_shown(given)}; give {{"0": [verb, object], ...}}', field=field)
+        yield field, f'{_shown(given)}; give {{"0": [verb, object], ...}}'
     known, seen = set(pairs), dict[tuple[str, ...], str]()
     for number, pair in given.items():
         at = f"{field}.{number[:_LONGEST]}"
         if not re.fullmatch("0|[1-9][0-9]{0,8}", number):
-            raise DataError("no number; the keys are the dump's numbers, whole, 0 or more", field=at)
+            yield at, "no number; the keys are the dump's numbers, whole, 0 or more"
         if type(pair) is not list or not all(type(name) is str for name in pair) or tuple(pair) not in known:
-            raise DataError(f"{_shown(pair)} is none of `interactions`; give [verb, object] of one", field=at)
+            yield at, f"{_shown(pair)} is none of `interactions`; give [verb, object] of one"
         if (first := seen.setdefault(tuple(pair), number)) != number:
-            raise DataError(f"{_shown(pair)} has the number {first} already; each interaction once", field=at)
+            yield at, f"{_shown(pair)} has the number {first} already; each interaction once"
 
 
-def _check_sets(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> None:
+def _of_sets(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> Iterator[Problem]:
     """Groups, subsets and splits: named sets of classes. Groups divide the classes: each is in one."""
     group_of: dict[int, str] = {}
     for key in ("groups", "subsets", "splits"):
         for name, classes in content.get(key, {}).items():
             field = f"{key}.{name[:_LONGEST]}"
-            for number, each in zip(_numbers_of(field, name, classes, ids), classes, strict=True):
+            numbers = yield from _of_set(field, name, classes, ids)
+            for number, each in zip(numbers, classes, strict=True):
                 if key == "groups" and (other := group_of.setdefault(number, name)) != name:
-                    problem = f"{_shown(each)} is in {other!r}, too; groups divide the classes (else: subsets)"
-                    raise DataError(problem, field=field)
+                    yield field, f"{_shown(each)} is in {other!r}, too; groups divide the classes (else: subsets)"
     groups = content.get("groups", {})
     if groups and len(group_of) < len(ids):
         left = next(pair for pair, number in ids.items() if number not in group_of)
-        raise DataError(f"{' '.join(left)} is in none; groups divide the classes (else: subsets)", field="groups")
+        yield "groups", f"{' '.join(left)} is in none; groups divide the classes (else: subsets)"
     for name in content.get("subsets", {}):
         if name in groups:
-            raise DataError("is a group, too; give it another name", field=f"subsets.{name}")
+            yield f"subsets.{name}", "is a group, too; give it another name"
 
 
-def _numbers_of(field: str, name: str, classes: Any, ids: Mapping[Pair, int]) -> list[int]:
+def _of_set(field: str, name: str, classes: Any, ids: Mapping[Pair, int]) -> Generator[Problem, None, list[int]]:
     """The numbers of a named set of classes, each of which is a number or a pair."""
     if label_fault(name) or name in RESERVED:
-        raise DataError(f"no name for classes; choose another than {', '.join(RESERVED)}", field=field)
+        yield field, f"no name for classes; choose another than {', '.join(RESERVED)}"
     if type(classes) is not list:
-        problem = f"{_shown(classes)} is no list of classes; give ids, or pairs of verb and object"
-        raise DataError(problem, field=field)
-    numbers: dict[int, None] = {}
+        yield field, f"{_shown(classes)} is no list of classes; give ids, or pairs of verb and object"
+    numbers: dict[Any, None] = {}
     for at, each in enumerate(classes):
         is_pair = type(each) is list and len(each) == 2 and all(type(part) is str for part in each)
         number = ids.get((each[0], each[1])) if is_pair else each
         if type(number) is not int or not 0 <= number < len(ids):
-            problem = f"{_shown(each)} is none of `interactions`, of which there are {len(ids)}, counted from 0"
-            raise DataError(problem, field=f"{field}[{at}]")
+            known = f"`interactions`, of which there are {len(ids)}, counted from 0"
+            yield f"{field}[{at}]", f"{_shown(each)} is none of {known}"
         if number in numbers:
-            raise DataError(f"{_shown(each)} is there twice; name each class once", field=f"{field}[{at}]")
+            yield f"{field}[{at}]", f"{_shown(each)} is there twice; name each class once"
         numbers[number] = None
     return list(numbers)
 
 
-def _check_counts(content: Mapping[str, Any], classes: int) -> None:
+def _of_counts(content: Mapping[str, Any], classes: int) -> Iterator[Problem]:
     """Training counts, and the cuts between their groups."""
     counts, cuts = content.get("training_counts", []), content.get("cuts", {})
     if type(counts) is not list or (counts and len(counts) != classes) or not all(map(_is_count, counts)):
-        problem = f"must have a count for each of the {classes} interactions, in their order"
-        raise DataError(problem, field="training_counts")
+        yield "training_counts", f"must have a count for each of the {classes} interactions, in their order"
     if "cuts" not in content:
         return
     if not counts or content.get("groups"):
-        raise DataError("cut training_counts into groups: needs those, and no groups; drop it", field="cuts")
+        yield "cuts", "cut training_counts into groups: needs those, and no groups; drop it"
     limits = list(cuts.values()) if type(cuts) is dict else [0]
     named = type(cuts) is dict and cuts and not any(label_fault(name) or name in RESERVED for name in cuts)
     whole = bool(limits) and limits[-1] is None and all(map(_is_count, limits[:-1]))
     if not named or not whole or any(low >= high for low, high in pairwise(limits[:-1])):
-        problem = f'{_shown(cuts)}; give ascending limits and null for the last: {{"rare": 10, "non_rare": null}}'
-        raise DataError(problem, field="cuts")
+        yield "cuts", f'{_shown(cuts)}; give ascending limits and null for the last: {{"rare": 10, "non_rare": null}}'
 
 
 def _is_count(value: Any) -> bool:

@@ -19,6 +19,7 @@ from hoicli.agreement.coefficients import LEVELS
 from hoicli.agreement.measures import (
     MAX_SUBSET_MODELS,
     fisher_interval,
+    mean_and_deviation,
     merged_rating,
     spearman,
     subset_agreement,
@@ -67,11 +68,8 @@ def test_the_deviations_of_table_1_are_of_samples(values: list[float], printed: 
     """Its averages and deviations follow from its rows, one size each, by the formulas of `subset_agreement`."""
     # One model an entry, off by what makes the agreement: 100 (1 - |difference| / 4)
     models = np.array([[4 * (1 - value / 100) for value in values]])
-    (table,) = [table for table in subset_agreement(models, column(0.0), 5) if table.size == 1]
-    assert table.mean is not None
-    assert table.deviation is not None
-    assert 100 * table.mean == pytest.approx(printed[0], abs=0.011)
-    assert 100 * table.deviation == pytest.approx(printed[1], abs=0.011)
+    single = next(subset_agreement(models, column(0.0), 5))
+    assert [100 * (value or 0.0) for value in mean_and_deviation(single)] == pytest.approx(printed, abs=0.011)
 
 
 ratings_of_models = st.integers(1, 5).flatmap(
@@ -103,11 +101,11 @@ def test_a_vote_of_two_is_the_first_and_a_mean_is_not_below_its_models(values: l
     table = np.array(values, dtype=np.float64)
     models, human = table[:, :3], table[:, 3]
     ones, twos, _ = subset_agreement(models, human, 5)
-    assert twos.agreement == [ones.agreement[first] for first, _ in twos.members]
-    for size in subset_agreement(models, human, 5, "mean"):
-        for members, value in zip(size.members, size.agreement, strict=True):
+    assert twos == {(first, second): ones[first,] for first, second in twos}
+    for subsets in subset_agreement(models, human, 5, "mean"):
+        for members, (value, _) in subsets.items():
             assert value is not None
-            assert value >= sum(ones.agreement[at] or 0.0 for at in members) / len(members) - 1e-12
+            assert value >= sum(ones[at,][0] or 0.0 for at in members) / len(members) - 1e-12
 
 
 # --- by hand -------------------------------------------------------------------------------------------------------
@@ -116,11 +114,10 @@ def test_a_vote_of_two_is_the_first_and_a_mean_is_not_below_its_models(values: l
 def test_subsets_by_hand() -> None:
     models, human = np.array([[0.0, 4.0], [1.0, 1.0]]), column(2, 1)
     one, two = subset_agreement(models, human, 5, "mean")
-    assert (one.members, one.agreement) == ([(0,), (1,)], [0.75, 0.75])
-    assert (one.mean, one.deviation) == (0.75, 0.0)
-    assert (two.members, two.agreement, two.mean, two.deviation) == ([(0, 1)], [1.0], 1.0, None)
+    assert (one, mean_and_deviation(one)) == ({(0,): (0.75, 2), (1,): (0.75, 2)}, (0.75, 0.0))
+    assert (two, mean_and_deviation(two)) == ({(0, 1): (1.0, 2)}, (1.0, None))
     _, vote = subset_agreement(np.array([[0.0, 4.0], [NONE, 1.0], [NONE, NONE]]), column(0, 1, 3), 5)
-    assert (vote.agreement, vote.items) == ([1.0], [2])
+    assert vote == {(0, 1): (1.0, 2)}
     with pytest.raises(UsageError, match="13 models have 8,191 subsets; name at most 12"):
         list(subset_agreement(np.zeros((2, MAX_SUBSET_MODELS + 1)), human, 5))
 
