@@ -73,12 +73,10 @@ def screen_crack(
     image: Image, drawn: Cracks, impacts: int, reach: float, width: float, shift: float, glare: float
 ) -> Image:
     """Splinters shifted against each other, some of them reflecting white light, and bright cracks with a shadow."""
-    height, across = image.shape[:2]
-    scale = scale_of(height, across)
-    warp = splinter_motion(image.shape, drawn, impacts, reach, width, shift, glare)
-    x, y = np.arange(across) + warp.dx, np.arange(height)[:, None] + warp.dy
-    result = remapped(image, x, y, border=cv2.BORDER_REFLECT)
-    reflection = np.zeros((height, across), dtype=np.uint8)
+    scale = scale_of(*image.shape[:2])
+    sources = splinter_motion(image.shape, drawn, impacts, reach, width, shift, glare).sources()
+    result = remapped(image, *sources, border=cv2.BORDER_REFLECT)
+    reflection = np.zeros(image.shape[:2], dtype=np.uint8)
     for outline, at in _splinters(image.shape, drawn, impacts, reach):
         if drawn.shining[at]:
             cv2.fillPoly(reflection, [_fixed(outline)], 255, lineType=cv2.LINE_AA, shift=4)

@@ -79,10 +79,8 @@ def elastic_motion(shape: Shape, fields: Fields, amplitude: float, sigma: float)
 
 def elastic(image: Image, fields: Fields, amplitude: float, sigma: float) -> Image:
     """Every pixel from a little away, neighbours from about the same side; the picture is mirrored at its border."""
-    warp = elastic_motion(image.shape, fields, amplitude, sigma)
-    height, width = warp.size
-    x, y = np.arange(width) + warp.dx, np.arange(height)[:, None] + warp.dy
-    return remapped(image, x, y, border=cv2.BORDER_REFLECT)
+    sources = elastic_motion(image.shape, fields, amplitude, sigma).sources()
+    return remapped(image, *sources, border=cv2.BORDER_REFLECT)
 
 
 def draw_lens(rng: Generator, _shape: Shape, _levels: Levels) -> bool:
@@ -98,8 +96,8 @@ def lens_motion(shape: Shape, is_barrel: bool, barrel: float, pincushion: float)
 def perspective(image: Image, is_barrel: bool, barrel: float, pincushion: float) -> Image:
     """A barrel, beside which the border is repeated (black corners would weigh more than the lens), or a pincushion,
     whose corners are lost."""
-    x, y = lens_motion(image.shape, is_barrel, barrel, pincushion).sources()
-    return remapped(image, x, y, border=cv2.BORDER_REPLICATE)
+    sources = lens_motion(image.shape, is_barrel, barrel, pincushion).sources()
+    return remapped(image, *sources, border=cv2.BORDER_REPLICATE)
 
 
 def pixelate(image: Image, _: None, resolution: float) -> Image:

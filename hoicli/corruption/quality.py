@@ -29,18 +29,19 @@ class Original:
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self._sums: dict[int, tuple[Image, Sums, Sums, Sums]] = {}
+        self._sums: dict[int, tuple[Sums, Sums, Sums]] = {}
 
     def psnr(self, image: Image) -> float | None:
         """In decibels over all values; None where the two are equal."""
-        error = cv2.norm(self._like(image)[0], image, cv2.NORM_L2SQR) / image.size
+        error = cv2.norm(self._like(image), image, cv2.NORM_L2SQR) / image.size
         return None if error == 0 else round(10 * math.log10(255**2 / error), 4)
 
     def ssim(self, image: Image) -> float | None:
         """Between -1 and 1; None for a picture less than 7 pixels wide or high."""
         if min(image.shape[:2]) < WINDOW:
             return None
-        own, sums, squares, variances = self._like(image)
+        own = self._like(image)
+        sums, squares, variances = self._windows(own)
         count, half = WINDOW * WINDOW, WINDOW // 2
         mean_constant, variance_constant = np.float32(C1 * count**2), np.float32(C2 * count * (count - 1))
         total = 0.0
@@ -68,19 +69,20 @@ class Original:
             total += 4 * sum(cv2.sumElems(value[:, half:-half]))
         return round(total / (sums.size - sums[:, : 2 * half].size), 6)
 
-    def _like(self, image: Image) -> tuple[Image, Sums, Sums, Sums]:
-        """The original, its sums in windows, their squares, and the variances times n (n - 1), with as many channels as
-        the image: a grey one that was given colours is compared as three equal channels."""
-        channels = image.shape[2]
+    def _like(self, image: Image) -> Image:
+        """The original with as many channels as the image: a grey one that was given colours is compared as three equal
+        channels."""
+        own, channels = self._image, image.shape[2]
+        return own if own.shape[2] == channels else np.repeat(own, channels, axis=2)
+
+    def _windows(self, own: Image) -> tuple[Sums, Sums, Sums]:
+        """The original's sums in windows, their squares, and the variances times n (n - 1)."""
+        channels = own.shape[2]
         if channels not in self._sums:
-            own = self._image
-            own = own if own.shape[2] == channels else np.repeat(own, channels, axis=2)
             wide = own.astype(np.uint16)
-            small = min(own.shape[:2]) < WINDOW
-            none = np.zeros((0, 0, channels), dtype=np.int32)
-            sums, squares = (none, none) if small else (_window_sums(wide), _window_sums(wide * wide))
+            sums = _window_sums(wide)
             squared = sums * sums
-            self._sums[channels] = own, sums, squared, squares * (WINDOW * WINDOW) - squared
+            self._sums[channels] = sums, squared, _window_sums(wide * wide) * (WINDOW * WINDOW) - squared
         return self._sums[channels]
 
 

@@ -175,6 +175,10 @@ class Displacement(Warp):
         self.dx, self.dy = dx, dy
         self.margin = int(np.ceil(max(np.abs(dx).max(), np.abs(dy).max()))) + 1
 
+    def sources(self) -> tuple[Points, Points]:
+        """As `Lens.sources`."""
+        return np.arange(self.size[1]) + self.dx, np.arange(self.size[0])[:, None] + self.dy
+
     def forward(self, points: Points) -> Points:
         """The fixed point of p = q - d(p), with the field of the nearest pixel; good to a pixel where it folds."""
         moved = points.copy()

@@ -292,9 +292,10 @@ def _look_like_fractions(values: Mapping[Cell, CellRow]) -> bool:
     No detector that is worth corrupting has 1 percent, or loses nearly all but not all in every cell: a clean value in
     percent stands beside corrupted fractions, or the reverse.
     """
-    clean = [row.value for cell, row in values.items() if cell == CLEAN_CELL]
-    corrupted = [row.value for cell, row in values.items() if cell != CLEAN_CELL]
-    return any(0 < max((value or 0 for value in side), default=0) <= 1 for side in (clean, corrupted))
+    sides: dict[bool, list[float]] = {}
+    for cell, row in values.items():
+        sides.setdefault(cell == CLEAN_CELL, []).append(row.value or 0.0)
+    return any(0 < max(side) <= 1 for side in sides.values())
 
 
 def _lacking(

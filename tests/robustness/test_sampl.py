@@ -63,7 +63,7 @@ def test_a_rectangle_by_hand() -> None:
     assert mask_rectangle((3, 3, 4, 4), ratio=0.4, dilate=0, outwards=STILL, size=None) == (3, 3, 3, 3)
 
 
-edges = st.tuples(st.floats(0, 80), st.floats(0, 60), st.floats(1, 40), st.floats(1, 40)).map(
+edges = st.tuples(st.floats(2, 80), st.floats(2, 60), st.floats(1, 40), st.floats(1, 40)).map(
     lambda box: (box[0], box[1], box[0] + box[2], box[1] + box[3])
 )
 
