@@ -62,18 +62,18 @@ def mask(
     """
     from hoicli.commands.inputs import Inputs
     from hoicli.records.intake import ImageRegister
-    from hoicli.robustness.masks import Masking, image_path, read_record, write_changed
-    from hoicli.robustness.pixelation import Pixelation
+    from hoicli.robustness.masks import image_path, masking, read_record, write_changed
+    from hoicli.robustness.pixelation import pixelation
 
     source, target = text_of(images), text_of(save_images)
     if (source is None) != (target is None):
         both = f"{arg('images')} and {arg('save_images')}"
         raise UsageError(f"{both} go together: the folder of the images, and that of the masked ones")
-    change: Masking | Pixelation = Masking.checked(ratio=str(ratio), seed=seed)
+    change = masking(str(ratio), seed)
     if pixelate is not None:
         if ratio != "middle":
             raise UsageError(f"{arg('pixelate')} takes the place of masks: leave out {arg('ratio')}")
-        change = Pixelation.checked(probability=pixelate, seed=seed)
+        change = pixelation(pixelate, seed)
     if source is not None and target is not None:
         require_libraries(arg("images"))
         if Path(source).resolve() == Path(target).resolve():

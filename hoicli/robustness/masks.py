@@ -19,11 +19,11 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,6 @@ from hoicli.records.names import file_name_of
 from hoicli.records.parsing import Record, is_number, parse
 from hoicli.records.seen import NO_INTERACTION
 from hoicli.robustness.curriculum import RATIOS
-from hoicli.robustness.pixelation import Pixelation
 
 DILATE = 5.0
 """Pixels; ours."""
@@ -53,56 +52,63 @@ SAME_INSTANCE = 0.7
 FARTHEST = 1e9
 """Pixels from the origin that a coordinate may be: sums of larger ones would lose the pixel."""
 
+Pixels = NDArray[np.uint8]
 Edges = tuple[float, float, float, float]
 """Left, top, right, bottom; a pixel p covers [p, p + 1], so the right edge of a box is its last pixel + 1."""
 Rectangle = tuple[int, int, int, int]
 """First and last black pixel: x1, y1, x2, y2, as boxes count."""
 
 
-@dataclass(frozen=True)
-class Masking:
-    """How strong the masks are and what chance decides: `ratio` 0 leaves the image as it is, 1 hides an instance."""
+class Change(NamedTuple):
+    """What is done to images. key: of records, which says what was done; of(record): what is done to an image, nothing
+    where that is empty or 0; painted(pixels, done): the changed copy of an image [height, width, channels]."""
 
-    ratio: float
-    seed: int = 0
-    dilate: float = DILATE
-    expand: float = EXPAND
-
-    key: ClassVar[str] = "masks"
-
-    @classmethod
-    def checked(cls, *, ratio: str, seed: int) -> Masking:
-        """From options: `ratio` is a level's name or a number; raises `UsageError` for what is out of range."""
-        try:
-            number = RATIOS[ratio] if ratio in RATIOS else float(ratio)
-        except ValueError:
-            number = math.nan
-        if not 0 <= number <= 1:
-            raise UsageError(f"{arg('ratio', ratio)}: choose {', '.join(RATIOS)}, or a number from 0 to 1")
-        return cls(number, seed)
+    key: str
+    of: Callable[[Record], Any]
+    painted: Callable[[Pixels, Any], Pixels]
 
     def record(self, record: Record) -> Record:
-        """The image record with its `masks`. The record has been checked (`read_record`)."""
-        segments = record.get("segmentations") or [None] * len(record["boxes"])
-        size = (record["width"], record["height"]) if "width" in record and "height" in record else None
-        rectangles = []
-        for number in chosen_boxes(record) if self.ratio else ():
-            segment = segments[number]
-            edges = box_edges(record["boxes"][number]) if segment is None else segment_edges(segment)
-            if edges is None:
-                continue
-            outwards = [draw * self.expand for draw in chances(self.seed, str(record["image_id"]), number)]
-            found = mask_rectangle(edges, ratio=self.ratio, dilate=self.dilate, outwards=outwards, size=size)
-            if found is not None:
-                rectangles.append(list(found))
-        return {**record, self.key: rectangles}
+        """The image record with what is done. The record has been checked (`read_record`)."""
+        return {**record, self.key: self.of(record)}
 
-    def painted(self, pixels: NDArray[np.uint8], record: Record) -> NDArray[np.uint8]:
-        """A copy of an image [height, width, channels] with the rectangles of its record black."""
-        copy = pixels.copy()
-        for x1, y1, x2, y2 in record[self.key]:
-            copy[y1 : y2 + 1, x1 : x2 + 1] = 0
-        return copy
+
+def masking(ratio: str, seed: int) -> Change:
+    """Masks by the level's name or number of --ratio: 0 leaves the image as it is, 1 hides an instance. Raises
+    `UsageError` for what is out of range."""
+    try:
+        number = RATIOS[ratio] if ratio in RATIOS else float(ratio)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise UsageError(f"{arg('ratio', ratio)}: choose {', '.join(RATIOS)}, or a number from 0 to 1")
+    return Change("masks", partial(masks_of, ratio=number, seed=seed), blackened)
+
+
+def masks_of(
+    record: Record, *, ratio: float, seed: int = 0, dilate: float = DILATE, expand: float = EXPAND
+) -> list[list[int]]:
+    """The rectangles of an image."""
+    segments = record.get("segmentations") or [None] * len(record["boxes"])
+    size = (record["width"], record["height"]) if "width" in record and "height" in record else None
+    rectangles = []
+    for number in chosen_boxes(record) if ratio else ():
+        segment = segments[number]
+        edges = box_edges(record["boxes"][number]) if segment is None else segment_edges(segment)
+        if edges is None:
+            continue
+        outwards = [draw * expand for draw in chances(seed, str(record["image_id"]), number)]
+        found = mask_rectangle(edges, ratio=ratio, dilate=dilate, outwards=outwards, size=size)
+        if found is not None:
+            rectangles.append([*found])
+    return rectangles
+
+
+def blackened(pixels: Pixels, rectangles: Sequence[Sequence[int]]) -> Pixels:
+    """A copy of an image with its rectangles black."""
+    copy = pixels.copy()
+    for x1, y1, x2, y2 in rectangles:
+        copy[y1 : y2 + 1, x1 : x2 + 1] = 0
+    return copy
 
 
 def chosen_boxes(record: Mapping[str, Any]) -> list[int]:
@@ -209,7 +215,7 @@ def image_path(record: Record, place: str) -> PurePosixPath:
     return PurePosixPath(file_name_of(record, place).replace("\\", "/"))
 
 
-def write_changed(record: Record, change: Masking | Pixelation, images: str, out: str, place: str) -> Record:
+def write_changed(record: Record, change: Change, images: str, out: str, place: str) -> Record:
     """Write the image of a record under its name in `out`, changed; a copy byte for byte where nothing is changed.
     Returns the record with what was done under the change's `key`: nothing if empty or 0.
 
@@ -227,9 +233,9 @@ def write_changed(record: Record, change: Masking | Pixelation, images: str, out
     if lies_in(target, Path(images)) if lies_in(Path(images), Path(out)) else lies_in(source, Path(out)):
         problem = f"{path}: {arg('images')} and {arg('save_images')} are nested, and an image could be overwritten"
         raise DataError(f"{problem}; give a folder outside", place=place, field="file_name")
-    if record[change.key]:
+    if done := record[change.key]:
         pixels = picture.pixels.copy()
-        pixels[:, :, :3] = change.painted(pixels[:, :, :3], record)  # not what is transparent
-        data = finished(picture, encode(picture, pixels), {change.key: record[change.key]})
+        pixels[:, :, :3] = change.painted(pixels[:, :, :3], done)  # not what is transparent
+        data = finished(picture, encode(picture, pixels), {change.key: done})
     write_whole(target, data, root=Path(out))
     return record

@@ -14,54 +14,38 @@ image is pixelated depends on (seed, image_id) alone, through BLAKE2, whatever e
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hoicli.errors import UsageError, arg
 from hoicli.records.parsing import Record
+from hoicli.robustness.masks import Change, Pixels
 
 BLOCK = 8
 """Pixels; ours."""
 
 
-@dataclass(frozen=True)
-class Pixelation:
-    """How many images are pixelated, on average, and what chance decides."""
-
-    probability: float
-    seed: int = 0
-
-    key: ClassVar[str] = "pixelated"
-
-    @classmethod
-    def checked(cls, *, probability: float, seed: int) -> Pixelation:
-        """From options; raises `UsageError` for what is out of range."""
-        if not 0 <= probability <= 1:
-            problem = "give a probability from 0 to 1; SAMPL's baseline has 0.5"
-            raise UsageError(f"{arg('pixelate', probability)}: {problem}")
-        return cls(probability, seed)
-
-    def record(self, record: Record) -> Record:
-        """The image record with the side of its blocks as `pixelated`, 0 where the image stays as it is."""
-        digest = hashlib.blake2b(f"{self.seed}\0{record['image_id']}\0pixelate".encode(), digest_size=4).digest()
-        chosen = int.from_bytes(digest, "big") / 2**32 < self.probability
-        return {**record, self.key: BLOCK if chosen else 0}
-
-    def painted(self, pixels: NDArray[np.uint8], record: Record) -> NDArray[np.uint8]:
-        """A copy of an image [height, width, channels] as its record says."""
-        block: int = record[self.key]
-        return pixelate(pixels, block) if block else pixels.copy()
+def pixelation(probability: float, seed: int) -> Change:
+    """Pixelation of images with this probability; raises `UsageError` for what is none."""
+    if not 0 <= probability <= 1:
+        problem = "give a probability from 0 to 1; SAMPL's baseline has 0.5"
+        raise UsageError(f"{arg('pixelate', probability)}: {problem}")
+    return Change("pixelated", partial(block_of, probability=probability, seed=seed), pixelate)
 
 
-def pixelate(pixels: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
+def block_of(record: Record, *, probability: float, seed: int) -> int:
+    """The side of an image's blocks, 0 where the image stays as it is."""
+    digest = hashlib.blake2b(f"{seed}\0{record['image_id']}\0pixelate".encode(), digest_size=4).digest()
+    return BLOCK if int.from_bytes(digest, "big") / 2**32 < probability else 0
+
+
+def pixelate(pixels: Pixels, block: int) -> Pixels:
     """An image [height, width, channels] in blocks of `block` by `block` pixels, each their mean, halves rounded up."""
     starts = [np.arange(0, side, block) for side in pixels.shape[:2]]
     high, wide = (np.diff(first, append=side) for first, side in zip(starts, pixels.shape[:2], strict=True))
     sums = np.add.reduceat(np.add.reduceat(pixels, starts[0], axis=0, dtype=np.int64), starts[1], axis=1)
     count = (high[:, np.newaxis] * wide)[..., np.newaxis]
     means = ((2 * sums + count) // (2 * count)).astype(np.uint8)
-    blocks: NDArray[np.uint8] = means.repeat(high, axis=0).repeat(wide, axis=1)
+    blocks: Pixels = means.repeat(high, axis=0).repeat(wide, axis=1)
     return blocks

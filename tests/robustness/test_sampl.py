@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from hoicli.io.streams import Line
 from hoicli.robustness.curriculum import EPSILON, LEVELS, Epoch, decisions, read_epochs
-from hoicli.robustness.masks import Masking, chances, chosen_boxes, mask_rectangle
-from hoicli.robustness.pixelation import Pixelation, pixelate
+from hoicli.robustness.masks import blackened, chances, chosen_boxes, mask_rectangle, masks_of
+from hoicli.robustness.pixelation import block_of, pixelate
 from tests.support.project import FIXTURES, Hoicli, parsed, written
 
 Record = dict[str, Any]
@@ -38,9 +38,9 @@ RECORD: Record = {
 }
 
 
-def masking(ratio: float = 0.5, **changes: Any) -> Masking:
-    """No chance and no dilation unless asked for."""
-    return Masking(ratio, **{"dilate": 0.0, "expand": 0.0, **changes})
+def masks(record: Record, ratio: float = 0.5) -> list[list[int]]:
+    """Without chance and dilation."""
+    return masks_of(record, ratio=ratio, dilate=0.0, expand=0.0)
 
 
 # Rectangles
@@ -101,9 +101,7 @@ def test_dilating_the_rectangle_is_dilating_the_mask(seed: int, pixels: int) -> 
 
 
 def test_a_masked_record_by_hand() -> None:
-    record = masking().record(RECORD)
-    assert record["masks"] == [[15, 30, 24, 49], [55, 25, 64, 34]]  # no_interaction is none
-    assert {key: record[key] for key in RECORD} == RECORD
+    assert masks(RECORD) == [[15, 30, 24, 49], [55, 25, 64, 34]]  # no_interaction is none
     assert RECORD.keys() == {"image_id", "width", "height", "boxes", "labels", "hois"}  # the input is left alone
 
 
@@ -117,15 +115,16 @@ def test_an_instance_is_masked_once() -> None:
         "hois": [{"subject": number, "object": 3, "verb": "ride"} for number in range(3)],
     }
     assert chosen_boxes(record) == [0, 2, 3]
-    assert len(masking().record(record)["masks"]) == 3
+    assert len(masks(record)) == 3
 
 
 def test_a_mask_is_used_where_there_is_one() -> None:
     segments = [[[10, 20, 11, 20, 11, 30], [3, 25, 4, 25, 4, 40]], None, None]
-    record = masking(1.0).record({**RECORD, "segmentations": segments})
-    assert record["masks"] == [[3, 20, 10, 39], [50, 20, 69, 39]]  # around both polygons; the box
-    empty = masking(1.0).record({**RECORD, "segmentations": [[], None, None]})
-    assert empty["masks"] == [[50, 20, 69, 39]]
+    assert masks({**RECORD, "segmentations": segments}, 1.0) == [
+        [3, 20, 10, 39],
+        [50, 20, 69, 39],
+    ]  # around both polygons; the box
+    assert masks({**RECORD, "segmentations": [[], None, None]}, 1.0) == [[50, 20, 69, 39]]
 
 
 def test_chance_is_of_the_box_alone() -> None:
@@ -161,7 +160,7 @@ def test_masked_images(hoicli: Hoicli, out: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in IMAGES.iterdir())
     for record in records:
         before, after = (pixels_of(folder / record["file_name"]) for folder in (IMAGES, out))
-        expected = masking().painted(before, record)
+        expected = blackened(before, record["masks"])
         assert np.array_equal(after, expected)
         assert not np.array_equal(after, before)
     first = {path.name: path.read_bytes() for path in out.iterdir()}
@@ -306,8 +305,8 @@ def test_pixelation_is_that_of_a_slow_painter(seed: int, high: int, wide: int, c
 
 def test_who_is_pixelated_depends_on_seed_and_image_alone() -> None:
     def chosen(probability: float, seed: int = 0) -> list[bool]:
-        change = Pixelation(probability, seed)
-        return [change.record({"image_id": str(number)})["pixelated"] == 8 for number in range(2000)]
+        ids = [{"image_id": str(number)} for number in range(2000)]
+        return [block_of(record, probability=probability, seed=seed) == 8 for record in ids]
 
     assert not any(chosen(0))
     assert all(chosen(1))
