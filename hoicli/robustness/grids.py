@@ -10,16 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from hoicli.corruption.catalogue import (
-    CORRUPTIONS,
-    KEPT,
-    RECIPE,
-    RECIPES,
-    ROHOI,
-    SEVERITIES,
-    family_of,
-    parted,
-)
+from hoicli.corruption.catalogue import CORRUPTIONS, KEPT, RECIPE, RECIPES, ROHOI, SEVERITIES, family_of, parted
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.results import joined_settings
 from hoicli.robustness.gathering import (
