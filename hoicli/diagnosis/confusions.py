@@ -39,11 +39,12 @@ from hoicli.diagnosis.errors import (
     Typed,
     actions,
     error_types,
+    members,
 )
 from hoicli.diagnosis.repairs import candidates
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
-from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, run_starts, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
 NOTHING = -1
@@ -221,16 +222,8 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
 
     # every prediction of a group with the wrong label that was said, on its pair
     chosen = np.flatnonzero(is_wrong & mistaken[unit] & (label[group] == said[unit]))
-    by_group: Ints = counted[np.argsort(typed.group_of[counted], kind="stable")]
-    bounds = np.searchsorted(typed.group_of[by_group], np.arange(groups + 1))
-
-    def rows_of(groups_: Ints) -> tuple[Ints, Ints]:
-        """(place in `groups_`, prediction) of every counted prediction of the groups."""
-        run, entry = expanded(bounds[groups_], np.diff(bounds)[groups_])
-        return run, by_group[entry]
-
-    run, row = rows_of(group[chosen])
-    on = unit[chosen][run]
+    run, entry = members(typed.group_of[counted], groups, group[chosen])
+    row, on = counted[entry], unit[chosen][run]
     dropped = _once(row, true[on])
     truth, fixing = _becoming(found, row, on, pair_of)
     once = _once(row[fixing], true[on[fixing]])
@@ -238,7 +231,8 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
     touched = np.zeros(groups, dtype=bool)
     touched[group] = True
     lone = np.flatnonzero(some & astray & ~touched)
-    alone, lone_row = rows_of(lone)
+    alone, entry = members(typed.group_of[counted], groups, lone)
+    lone_row = counted[entry]
     missed = np.flatnonzero(first[pair_of] < 0)
     return Said(
         true=true,
@@ -259,10 +253,7 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
 def _becoming(found: Located, row: Ints, on: Ints, pair_of: Ints) -> tuple[Ints, Ints]:
     """(ground truth, place in `row`) of each ground truth that a prediction would become with the right label: of the
     predictions `row` on the pairs `on` the best one of its verb, if it stands above its true positive."""
-    by_pair = np.argsort(pair_of, kind="stable")
-    bounds = np.searchsorted(pair_of[by_pair], np.arange(int(pair_of.max(initial=-1)) + 2))
-    run, entry = expanded(bounds[on], np.diff(bounds)[on])
-    truth = by_pair[entry]
+    run, truth = members(pair_of, int(pair_of.max(initial=-1)) + 1, on)
     action = found.action_of
     same = action[found.interaction[row[run]]] == action[found.truth_interaction[truth]]
     truth, place = truth[same], run[same]

@@ -21,9 +21,9 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.evaluation.average_precision import precision_from
-from hoicli.evaluation.listed import ranking
+from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.tally import ScoredLists
-from hoicli.records.kit import Bools, Floats, Ints, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
 
 BINS = 15
 """Guo et al. 2017, On Calibration of Modern Neural Networks, section 2 and Table 1."""
@@ -123,17 +123,11 @@ class Curve:
         return np.unique(np.concatenate(kept).astype(np.int64))
 
 
-def curve_of(lists: ScoredLists, positives: Ints, classes: Ints) -> Curve:
-    """The curve of some classes: one class as it is ranked, several as one list by score. positives [C]."""
-    asked = int(positives[classes].sum())
-    if len(classes) == 1:
-        rows = slice(int(lists.bounds[classes[0]]), int(lists.bounds[classes[0] + 1]))
-        return Curve(lists.score[rows], lists.hit[rows], asked)
-    inside = np.zeros(len(positives), dtype=bool)
-    inside[classes] = True
-    rows_of = np.flatnonzero(np.repeat(inside, np.diff(lists.bounds)))
-    rows_of = rows_of[ranking(np.zeros(len(rows_of), dtype=np.int8), lists.score[rows_of])]
-    return Curve(lists.score[rows_of], lists.hit[rows_of], asked, pooled=True)
+def curve_of(lists: ScoredLists, positives: Ints, classes: Ints, *, pooled: bool) -> Curve:
+    """The curve of some classes as one list by score; not `pooled`: of one class. positives [C]."""
+    _, rows = expanded(lists.bounds[classes], np.diff(lists.bounds)[classes])
+    rows = rows[by_score(lists.score[rows], lambda: np.arange(len(rows)))]
+    return Curve(lists.score[rows], lists.hit[rows], int(positives[classes].sum()), pooled)
 
 
 def mean_precision(lists: ScoredLists, positives: Ints, levels: Sequence[float]) -> Floats:

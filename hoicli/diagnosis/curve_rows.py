@@ -146,14 +146,13 @@ class Curves:
         means = self._mean_precision[members].mean(axis=0).tolist() if len(members) else []
         for level, value in zip(self._levels, means, strict=False):
             yield self._row("mean_precision", {**named, "recall": round(100 * level, 10)}, percent(value), len(members))
-        pooled = replace(curve_of(self.lists, self.evaluated.results.positives, members), pooled=True)
-        yield from self._curve(named, pooled)
+        yield from self._curve(named, curve_of(self.lists, self.evaluated.results.positives, members, pooled=True))
 
     def _class(self, named: Row, number: int) -> Iterator[Row]:
         results = self.evaluated.results
         positives = int(results.positives[number])
         yield self._row("AP", named, percent(results.ap[number]), positives)
-        yield from self._curve(named, curve_of(self.lists, results.positives, np.array([number])))
+        yield from self._curve(named, curve_of(self.lists, results.positives, np.array([number]), pooled=False))
 
     def _curve(self, named: Row, curve: Curve) -> Iterator[Row]:
         """The best threshold, those asked for, the points of the curve, and the calibration."""

@@ -198,10 +198,7 @@ class BoxMatches:
 
     def __call__(self, box: Ints, truth_box: Ints) -> Bools:
         """Row by row, whether the two match."""
-        found = self.some[box]
-        rows = np.flatnonzero(found)  # most boxes match none
-        found[rows] = find(self._keys, box[rows] * self._width + truth_box[rows])[1]
-        return found
+        return find(self._keys, box * self._width + truth_box)[1]
 
 
 def error_types(found: Located) -> Typed:
@@ -300,3 +297,10 @@ def beside(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
     """All (row of `image`, row of `truth_image`) of the same image; `truth_image` is ascending."""
     start = np.searchsorted(truth_image, image)
     return expanded(start, np.searchsorted(truth_image, image, side="right") - start)
+
+
+def members(group_of: Ints, groups: int, wanted: Ints) -> tuple[Ints, Ints]:
+    """(place in `wanted`, row) of every row of each wanted group. group_of [M]: that of each row, below `groups`."""
+    start = starts_of(np.bincount(group_of, minlength=groups))
+    run, entry = expanded(start[wanted], np.diff(start)[wanted])
+    return run, np.argsort(group_of, kind="stable")[entry]

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,10 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Mean, per_class, places, subset_classes, subset_means
 from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
 from hoicli.records.outcomes import TRUE_POSITIVE
-from hoicli.resampling.ranked import RankedLists
 from hoicli.vocabulary.labels import Vocabulary
+
+if TYPE_CHECKING:
+    from hoicli.resampling.ranked import RankedLists
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,8 @@ class Diagnosis:
         """What gives the ranked lists after each of some oracles, each applied alone. Images are places in `image_ids`,
         which has all images of predictions and of ground truth. Neighbours with the same lists (`applied.ASKING`) share
         their arrays."""
+        from hoicli.resampling.ranked import RankedLists  # without intervals nobody needs it
+
         corrections, of_image = self._corrections, self._places_in(image_ids)
         image, place = of_image[corrections.image], corrections.place
 

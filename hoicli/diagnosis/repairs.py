@@ -35,9 +35,19 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.diagnosis.errors import ASSOCIATION, ERRORS, HUMAN_BOX, INTERACTION, OBJECT_BOX, Located, Typed, error_types
+from hoicli.diagnosis.errors import (
+    ASSOCIATION,
+    ERRORS,
+    HUMAN_BOX,
+    INTERACTION,
+    OBJECT_BOX,
+    Located,
+    Typed,
+    error_types,
+    members,
+)
 from hoicli.evaluation.listed import by_score
-from hoicli.records.kit import Bools, Ints, expanded, run_starts
+from hoicli.records.kit import Bools, Ints, run_starts
 
 Reading: TypeAlias = Literal["shared", "independent", "released"]
 """How repairs are assigned."""
@@ -125,12 +135,9 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
 
 def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
     """(ground truth, prediction) of each free prediction whose group fits a ground truth; fits [K], free [T]."""
-    by_group: Ints = np.argsort(typed.group_of, kind="stable")
-    by_group = by_group[free[by_group]]
-    bounds = np.searchsorted(typed.group_of[by_group], np.arange(len(typed.type_of_group) + 1))
-    group = typed.group[fits]
-    run, entry = expanded(bounds[group], np.diff(bounds)[group])
-    return typed.truth[fits][run], by_group[entry]
+    rows = np.flatnonzero(free)
+    run, entry = members(typed.group_of[rows], len(typed.type_of_group), typed.group[fits])
+    return typed.truth[fits][run], rows[entry]
 
 
 def _waits(found: Located, typed: Typed, truth: Ints, candidate: Ints) -> Bools:
