@@ -39,14 +39,13 @@ Key = tuple[str, str]
 @dataclass
 class Answers:
     """The answers to the questions of a bank. given: the options that each answer names, in the order of the answer and
-    as often as named; odd: what is wrong with others; refused: how many are not read. images: those of which the files
-    say something; detected: whether a detector answers."""
+    as often as named; odd: what is wrong with others; refused: how many are not read; detected: whether a detector
+    answers."""
 
     bank: Bank
     given: dict[Key, list[str]] = field(default_factory=dict)
     odd: Oddities = field(default_factory=Oddities)
     refused: int = 0
-    images: set[str] = field(default_factory=set)
     detected: bool = False
 
     def add(self, key: Key, options: Sequence[str], place: str) -> None:
@@ -54,7 +53,6 @@ class Answers:
         if key in self.given:
             raise DataError(f"{' '.join(key)} is answered already; keep one answer a question", place=place)
         self.given[key] = list(options)
-        self.images.add(key[0])
 
     @property
     def missing(self) -> int:

@@ -80,10 +80,11 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
     counts: Ints = np.zeros((4, len(questions)), dtype=np.int64)  # as of `figures`
     each, unanswered = np.zeros_like(counts[:2])
+    answered = {image_id for image_id, _ in answers.given}
     cells: dict[Class, Floats] = {}
     for at, question in enumerate(questions):
         empty, exactly, by_option = _counts(question, answers.given.get(question.key, []), released=released)
-        counted = not (released and answers.detected) or question.image_id in answers.images
+        counted = not (released and answers.detected) or question.image_id in answered
         counts[:, at] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly)
         each[at], unanswered[at] = counted, empty
         for option, kinds in by_option.items() if counted else ():

@@ -185,13 +185,13 @@ class Vocabulary:
         `roles`, the action-roles; `every_action`, these and the actions that have no role.
         """
         everything = frozenset(range(len(self.interactions)))
-        if not self.roles:
-            return {"full": everything, **self.groups, **self.subsets}[subset]
-        agent = frozenset(number for number in everything if not self.interactions[number][1])
-        with_roles = {self.interactions[number][0] for number in everything - agent}
-        alone = frozenset(number for number in agent if self.interactions[number][0] not in with_roles)
-        sets = {"agent": agent, "roles": everything - agent, "every_action": everything - agent | alone}
-        return {"full": everything, **sets, **self.groups, **self.subsets}[subset]
+        sets = {"full": everything}
+        if self.roles:
+            agent = frozenset(number for number in everything if not self.interactions[number][1])
+            with_roles = {self.interactions[number][0] for number in everything - agent}
+            alone = frozenset(number for number in agent if self.interactions[number][0] not in with_roles)
+            sets |= {"agent": agent, "roles": everything - agent, "every_action": everything - agent | alone}
+        return {**sets, **self.groups, **self.subsets}[subset]
 
     def interactions_of(self, object_name: str) -> list[int]:
         """Ids of the interactions with one object, ascending: the row order of `detections_XX.mat`."""

@@ -232,8 +232,6 @@ def _kept(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
             data = path.read_bytes()
             if path.name == f"{key}.{_digest(data)}.npz":
                 return _loaded(data)
-    from hoicli.wordnet.reader import UNREADABLE
-
     note(f"{wordnet} is compiled, once (a WordNet takes a minute), and kept in {folder}")
     try:
         with warnings.catch_warnings(), no_garbage_collection():
@@ -241,7 +239,7 @@ def _kept(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
             arrays = compile_()
     except DataError as error:
         raise error.at(wordnet) from None
-    except UNREADABLE as error:
+    except Exception as error:  # noqa: BLE001 (nltk raises whatever files that are no WordNet lead it to)
         raise DataError(f"no WordNet that nltk reads ({type(error).__name__}: {error})", place=wordnet) from None
     content = io.BytesIO()
     np.savez_compressed(content, **dict[str, Any](arrays))

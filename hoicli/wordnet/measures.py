@@ -1,4 +1,6 @@
-"""WordNet's classic similarity measures, vectorised over pairs of senses: path, wup, lch, res, lin, jcn.
+"""WordNet's classic similarity measures, vectorised over pairs of senses. By the shortest way over a common ancestor:
+path, wup (Wu and Palmer 1994), lch (Leacock and Chodorow 1998). By the information content of the most informative
+common ancestor: res (Resnik 1995), lin (Lin 1998), jcn (Jiang and Conrath 1997).
 
 `raw_similarities` gives the numbers of nltk's `Synset.path_similarity` and its five sisters (as of nltk 3.9 and 3.10,
 with their conventions, which are said below and held by tests/wordnet/test_measures.py); `rescaled` brings them to
@@ -24,15 +26,7 @@ from hoicli.errors import UsageError
 from hoicli.records.kit import Bools, Floats, Ints, distinct, expanded, find, runs_of
 from hoicli.wordnet.graph import HYPERNYMS, Graph
 
-MEASURES = {
-    "path": "1 / (1 + edges of the shortest way over a common ancestor)",
-    "wup": "Wu and Palmer 1994: twice the depth of the deepest common ancestor over the depths of both by way of it",
-    "lch": "Leacock and Chodorow 1998: -log(nodes of the shortest way / twice the taxonomy's depth)",
-    "res": "Resnik 1995: information content of the most informative common ancestor",
-    "lin": "Lin 1998: twice that over the information contents of both",
-    "jcn": "Jiang and Conrath 1997: 1 / (the information contents of both less twice that)",
-}
-"""The measures with a line about each."""
+MEASURES = ("path", "wup", "lch", "res", "lin", "jcn")
 
 INFINITE = 1e300
 """What nltk's jcn gives where the distance is 0."""

@@ -45,12 +45,6 @@ with _without_scipy():
     from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
     from nltk.data import PathPointer, SeekableUnicodeStreamReader, ZipFilePathPointer, find
 
-UNREADABLE = (
-    *(WordNetError, ArithmeticError, AssertionError, AttributeError),
-    *(LookupError, RuntimeError, StopIteration, TypeError, ValueError),
-)
-"""What nltk raises, over files that are no WordNet."""
-
 
 class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
     """`nltk.corpus.reader.WordNetCorpusReader` of a WordNet's files.
