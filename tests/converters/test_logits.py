@@ -298,6 +298,7 @@ PROBLEMS: dict[str, tuple[Any, str]] = {
         "pred_boxes: shape [4, 4], but pred_logits makes it [4, 8]",
     ),
     "NaN": (lambda c: c["pred_logits"].__setitem__((2, 7), np.nan), ".pred_logits[2, 7]: nan: numbers must be finite"),
+    "inf": (lambda c: c["pred_logits"].__setitem__((2, 7), np.inf), ".pred_logits[2, 7]: inf: numbers must be finite"),
     "no image": (
         lambda c: c.update({key: np.stack([c[key]] * 2) for key in list(c)}),
         "image_ids: missing; a file of 2 images names each of them",
