@@ -49,10 +49,7 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
     tags = _tags((row for row, _ in fitting), showing.over)
     dense_tags([row for row, _ in fitting], tags, keys)
-    named = [
-        ((*_values_of_tags(row, tags), *(cell_text(row.get(key)) or "-" for key in keys)), row, slot)
-        for row, slot in fitting
-    ]
+    named = [(_name_of(row, tags, keys), row, slot) for row, slot in fitting]
     there: dict[tuple[Name, str], set[str]] = {}
     for name, row, slot in named:
         there.setdefault((name, slot.group), set()).add(row.get("protocol", ""))
@@ -103,9 +100,10 @@ def _tags(rows: Iterable[Row], over: str) -> list[str]:
     return sorted(tags, key=lambda tag: tag != "model")
 
 
-def _values_of_tags(row: Row, tags: Sequence[str]) -> Name:
+def _name_of(row: Row, tags: Sequence[str], keys: Sequence[str]) -> Name:
+    """What names a row's line: what it has for the tags and the keys."""
     of_row = row.get("tags", {})
-    return tuple(str(of_row.get(tag, "-")) for tag in tags)
+    return (*(str(of_row.get(tag, "-")) for tag in tags), *(cell_text(row.get(key)) or "-" for key in keys))
 
 
 def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
@@ -161,12 +159,9 @@ def _of_kind(
     n = column == "subset" and not _COUNTED.isdisjoint(index)
     index = tuple(key for key in index if any(cell_text(row[key]) for row in rows)) or index[:1]
     dense_tags(rows, tags, index)
+    grouped = "metric" not in index
     placed = [
-        (
-            (*_values_of_tags(row, tags), *(cell_text(row[key]) or "-" for key in index)),
-            ("" if "metric" in index else str(row["metric"]), column_head(row, column)),
-            row,
-        )
+        (_name_of(row, tags, index), (str(row["metric"]) if grouped else "", column_head(row, column)), row)
         for row in rows
     ]
     heads = [*map(tag_column, tags), *index]
