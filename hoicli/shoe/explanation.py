@@ -52,7 +52,9 @@ class _Told:
         self._verb[has], self._object[has] = shoe.parts(self._partner[has], has)
         self._both[has] = shoe.similarities(self._partner[has], has) / UNIT
         self._truth_place, self._place = shoe.places
-        self._meeting = shoe.meetings.truth * max(len(self._partner), 1) + shoe.meetings.prediction
+        meet, self._overlap = shoe.meetings, np.full((len(matching.prediction_of), 2), np.nan)
+        own = matching.prediction_of[meet.truth] == meet.prediction
+        self._overlap[meet.truth[own]] = np.stack([meet.iou_subject[own], meet.iou_object[own]], axis=1)
         self._verb_sense, self._object_sense = cache(shoe.verbs.sense), cache(shoe.objects.sense)
 
     def of_truth(self, truth: int) -> Record:
@@ -61,10 +63,9 @@ class _Told:
         if prediction < 0:
             record = {"outcome": "missed", **self._truth(truth), "prediction": None}
         else:
-            at = int(np.searchsorted(self._meeting, truth * max(len(self._partner), 1) + prediction))
-            overlaps = {"iou_subject": meetings.iou_subject[at], "iou_object": meetings.iou_object[at]}
-            record = {"outcome": "matched", **self._truth(truth), **self._prediction(prediction)}
-            record |= {name: _number(value) for name, value in overlaps.items()}
+            subject, object_ = map(_number, self._overlap[truth])
+            overlaps = {"iou_subject": subject, "iou_object": object_}
+            record = {"outcome": "matched", **self._truth(truth), **self._prediction(prediction), **overlaps}
         at = int(self._better[truth])
         if at < 0:
             return record

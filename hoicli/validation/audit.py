@@ -228,7 +228,7 @@ class AuditRows:
                     "model": opinion.name,
                     **self._named(int(seen.instead[model, at]), label),
                     "score": float(seen.score[model, at]),
-                    "own_score": _number(seen.own[model, at]),
+                    "own_score": None if np.isnan(seen.own[model, at]) else float(seen.own[model, at]),
                 }
                 for model, opinion in enumerate(self._audit.opinions)
                 if found.says[model, at]
@@ -319,8 +319,3 @@ class AuditRows:
             ]
             for opinion, tally in zip(self._audit.opinions, tallies, strict=True)
         ]
-
-
-def _number(value: float) -> float | None:
-    """A score, None for none."""
-    return None if np.isnan(value) else float(value)
