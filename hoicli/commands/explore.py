@@ -77,7 +77,6 @@ def explore(
     from hoicli.explorer.folder import is_file
     from hoicli.explorer.measured import Asked, measure
     from hoicli.explorer.run import page_server, write_page
-    from hoicli.explorer.run import serve as serve_page
     from hoicli.resampling.draws import Resampling
 
     gt, own, path = required(gt, "explore"), text_of(dataset), text_of(output)
@@ -123,5 +122,5 @@ def explore(
             write_page(measured, truth, path, folder, pictures)
             return Notes()
         server = page_server(measured, truth, port, folder)
-    serve_page(server)
+    server.run()
     return Notes()

@@ -9,7 +9,7 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import orjson
@@ -48,7 +48,7 @@ def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[
     yield "page.css", _style()
     yield "page.js", _script()
     for name, kind, text in _chunks(measured, images, note):
-        yield f"data/{name}.js", b'explorer.take("%s","%s","%s");\n' % (name.encode(), kind.encode(), text)
+        yield f"data/{name.decode()}.js", b'explorer.take("%s","%s","%s");\n' % (name, kind, text)
     yield "index.html", _filled(measured, page)
 
 
@@ -62,8 +62,7 @@ def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
     }
     yield _filled(measured, page).removesuffix(b"</body>\n</html>\n")
     for name, kind, text in _chunks(measured, images, note):
-        named = name.encode(), kind.encode()
-        yield b'<script type="text/plain" id="data/%s" data-kind="%s">%s</script>\n' % (*named, text)
+        yield b'<script type="text/plain" id="data/%s" data-kind="%s">%s</script>\n' % (name, kind, text)
     yield b"<script>%s</script>\n</body>\n</html>\n" % script
 
 
@@ -93,14 +92,17 @@ def _own(name: str) -> str:
     return files("hoicli.explorer").joinpath("page", name).read_text(encoding="utf-8")
 
 
-def _chunks(measured: Measured, images: Record, note: str) -> Iterator[Chunk]:
-    yield Chunk.of_value("facts", _facts(measured, note))
-    yield Chunk.of_value("images", images)
-    for number, numbers in enumerate(measured.numbers.values()):
-        yield from chunks(f"view{number}", number_columns(numbers))
-    yield from chunks("truth", truth_columns(measured.truth))
-    for number, model in enumerate(measured.models):
-        yield from chunks(f"model{number}", model_columns(model.table))
+def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """(name, type, text) of everything that the page knows."""
+    tables = {f"view{number}": _number_columns(numbers) for number, numbers in enumerate(measured.numbers.values())}
+    tables["truth"] = _truth_columns(measured.truth)
+    values: dict[str, object] = {"facts": _facts(measured, note), "images": images}
+    values |= {f"{table}.{name}": column for table, columns in tables.items() for name, column in columns.items()}
+    for name, value in values.items():
+        yield name.encode(), *_chunk(value)
+    for number, model in enumerate(measured.models):  # one model's columns at a time are in memory
+        for name, column in _model_columns(model.table).items():
+            yield f"model{number}.{name}".encode(), *_chunk(column)
 
 
 def _facts(measured: Measured, note: str) -> Record:
@@ -154,27 +156,16 @@ def _facts(measured: Measured, note: str) -> Record:
 # page from disk may load nothing else.
 
 
-class Chunk(NamedTuple):
-    """A column, or a JSON value, as the page reads it: its name, its type ("f8", "i2", ..., "json"), and its bytes,
-    little-endian, compressed and in base64."""
-
-    name: str
-    kind: str
-    text: bytes
-
-    @classmethod
-    def of_column(cls, name: str, column: NDArray[Any]) -> Chunk:
-        """Whole numbers take the smallest type that holds them."""
-        kind = column.dtype
-        if kind.kind != "f":
-            low, high = int(column.min(initial=0)), int(column.max(initial=0))
-            kind = np.dtype(next(each for each in _WHOLE if np.iinfo(each).min <= low and high <= np.iinfo(each).max))
-        return cls(name, kind.str[1:], _packed(column.astype(kind.newbyteorder("<")).tobytes()))
-
-    @classmethod
-    def of_value(cls, name: str, value: object) -> Chunk:
-        """Anything that JSON holds."""
-        return cls(name, "json", _packed(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)))
+def _chunk(value: object) -> tuple[bytes, bytes]:
+    """(type, text) of a column or of anything that JSON holds: the type ("f8", "i2", ..., "json"; whole numbers take
+    the smallest that holds them), and the bytes, little-endian, compressed and in base64."""
+    if not isinstance(value, np.ndarray):
+        return b"json", _packed(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY))
+    kind = value.dtype
+    if kind.kind != "f":
+        low, high = int(value.min(initial=0)), int(value.max(initial=0))
+        kind = np.dtype(next(each for each in _WHOLE if np.iinfo(each).min <= low and high <= np.iinfo(each).max))
+    return kind.str[1:].encode(), _packed(value.astype(kind.newbyteorder("<")).tobytes())
 
 
 def _packed(data: bytes) -> bytes:
@@ -182,13 +173,7 @@ def _packed(data: bytes) -> bytes:
     return base64.b64encode(gzip.compress(data, compresslevel=1, mtime=0))
 
 
-def chunks(prefix: str, columns: Columns) -> Iterator[Chunk]:
-    """A chunk of each column."""
-    for name, column in columns.items():
-        yield Chunk.of_column(f"{prefix}.{name}", column)
-
-
-def truth_columns(truth: TruthTable) -> Columns:
+def _truth_columns(truth: TruthTable) -> Columns:
     """The columns of the ground truth."""
     return {
         **{name: getattr(truth, name) for name in ("image", "interaction", "subject", "object")},
@@ -198,13 +183,13 @@ def truth_columns(truth: TruthTable) -> Columns:
     }
 
 
-def number_columns(numbers: Numbers) -> Columns:
+def _number_columns(numbers: Numbers) -> Columns:
     """The columns of the numbers of classes."""
     gains = {} if numbers.gains is None else {"gains": numbers.gains.reshape(-1)}
     return {"positives": numbers.positives, "ap": numbers.ap.reshape(-1), "counts": numbers.counts.reshape(-1), **gains}
 
 
-def model_columns(table: ErrorTable) -> Columns:
+def _model_columns(table: ErrorTable) -> Columns:
     """The columns of a model."""
     whole = ("image", "interaction", "error", "relation", "subject", "object", "truth", "state", "by")
     return {

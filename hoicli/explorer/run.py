@@ -10,7 +10,6 @@ from hoicli.explorer.folder import is_file
 from hoicli.explorer.measured import Measured
 from hoicli.explorer.pictures import image_facts, images_of
 from hoicli.explorer.server import Explorer
-from hoicli.io.messages import note
 from hoicli.io.outputs import atomic_folder, open_output
 from hoicli.io.streams import Stream
 from hoicli.records.parsing import Record
@@ -48,14 +47,3 @@ def page_server(measured: Measured, gt: Stream, port: int, folder: str | None) -
     """What serves the page on this machine."""
     images, behind, missing = _images(measured, gt, folder)
     return Explorer(port, dict(page_files(measured, images, missing)), behind)
-
-
-def serve(server: Explorer) -> None:
-    """Serve until Ctrl-C."""
-    with server:
-        note(f"the explorer is at {server.url} (Ctrl-C ends it)", asked=True)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt as stop:
-            if type(stop) is not KeyboardInterrupt:  # a signal that asks the process to end
-                raise

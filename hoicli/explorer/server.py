@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from hoicli.errors import UsageError
 from hoicli.explorer.pictures import TYPES
+from hoicli.io.messages import note
 
 ADDRESS = "127.0.0.1"
 NAMES = (ADDRESS, "localhost")
@@ -43,6 +44,16 @@ class Explorer(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A browser that has left in the middle of an answer is no failure."""
+
+    def run(self) -> None:
+        """Serve until Ctrl-C."""
+        with self:
+            note(f"the explorer is at {self.url} (Ctrl-C ends it)", asked=True)
+            try:
+                self.serve_forever()
+            except KeyboardInterrupt as stop:
+                if type(stop) is not KeyboardInterrupt:  # a signal that asks the process to end
+                    raise
 
     @property
     def url(self) -> str:
