@@ -23,8 +23,6 @@ SLICES = "people,pairs,objects,distance"
     examples="""
         hoicli explore --gt gt.jsonl --images images -o explorer preds.jsonl  # then open explorer/index.html
         hoicli explore --gt gt.jsonl -o page.html preds.jsonl other.jsonl  # two models, in one file
-        hoicli explore --gt gt.jsonl --name old,new --pictures copy --images images -o both old.jsonl new.jsonl
-            # with images, in a folder to send to others
         hoicli explore --gt gt.jsonl --slice people,distance:0.5:1 -o near preds.jsonl  # other parts of the data
     """,
     see=["diagnose", "compare", "table"],
@@ -38,7 +36,6 @@ def explore(
     protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     name: options.ModelNames = None,
     images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
-    pictures: Annotated[str, Option(one_of=("link", "copy"))] = "link",
     slice: Annotated[Names, Option("NAME", offer=choices.SLICES, several=True)] = None,
     bootstrap: Annotated[int, Option("N", mark=options.ROUNDS_OR_NONE)] = 1000,
     seed: options.Seed = 0,
@@ -57,8 +54,7 @@ def explore(
     Arguments:
         protocol: The protocol that decides what is an error, as in diagnose: diag (default) or diag-paper; for V-COCO
             vcoco-s1 (default) or vcoco-s2; or a file.
-        images: The folder of the images; without it boxes are drawn on blank sheets.
-        pictures: How images get into the folder: symbolic links (default), or copies, for a folder to send to others.
+        images: The folder of the images, which the page links to; without it boxes are drawn on blank sheets.
         slice: The parts of the data that the page shows: people, pairs, objects, distance (default), other limits
             (distance:0.5:1), or a file of image_id<TAB>slice lines; several with commas. For slices of images that you
             name, the gains are computed, too.
@@ -85,11 +81,6 @@ def explore(
         raise UsageError(f"explore: give {how}; one of the two")
     if port and not serve:
         raise UsageError(f"{arg('port', port)}: goes with {arg('serve')}")
-    if serve and pictures == "copy":
-        how = f"{arg('serve')} reads pictures where they are; leave it out, or give {arg('output', like='DIR')}"
-        raise UsageError(f"{arg('pictures', pictures)}: {how}")
-    if pictures == "copy" and images is None:
-        raise UsageError(f"{arg('pictures', pictures)}: goes with {arg('images', like='DIR')}")
     if path is not None and images is not None and is_file(path):
         problem = f"one file holds no pictures; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('images', text_of(images))}: {problem}")
@@ -119,7 +110,7 @@ def explore(
         measured = measure(models, truth, asked, inputs.policy)
         inputs.policy.report()
         if path is not None:
-            write_page(measured, truth, path, folder, pictures)
+            write_page(measured, truth, path, folder)
             return Notes()
         server = page_server(measured, truth, port, folder)
     server.run()

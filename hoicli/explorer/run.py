@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from hoicli.explorer.content import page_file, page_files
@@ -22,9 +21,9 @@ def _images(measured: Measured, gt: Stream, folder: str | None) -> tuple[Record,
     return images, behind, "no picture: --images was not given" if folder is None else "image not at hand"
 
 
-def write_page(measured: Measured, gt: Stream, path: str, folder: str | None, how: str) -> None:
-    """Write the page, whole or not at all: as one file if `path` ends in .html, else as a folder. folder: of the
-    images; how: "link" or "copy" them. Raises as `check_page`, and `DataError` if writing fails."""
+def write_page(measured: Measured, gt: Stream, path: str, folder: str | None) -> None:
+    """Write the page, whole or not at all: as one file if `path` ends in .html, else as a folder with links to the
+    images in `folder`. Raises as `check_page`, and `DataError` if writing fails."""
     images, behind, missing = _images(measured, gt, folder)
     if is_file(path):
         with open_output(path) as write:
@@ -37,10 +36,7 @@ def write_page(measured: Measured, gt: Stream, path: str, folder: str | None, ho
         for name, content in page_files(measured, images, missing):
             (target / name).write_bytes(content)
         for name, source in behind.items():
-            if how == "copy":
-                shutil.copyfile(source, target / name)
-            else:
-                (target / name).symlink_to(source.resolve())
+            (target / name).symlink_to(source.resolve())
 
 
 def page_server(measured: Measured, gt: Stream, port: int, folder: str | None) -> Explorer:

@@ -86,7 +86,7 @@ show $PAIR --images $EIGHT/images -o OUT.png
 diagnose $PAIR
 diagnose --emit predictions $PAIR
 diagnose $PAIR --plot OUT.svg
-tree | explore $PAIR --images $EIGHT/images --pictures copy
+tree | explore $PAIR --images $EIGHT/images
 table $FIXTURES/robust/rows.jsonl
 robust $FIXTURES/robust/rows.jsonl
 slow | robust $FIXTURES/robust/rows.jsonl --plot OUT.svg

@@ -289,7 +289,7 @@ show:predictions alone | $PREDICTIONS | jsonl
 show:JPEG | $EIGHT/$IMAGE | jpeg | file=$IMAGE | beside=images
     show $PAIR --images DIR/images -o DIR/drawn
 explore:JPEG | $EIGHT/$IMAGE | jpeg | file=$IMAGE | beside=images
-    explore $PAIR --images DIR/images --pictures copy -o DIR/explorer
+    explore $PAIR --images DIR/images -o DIR/explorer
 curves:matches | $MATCHES | jsonl
     curves IN
 diagnose:matches | $CORPUS/matches_diag.jsonl | jsonl
