@@ -240,8 +240,8 @@ def sense_rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[
 
 def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
     """(the longest verb of the dataset that a label begins with, the rest); (None, None) if it begins with none."""
-    words = normalise(label).split("_")
-    for stop in range(len(words), 0, -1):
+    words, longest = normalise(label).split("_"), max(len(normalise(verb).split("_")) for verb in vocabulary.verbs)
+    for stop in range(min(len(words), longest), 0, -1):
         if "_".join(words[:stop]) in vocabulary.verb_ids:
             return "_".join(words[:stop]), "_".join(words[stop:]) or None
     return None, None
