@@ -108,7 +108,6 @@ def explore(
     truth, folder = inputs.truth(gt), text_of(images)
     with truth.rereadable():
         measured = measure(models, truth, asked, inputs.policy)
-        inputs.policy.report()
         if path is not None:
             write_page(measured, truth, path, folder)
             return Notes()

@@ -4,7 +4,7 @@ all data and on each part, and every prediction as columns. Each model's predict
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -171,14 +171,14 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
     rated = _Rated(asked, parts, repaired, gathered)
     return Measured(
         asked=asked,
-        models=models,
+        models=[replace(model, rows=policy.signed(model.rows)) for model in models],
         truth=truths,
         annotated=len(truth.scenes.interaction),
         members=members,
         numbers=dict(rated.numbers(truths, tables, members)),
         subsets=gathered[0].diagnoses[0].subsets(vocabulary),
-        evaluation=list(rated.evaluation(models)),
-        comparison=list(rated.comparison(models, truth)),
+        evaluation=policy.signed(list(rated.evaluation(models))),
+        comparison=policy.signed(list(rated.comparison(models, truth))),
         names=names,
     )
 

@@ -405,3 +405,11 @@ def test_what_became_of_each_ground_truth(hoicli: Hoicli, tmp_path: Path, datase
         assert made.get(record["image_id"], []) == states
         seen += len(states)
     assert seen <= len(truth["image"])
+
+
+def test_signatures_say_how_many_lines_were_dropped(hoicli: Hoicli, tmp_path: Path) -> None:
+    preds, page = tmp_path / "p.jsonl", tmp_path / "page.html"
+    preds.write_bytes((FIXTURES / "eight/predictions.jsonl").read_bytes() + b"{}\n")
+    assert hoicli("explore", "--gt", FIXTURES / "eight/gt.jsonl", preds, "--on-error", "skip", "-o", page).code == 0
+    (model,) = facts_of(page)["models"]
+    assert all("|skipped:1|version:" in text for text in model["signatures"])
