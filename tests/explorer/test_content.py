@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.explorers import STRANGE, chunks_of, columns_of, facts_of, predictions_of, write_scenes
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 
 VCOCO = (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
 Box = list[float]
@@ -409,7 +409,7 @@ def test_what_became_of_each_ground_truth(hoicli: Hoicli, tmp_path: Path, datase
 
 def test_signatures_say_how_many_lines_were_dropped(hoicli: Hoicli, tmp_path: Path) -> None:
     preds, page = tmp_path / "p.jsonl", tmp_path / "page.html"
-    preds.write_bytes((FIXTURES / "eight/predictions.jsonl").read_bytes() + b"{}\n")
-    assert hoicli("explore", "--gt", FIXTURES / "eight/gt.jsonl", preds, "--on-error", "skip", "-o", page).code == 0
+    preds.write_bytes((EIGHT / "predictions.jsonl").read_bytes() + b"{}\n")
+    assert hoicli("explore", "--gt", EIGHT / "gt.jsonl", preds, "--on-error", "skip", "-o", page).code == 0
     (model,) = facts_of(page)["models"]
     assert all("|skipped:1|version:" in text for text in model["signatures"])
