@@ -15,9 +15,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from hoicli.diagnosis.columns import RELATIONS, STATES, ErrorTable, TruthTable
 from hoicli.errors import visible
 from hoicli.explorer import summary
+from hoicli.explorer.columns import RELATIONS, STATES, ErrorTable, TruthTable
 from hoicli.explorer.measured import Measured, Numbers
 from hoicli.figures.styles import SERIES, STYLES
 from hoicli.records.kit import Floats, Ints

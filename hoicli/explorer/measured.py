@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from hoicli.comparison.rows import Compared, Comparison, protocol_rows
-from hoicli.diagnosis.columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table
 from hoicli.diagnosis.confusion_run import Confusing
 from hoicli.diagnosis.gather import Gathered, Placed, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
@@ -29,6 +28,7 @@ from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import image_parts
 from hoicli.evaluation.tally import ClassResults
 from hoicli.evaluation.views import within
+from hoicli.explorer.columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints

@@ -10,9 +10,9 @@ from urllib.parse import quote, urlencode
 import numpy as np
 
 from hoicli.comparison.answers import SURE, answers
-from hoicli.diagnosis.columns import STATES
 from hoicli.diagnosis.confusions import NOTHING
 from hoicli.errors import visible
+from hoicli.explorer.columns import STATES
 from hoicli.explorer.measured import TOP, Measured, Model, Numbers
 from hoicli.figures.styles import STYLES
 from hoicli.records.kit import Floats, Ints
