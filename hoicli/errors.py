@@ -28,7 +28,7 @@ CODES = {
         "swapped-files": "predictions were given in place of ground truth",
         "another-dataset": "most of the ground truth, or of the predictions, belongs to no class of the dataset",
         "inverted-box": "more than 1 % of the boxes have x2 < x1 or y2 < y1",
-        "relative-box": "all predicted boxes are parts of the image's sides (0-1), the annotated ones pixels",
+        "relative-box": "all boxes are parts of the image's sides (0-1), not pixels",
         "cannot-serve": "the ground truth lacks what a protocol needs",
         "mixed": "two inputs do not fit together, such as match records of two ground truths",
         "not-whole": "a stream ends early, or the command that wrote it failed",

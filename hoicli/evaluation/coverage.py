@@ -115,9 +115,11 @@ class Coverage:
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
         """The question whether subjects and boxes fit; "" if there is none."""
-        if 0 < self.numbers["triplets"] == self.numbers["other subjects"]:
+        every, others = self.numbers["triplets"], self.numbers["other subjects"]
+        if 2 * others > every:
             who, more = " or ".join(truth.vocabulary.subjects), tells_more(truth.vocabulary)
-            return f"are labels numbered otherwise, or subject and object swapped? no subject is {who}; {more}"
+            subjects = f"{'no subject is' if others == every else 'few subjects are'} {who}"
+            return f"are labels numbered otherwise, or subject and object swapped? {subjects}; {more}"
         return "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
 
     def report(

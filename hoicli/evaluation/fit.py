@@ -9,7 +9,7 @@ from heapq import nsmallest
 import numpy as np
 
 from hoicli.errors import DataError, Place
-from hoicli.evaluation.box_conventions import OVERSHOOT, BoxEvidence
+from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, OVERSHOOT, PARTS, BoxEvidence
 from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
 from hoicli.records.boxes import MOST_INVERTED, inverted
@@ -118,13 +118,25 @@ class Fit:
             self.inverted.report(name, shard=shard, cause=self.off(truth))
         off = self.off(truth) if 0 < self.largest <= OVERSHOOT and not shard else ""
         if off and np.median(truth.boxes[:, 2:].max(axis=1)) > IN_PIXELS:
-            fix = "multiply x by the image's width and y by its height (hoicli validate)"
-            raise DataError(f"{off}; {fix}", place=name, field="boxes", code="relative-box")
+            raise _relative(off, name)
 
     def doubt(self, truth: Images, vocabulary: Vocabulary) -> str:
         """The question whether the boxes fit; "" if there is none."""
         off = self.off(truth)
         return f"do the boxes fit? {off}; {tells_more(vocabulary)}" if off else ""
+
+
+def check_annotated(truth: Images, name: str) -> None:
+    """As `Fit.check`, of the boxes of ground truth: pixels that a rule adds to parts of the image's sides would make
+    everything overlap. Raises `DataError`. name: the stream's."""
+    Inverted().add(truth).report(name)
+    if len(np.unique(truth.image_of_box)) >= ENOUGH_IMAGES and np.abs(truth.boxes).max() <= OVERSHOOT:
+        raise _relative(PARTS.removeprefix(", and "), name)
+
+
+def _relative(problem: str, name: str) -> DataError:
+    fix = "multiply x by the image's width and y by its height (hoicli validate)"
+    return DataError(f"{problem}; {fix}", place=name, field="boxes", code="relative-box")
 
 
 def tells_more(vocabulary: Vocabulary) -> str:

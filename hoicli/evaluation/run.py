@@ -13,7 +13,7 @@ import numpy as np
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, allow, check_counted, served, unserved
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.fit import Inverted
+from hoicli.evaluation.fit import check_annotated
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions
@@ -52,7 +52,7 @@ def read_truth(
     if not len(scenes.image_ids):
         problem = "no ground truth in it; hoicli convert makes it from the dataset's file"
         raise DataError(problem, place=stream.name, code="empty")
-    Inverted().add(scenes).report(stream.name)
+    check_annotated(scenes, stream.name)
     truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
     if truth.uncounted and not allow_uncounted:
         counted = f"{classless:,} of {len(scenes.interaction):,} triplets"

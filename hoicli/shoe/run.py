@@ -9,7 +9,7 @@ import numpy as np
 
 from hoicli.converters.named import signed
 from hoicli.errors import DataError, arg
-from hoicli.evaluation.fit import Fit, Inverted
+from hoicli.evaluation.fit import Fit, check_annotated
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
@@ -79,7 +79,7 @@ class Evaluation:
             self._truth = read_triplets(gt, policy=policy, truth=True)
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
-            Inverted().add(self._truth).report(gt.name)
+            check_annotated(self._truth, gt.name)
             if not isinstance(sim, str):
                 self._table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
         self._known = frozenset(self._truth.image_ids)

@@ -199,7 +199,10 @@ def clash(first: Row, row: Row) -> DataError:
     what = f"{row['metric']} {row['subset']}"
     beside = f"as {place_of(first)} has" if place_of(first) else "as another row has"
     if not differ:
-        return DataError(f"the same {what} {beside}; leave one of the two out", place=place_of(row))
+        return DataError(
+            f"the same {what} {beside}; leave one of the two out, or tag what made them (hoicli eval --tag model=NAME)",
+            place=place_of(row),
+        )
     told = ", ".join(
         f"{key} ({cell_text(flat[0].get(key)) or 'none'}, {cell_text(flat[1].get(key)) or 'none'})" for key in differ
     )

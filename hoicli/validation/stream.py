@@ -242,6 +242,8 @@ def _concluded(
         findings.remove("looks-like-xywh")
     if findings.count("relative-box") < found.boxes:
         findings.remove("relative-box")
+    elif found.boxes:
+        findings.refuse("relative-box")
     if found.triplets > 1 and found.score is not None and not found.varied:
         findings.add("all-scores-equal", f"{name}: every score is {found.score}", found.triplets)
     if facts and found.score is not None:

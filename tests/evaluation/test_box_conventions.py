@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from tests.support.arrays import records
-from tests.support.project import EIGHT, Hoicli
+from tests.support.project import EIGHT, Hoicli, written
 
 Box = list[float]
 GT = EIGHT / "gt.jsonl"
@@ -215,13 +215,25 @@ def test_the_images_that_are_looked_at_do_not_depend_on_their_order(hoicli: Hoic
 
 
 def test_boxes_of_almost_nothing_divide_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = bent(tmp_path, lambda *_: [0, 0, 1e-200, 1e-200])
-    gt = tmp_path / "gt.jsonl"
-    gt.write_bytes(
-        b"".join(
-            orjson.dumps({**record, "boxes": [[0, 0, 1e-200, 1e-200]] * len(record["boxes"])}) + b"\n"
-            for record in records(GT)
-        )
-    )
-    assert hoicli("eval", "--gt", gt, path).code == 0
-    assert hoicli("validate", "--gt", gt, path).code == 0
+    """All of an image but the first."""
+
+    def tiny(source: Path) -> Path:
+        lines = [
+            r | {"boxes": [[0, 0, 9, 9], *[[0, 0, 1e-200, 1e-200]] * 50][: len(r["boxes"])]} for r in records(source)
+        ]
+        return written(tmp_path / source.name, lines)
+
+    paths = tiny(GT), tiny(EIGHT / "predictions.jsonl")
+    for command in ("eval", "validate"):
+        assert hoicli(command, "--gt", *paths).code == 0
+
+
+@pytest.mark.parametrize("name", ["eval", "pairstats", "shoe-eval"])
+def test_ground_truth_of_parts_of_the_sides_is_refused(name: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    """With the pixel that a rule adds, all of its boxes overlap: mAP was higher than of the right ones."""
+    lines = [record | {"boxes": [[0.1, 0.1, 0.5, 0.5]] * len(record["boxes"])} for record in records(GT)]
+    path = written(tmp_path / "gt.jsonl", lines)
+    result = hoicli(*COMMANDS[name], "--gt", path, EIGHT / "predictions.jsonl")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"{path}: boxes: none of their numbers is above 2: parts of the image's sides (0-1)?")
+    assert '"relative-box","severity":"error"' in hoicli("validate", path).out
