@@ -91,10 +91,11 @@ def filled(text: str) -> str:
 
 def _calls(lines: Sequence[str]) -> list[str]:
     """Command lines with -o OUT, where they have none; strictly and under skip, where the command has a policy."""
-    calls = [line if " -o " in line else f"{line} -o OUT" for line in lines]
-    if "--on-error" not in options_of(lines[0].split()[0]):
-        return calls
-    return [f"{call} --on-error {policy}" for call in calls for policy in ("stop", "skip")]
+    calls = []
+    for line in lines:
+        policies = [" --on-error stop", " --on-error skip"] if "--on-error" in options_of(line.split()[0]) else [""]
+        calls += [f"{line}{'' if ' -o ' in line else ' -o OUT'}{policy}" for policy in policies]
+    return calls
 
 
 def rows(table: str) -> Iterator[Reader]:
