@@ -13,16 +13,11 @@ from hoicli.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One entry of another package: what it gives, and whose it is, for the signature of a row."""
+    """One entry of another package: what it gives, and whose it is, as the signature of a row says it
+    (`package@1.2`)."""
 
     value: Any
-    package: str
-    version: str
-
-    @property
-    def owner(self) -> str:
-        """As a signature says it: `package@1.2`."""
-        return f"{self.package}@{self.version}"
+    owner: str
 
 
 def names(group: str) -> list[str]:
@@ -49,5 +44,4 @@ def plugin(group: str, name: str) -> Plugin | None:
         value = found[0].load()
     except Exception as error:  # noqa: BLE001  (another package's code may raise anything)
         raise UsageError(f"{name} of {packages[0]} cannot be imported: {type(error).__name__}: {error}") from None
-    package, _, version = packages[0].partition(" ")
-    return Plugin(value, package, version)
+    return Plugin(value, packages[0].replace(" ", "@"))

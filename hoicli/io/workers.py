@@ -52,8 +52,7 @@ def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
     if not _may_fork():
         return None
     try:
-        with _forks(lambda share, pipe: _send(pipe, work(share)), shares[1:]) as pipes:
-            return [work(shares[0]), *map(_received, pipes)]
+        return [result for _, result in in_turns(work, shares, lambda: shares, len(shares))]
     except Exception:  # noqa: BLE001 (the serial run reports it)
         return None
 
