@@ -68,8 +68,8 @@ class Labels(Result):
         hoicli vocab --from label_studio.json -o own.json  # the same from what an annotation tool exports
         hoicli vocab own.json  # its classes
         hoicli vocab --senses "ride motorcycle"  # the WordNet senses of a verb and an object
-        hoicli vocab --pos v --senses hopping_on  # the senses of a verb that is in no benchmark
-        hoicli vocab --list verbs | jq -r .verb | hoicli vocab --pos v --senses - | jq -r 'select(.chosen) | .sense'
+        hoicli vocab --senses hopping_on | jq 'select(.pos == "v")'  # the senses of a verb that is in no benchmark
+        hoicli vocab --list verbs | jq -r .verb | hoicli vocab --senses - | jq 'select(.chosen and .pos == "v")'
             # the sense of each of HICO-DET's verbs
     """,
     see=["shoe-sim", "validate", "convert"],
@@ -81,10 +81,8 @@ def vocab(
     list_: Annotated[str, Option("WHAT", one_of=LISTS)] = "interactions",
     from_: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
     train: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
-    name: Annotated[str | None, Option("NAME", panel=OWN)] = None,
     on_error: options.OnError = "stop",
     senses: Annotated[Names, Option("LABEL", repeated=True)] = None,
-    pos: Annotated[str | None, Option(one_of=("n", "v"))] = None,
     wordnet: options.WordNet = None,
     output: Annotated[str, options.output()] = "-",
 ) -> Labels:
@@ -105,35 +103,33 @@ def vocab(
             objects and interactions.
         train: The training set's ground truth: adds how often each interaction occurs, and which are rare (fewer than
             10).
-        name: The dataset's name in signatures (default: that of the file).
         senses: List instead the WordNet senses of a verb, an object, or both (the verb first), and which one the
             dataset's label has; repeatable; - reads stdin, one per line.
-        pos: With --senses: only objects (n) or only verbs (v).
     """
     if from_ is not None:
         if dataset is not None:
             raise UsageError(f"{arg('from_')} writes the file of a dataset: leave DATASET out")
-        return instead(_dataset(from_, train, name, output, on_error))
-    if train is not None or name is not None:
-        raise UsageError(f"{arg('train')} and {arg('name')} go with {arg('from_', like='GT.jsonl')}")
+        return instead(_dataset(from_, train, output, on_error))
+    if train is not None:
+        raise UsageError(f"{arg('train')} goes with {arg('from_', like='GT.jsonl')}")
     vocabulary = load(text_of(dataset) or "hico")
-    if senses is None and (pos is not None or wordnet is not None):
-        raise UsageError(f"{arg('pos')} and {arg('wordnet')} go with {arg('senses', like='LABEL')}")
     if senses is not None:
-        return Labels(_senses(texts_of(senses), pos, text_of(wordnet), vocabulary), vocabulary=vocabulary)
+        return Labels(_senses(texts_of(senses), text_of(wordnet), vocabulary), vocabulary=vocabulary)
+    if wordnet is not None:
+        raise UsageError(f"{arg('wordnet')} goes with {arg('senses', like='LABEL')}")
     rows = list(_rows(vocabulary, list_))
     if not rows:
         raise UsageError(f"{arg('list_', list_)}: {vocabulary.name} has none")
     return Labels(rows, vocabulary=vocabulary)
 
 
-def _senses(labels: list[str], pos: str | None, wordnet: str | None, vocabulary: Vocabulary) -> list[dict[str, Any]]:
+def _senses(labels: list[str], wordnet: str | None, vocabulary: Vocabulary) -> list[dict[str, Any]]:
     """The rows of --senses, and a note of the labels that have none."""
     from hoicli.wordnet.lexicon import choose
     from hoicli.wordnet.senses import sense_rows
 
     choose(wordnet)
-    found = {label: list(sense_rows(label, pos, vocabulary)) for label in _labels(labels)}
+    found = {label: list(sense_rows(label, vocabulary)) for label in _labels(labels)}
     if unknown := [label for label, rows in found.items() if not rows]:
         shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
         note(f"{len(unknown)} without a sense in WordNet: {shown}; such a label is similar only to an equal one")
@@ -152,17 +148,18 @@ def _labels(given: list[str]) -> Iterator[str]:
                 raise DataError("not UTF-8; write one label a line", place=line.place) from None
 
 
-def _dataset(truth: Given, train: Given | None, name: str | None, output: str, on_error: str) -> str:
-    """The file of the dataset that ground truth shows."""
+def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> str:
+    """The file of the dataset that ground truth shows, named as the file that is written, else as the first that is
+    read."""
     from hoicli.commands.inputs import Inputs, policy_of
     from hoicli.records.seen import Seen, dataset_name, dataset_of, in_one_spelling, tell_doubts, written
 
     inputs = Inputs(None, {"on_error": on_error})
     streams = [inputs.truth(truth, name="from_")]
     streams += [] if train is None else [inputs.truth(train, name="train")]
-    name = name or dataset_name(streams[0].name if output == "-" else output)
+    name = dataset_name(streams[0].name if output == "-" else output)
     if not name:
-        raise UsageError(f"{arg('from_')}: name the dataset with {arg('name', like='NAME')}")
+        raise UsageError(f"{arg('from_')}: name the dataset with {arg('output', like='NAME.json')}")
     parts = [Seen() for _ in streams]
     for part, stream in zip(parts, streams, strict=True):
         part.add_stream(stream, policy_of(on_error))

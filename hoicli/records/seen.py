@@ -126,8 +126,9 @@ def dataset_of(truth: Seen, training: Seen | None, name: str) -> dict[str, Any]:
     if training is not None:
         content |= {"training_counts": [training.pairs[pair] for pair in pairs], "cuts": dict(CUTS)}
     if name in DATASETS:
-        raise UsageError(f"{arg('name', name)}: is a dataset of hoicli's own; choose another")
-    check(content, arg("name", name))
+        choose = f"choose another name with {arg('output', like='NAME.json')}"
+        raise UsageError(f"{arg('from_')}: {name} is a dataset of hoicli's own; {choose}")
+    check(content, arg("from_"))
     return content
 
 

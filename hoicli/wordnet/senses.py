@@ -222,19 +222,19 @@ def _verb_forms(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
 # For `vocab --senses`
 
 
-def sense_rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
+def sense_rows(label: str, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
     """A row for each sense that a verb, an object or both (the verb first) may have; of a label of the dataset, as
     ground truth, the one that it has in a curated table is `chosen`, and `why` says so where it is not obvious."""
     curated = vocabulary.name if vocabulary.name in CURATED else None
     verb, rest = _parts(label, vocabulary)
-    object_ = label if verb is None or (curated and pos == "n") else rest
+    object_ = label if verb is None else rest
     if curated and verb == label and object_choice(curated, label):  # train, tie: both a verb and an object
         object_ = label
     of_object = object_choice(curated, object_) if curated and object_ else None
-    if pos == "v" or (pos is None and (verb is not None or of_object is None)):
+    if verb is not None or of_object is None:
         of_verb = verb_choice(curated, verb or label, rest) if curated else None
         yield from _rows_of(verb or label, "v", of_verb)
-    if object_ and pos != "v":
+    if object_:
         yield from _rows_of(object_, "n", of_object)
 
 

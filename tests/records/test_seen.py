@@ -36,8 +36,8 @@ def test_everything_seen_is_listed(hoicli: Hoicli, tmp_path: Path) -> None:
     gt["labels"].append("crane")  # in no triplet
     gt["image_hois"] = [["no_interaction", "ladder"]]
     train = [scene(str(n), ("worker", "wear", "helmet"), ("worker", "carry", "plank")) for n in range(10)]
-    path = written(tmp_path / "gt.jsonl", [gt, scene("b", ("worker", "no_interaction", "hammer"))])
-    result = hoicli("vocab", "--from", path, "--train", written(tmp_path / "train.jsonl", train), "--name", "n")
+    path = written(tmp_path / "n.jsonl", [gt, scene("b", ("worker", "no_interaction", "hammer"))])
+    result = hoicli("vocab", "--from", path, "--train", written(tmp_path / "train.jsonl", train))
     assert json.loads(result.out) == {
         "name": "n",
         "subjects": ["visitor", "worker"],
@@ -131,10 +131,10 @@ def test_an_image_twice_and_no_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--train", OWN / "gt.jsonl"), "--train and --name go with --from GT.jsonl"),
+        (("--train", OWN / "gt.jsonl"), "--train goes with --from GT.jsonl"),
         (("hico", "--from", OWN / "gt.jsonl"), "--from writes the file of a dataset: leave DATASET out"),
         (("--from", OWN / "gt.jsonl", "--format", "csv"), "--format: no rows are written here; leave it out"),
-        (("--from", OWN / "gt.jsonl", "--name", "hico"), "--name hico: is a dataset of hoicli's own"),
+        (("--from", OWN / "gt.jsonl", "-o", "hico.json"), "--from: hico is a dataset of hoicli's own"),
     ],
 )
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], message: str) -> None:
