@@ -25,11 +25,10 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Read:
-    """Marks a parameter that names files to read. prefix, ending: of the values that are files (table:FILE; .json).
-    names: what is no file (`choices`). folder: the name is that of a folder. only_with: an argument that was left out
-    means stdin only if one of these parameters is given."""
+    """Marks a parameter that names files to read. ending: of the values that are files (.json). names: what is no file
+    (`choices`). folder: the name is that of a folder. only_with: an argument that was left out means stdin only if one
+    of these parameters is given."""
 
-    prefix: str = ""
     ending: str = ""
     names: choices.Offer = ()
     folder: bool = False
@@ -45,8 +44,7 @@ class Read:
         if wrong := [word for word in words if "\0" in word]:
             raise UsageError(f"{wrong[0]!r}: no path has a NUL character; check it")
         names = {name for name, _ in choices.entries(self.names)}
-        files = [word for word in words if word.startswith(self.prefix) and word.endswith(self.ending)]
-        return [word.removeprefix(self.prefix) for word in files if word not in names]
+        return [word for word in words if word.endswith(self.ending) and word not in names]
 
 
 @dataclass(frozen=True)

@@ -113,8 +113,3 @@ def _corruptions(every: str) -> list[Any]:
 
 corruptions, grid_corruptions = partial(_corruptions, "all"), partial(_corruptions, "rohoi")
 """What `corrupt` and `robust` take as --corruption."""
-
-
-def offline_backends() -> list[str]:
-    """What takes a measure of similarity without asking models; a file follows `table:`."""
-    return [*table("shoe.pairs:OFFLINE"), "table:"]

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @command(
     reads="image records, with boxes or without; for --task choice, a file of questions",
-    writes="one line for each image or question: image_id, file_name, coords, system and prompt",
+    writes="one line for each image or question: image_id, file_name, coords, system, prompt and response_format",
     examples="""
         hoicli prompts gt.jsonl > prompts.jsonl  # ask for every interaction with its boxes
-        hoicli prompts --task pairs --vocabulary hico --response-format gt.jsonl > pairs.jsonl
+        hoicli prompts --task pairs --vocabulary hico gt.jsonl > pairs.jsonl
             # ask what given pairs do, in HICO-DET's verbs
         hoicli prompts --task choice scene.json > choice.jsonl
             # ask the questions of a file of CrossHOI-Bench, for vlm-eval
@@ -38,14 +38,13 @@ def prompts(
     task: Annotated[str, Option("NAME", one_of="converters.vlm.prompts:TASKS")] = "detect",
     coords: Annotated[str, Option("NAME", offer=choices.COORDS)] = "1000",
     vocabulary: Annotated[str, Option("NAME", offer=choices.VOCABULARIES)] = "open",
-    response_format: bool = False,
-    setting: Annotated[str | None, Option(one_of="vlm.bank:SETTINGS")] = None,
     **shared: Unpack[Files],
 ) -> Records:
-    """Write a prompt for each image: a line with image_id, file_name, coords, system and prompt.
+    """Write a prompt for each image: a line with image_id, file_name, coords, system, prompt and response_format.
 
     No pixels are read and nothing is sent: your own script asks the model and adds its text to the line as `response`.
-    `hoicli convert --from vlm` reads these lines. For --task pairs the records give the boxes to show (`pairs`, else
+    `response_format` is a JSON schema of the reply, as OpenAI's protocol takes it. `hoicli convert --from vlm` reads
+    these lines. For --task pairs the records give the boxes to show (`pairs`, else
     those of the triplets, else every person with every box), and convert needs them as --boxes. For --task choice they
     are files of questions, whose answers go to `hoicli vlm-eval`; boxes in other units than pixels need the images'
     sizes, from ground truth given as --image-list.
@@ -57,8 +56,6 @@ def prompts(
         coords: How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), resized:WxH, relative or
             pixels.
         vocabulary: open: any words; or a dataset, whose names the prompt lists.
-        response_format: Add a JSON schema of the reply, in the form of OpenAI's protocol.
-        setting: choice: what the questions show, if the file does not say: the image, the person's box, or both boxes.
     """
     from hoicli.commands.inputs import Inputs, piped_paths
     from hoicli.converters.vlm.frames import parse_frame
@@ -82,10 +79,7 @@ def prompts(
         paths = piped_paths(images, "questions", "images")
         if paths is None:
             raise UsageError("images: give the files of the questions")
-        sizes = text_of(shared["image_list"])
-        return Records(question_prompts(paths, frame, sizes, policy, setting=setting, response_format=response_format))
-    if setting is not None:
-        raise UsageError(f"{arg('setting')} goes with {arg('task')} choice")
+        return Records(question_prompts(paths, frame, text_of(shared["image_list"]), policy))
     lines = inputs.records(images, "prompts", "IMAGES", name="images")
 
     def made() -> Iterator[Record]:
@@ -98,7 +92,7 @@ def prompts(
                     raise problem.error(line.place)
                 register.add(str(record["image_id"]), line)
                 try:
-                    found = prompt_of(record, task, frame, known, response_format=response_format)
+                    found = prompt_of(record, task, frame, known)
                 except DataError as error:
                     raise DataError(error.problem, place=line.place, field=error.field or "width") from None
                 if found is None:

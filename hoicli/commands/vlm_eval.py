@@ -7,9 +7,8 @@ from typing import Annotated
 
 from hoicli.commands import options
 from hoicli.commands.checks import READ, Read
-from hoicli.commands.choices import offline_backends
 from hoicli.commands.command import command
-from hoicli.commands.options import Option, Piped
+from hoicli.commands.options import Given, Option, Piped
 from hoicli.commands.results import Records, Result, instead
 from hoicli.commands.values import tags_of, text_of
 from hoicli.errors import DataError, UsageError, arg
@@ -19,7 +18,8 @@ TASKS = {
     "ground": "all pairs of an interaction (hoi-benchmarks)",
     "refer": "a phrase for what a pair does (hoi-benchmarks)",
 }
-CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in TASKS.items())
+OFFLINE = "shoe.pairs:OFFLINE"
+CHOICE, REFER = (f"Options of --task {task}: {TASKS[task]}" for task in ("choice", "refer"))
 
 
 @command(
@@ -36,7 +36,7 @@ CHOICE, GROUND, REFER = (f"Options of --task {task}: {what}" for task, what in T
         hoicli vlm-eval --dataset hico --needed referred.json > pairs.jsonl  # what a language model would have to rate
         hoicli shoe-sim --backend lexical --pairs pairs.jsonl > sim.jsonl
             # rate them (language models: --backend llm)
-        hoicli vlm-eval --dataset hico --sim table:sim.jsonl referred.json  # the similarity by that table
+        hoicli vlm-eval --dataset hico --sim sim.jsonl referred.json  # the similarity by that table
     """,
     see=["prompts", "convert", "shoe-eval", "shoe-sim", "recall"],
     listed=lambda given: not given["needed"],
@@ -49,10 +49,11 @@ def vlm_eval(
     bootstrap: Annotated[int | None, options.bootstrap("every value")] = None,
     seed: options.Seed = 0,
     questions: Annotated[options.Path | None, Option("FILE", mark=READ, panel=CHOICE)] = None,
-    setting: Annotated[str | None, Option(one_of="vlm.bank:SETTINGS", panel=CHOICE)] = None,
-    top_k: Annotated[int | None, Option("K", panel=GROUND)] = None,
     dataset: Annotated[options.Path | None, options.dataset(panel=REFER)] = None,
-    sim: Annotated[str | None, Option("NAME", offer=offline_backends, mark=Read(prefix="table:"), panel=REFER)] = None,
+    sim: Annotated[
+        Given | None,
+        Option("FILE|NAME", offer=OFFLINE, repeated=True, mark=Read(names=OFFLINE), panel=REFER),
+    ] = None,
     needed: Annotated[bool, Option(panel=REFER)] = False,
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
@@ -78,14 +79,12 @@ def vlm_eval(
         as_released: The released scripts' numbers, to the digit: crosshoi-bench (choice) or hoi-benchmarks (ground,
             refer).
         questions: The questions: an annotation file of CrossHOI-Bench, or one like it.
-        setting: What the questions show, if the file does not say: the image, the person's box, or both boxes.
-        top_k: Only the first K predicted pairs of each question count.
         dataset: The dataset of the true phrases' verbs (hico, swig), for their senses; without it, WordNet's first.
-        sim: How the similarity of two senses is measured: lexical (default), wordnet:wup and the like, or table:FILE
-            from shoe-sim (SHOE has language models rate them).
+        sim: How the similarity of two senses is measured: lexical (default), wordnet:wup and the like, or tables that
+            shoe-sim writes (SHOE has language models rate them), repeatable.
         needed: Write the pairs of senses that the similarity needs, for shoe-sim --pairs.
     """
-    from hoicli.commands.inputs import piped_paths, policy_of
+    from hoicli.commands.inputs import piped_paths, policy_of, similarities
     from hoicli.converters.containers.source import Source
     from hoicli.resampling.draws import Resampling
     from hoicli.vlm.answers import read_answers
@@ -97,15 +96,12 @@ def vlm_eval(
     from hoicli.wordnet.lexicon import choose
 
     own: dict[str, dict[str, object]] = {
-        "choice": {"questions": questions, "setting": setting},
-        "ground": {"top_k": top_k},
+        "choice": {"questions": questions},
         "refer": {"dataset": dataset, "sim": sim, "needed": needed or None},
     }
     given = {name: of for of, named in own.items() for name, value in named.items() if value is not None}
     resampling = Resampling.asked(bootstrap, seed)
-    if top_k is not None and top_k < 1:
-        raise UsageError(f"{arg('top_k', top_k)}: give a whole number of at least 1")
-    measure = _checked(sim or "lexical")
+    measure = similarities(sim or "lexical", "vlm-eval")
     paths = piped_paths(answers, "ANSWERS", "answers")
     if paths is None:
         raise UsageError("answers: give files")
@@ -125,10 +121,10 @@ def vlm_eval(
     if task == "choice":
         if questions is None:
             raise UsageError(f"{arg('task', task)}: give the questions with {arg('questions', like='FILE')}")
-        bank = read_bank(text_of(questions) or "", policy, setting=setting)
+        bank = read_bank(text_of(questions) or "", policy)
         made = maker.choice(read_answers(sources, bank, policy, released=as_released is not None))
     elif task == "ground":
-        made = maker.grounding(read_results(sources, policy, grounding), top_k)
+        made = maker.grounding(read_results(sources, policy, grounding))
     else:
         choose(None)
         phrases = read_results(sources, policy, referring)
@@ -138,13 +134,3 @@ def vlm_eval(
             return instead(Records(policy.reported(rows, left=True)))
         made = maker.referring(phrases, measure, text_of(dataset), policy)
     return Result(policy.signed(list(made)))
-
-
-def _checked(sim: str) -> str:
-    """The value of --sim. Raises `UsageError` for none that rates senses offline."""
-    if sim == "llm":
-        how = f"have shoe-sim ask ({arg('needed')}, then shoe-sim --backend llm --pairs), and give its table"
-        raise UsageError(f"{arg('sim', sim)}: {how}")
-    if not sim.removeprefix("table:") or (not sim.startswith("table:") and sim not in offline_backends()):
-        raise UsageError(f"{arg('sim', sim)}: choose from {', '.join(offline_backends())}FILE")
-    return sim

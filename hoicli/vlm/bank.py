@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from hoicli.converters.containers.source import Source
-from hoicli.errors import DataError, Place, UsageError, arg
+from hoicli.errors import DataError, Place
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import is_number, short
@@ -124,10 +124,9 @@ class Bank:
         return self.dataset != "vcoco" or named not in MISSPELT
 
 
-def read_bank(path: str, policy: ErrorPolicy, *, setting: str | None = None) -> Bank:
-    """The questions of a file, checked. setting: what `--setting` says, None to see it from the file. Raises
-    `DataError` for what is no such file and, unless the policy skips, for a bad question; `UsageError` where the
-    setting is not to be seen."""
+def read_bank(path: str, policy: ErrorPolicy) -> Bank:
+    """The questions of a file, checked. Raises `DataError` for what is no such file, where its setting is not to be
+    seen and, unless the policy skips, for a bad question."""
     source = Source(path)
     first = next(iter(source.mapping.values()), None)
     if not isinstance(first, dict) or not ({"gt_choices", "wrong_choices"} & first.keys() or _numbered(first)):
@@ -143,7 +142,7 @@ def read_bank(path: str, policy: ErrorPolicy, *, setting: str | None = None) -> 
     if not questions:
         raise DataError("no question in it is sound", place=source.name)
     bank = list(questions.values())
-    return Bank(source.name, tuple(bank), _dataset(bank), _setting(bank, source.name, setting))
+    return Bank(source.name, tuple(bank), _dataset(bank), _setting(bank, source.name))
 
 
 def _numbered(entry: Mapping[str, Any]) -> bool:
@@ -196,23 +195,19 @@ def _box(boxes: Mapping[str, Any], key: str, field: str) -> tuple[float, ...] | 
     return box
 
 
-def _setting(questions: Sequence[Question], name: str, said: str | None) -> str:
-    """What every question shows. Files of the settings person and pair may both have both boxes: their name tells, or
-    `said`."""
+def _setting(questions: Sequence[Question], name: str) -> str:
+    """What every question shows. Files of the settings person and pair may both have both boxes: their name tells."""
     people, others = ({getattr(question, key) is not None for question in questions} for key in ("human", "other"))
     if len(people) > 1 or len(others) > 1:
         raise DataError("some of its questions have boxes and some do not; one file is of one setting", place=name)
     most = SETTINGS[people.pop() + others.pop()]
-    if said is not None:
-        if SETTINGS.index(said) > SETTINGS.index(most):
-            raise UsageError(f"{arg('setting', said)}: {name} has no boxes for it; it can be {most}")
-        return said
     told = _SETTING_IN_NAME.search(name)
     if most != "pair" or (not told and not any(question.label for question in questions)):
         return most
     if told is None:
         both = "gives both boxes and the object's class, as CrossHOI-Bench's files of two settings do"
-        raise UsageError(f"{name} {both}; say {arg('setting', 'person')} or {arg('setting', 'pair')}")
+        how = "end its name in _person.json or _ho.json, as theirs do"
+        raise DataError(f"{both}; {how}", place=name)
     return "person" if told[1] == "person" else "pair"
 
 

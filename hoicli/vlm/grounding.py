@@ -17,7 +17,7 @@ from hoicli.evaluation.pairing import first_largest
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts, runs_of, starts_of
 from hoicli.vlm.measured import Measured, Shares
-from hoicli.vlm.results import NOWHERE, Grounding
+from hoicli.vlm.results import Grounding
 
 THRESHOLDS: Floats = np.arange(50, 100, 5) / 100
 RELEASED_THRESHOLDS: Floats = np.arange(0.5, 1.0, 0.05)
@@ -45,15 +45,14 @@ def recalls(hits: Bools, question: Ints, area: Floats, image: Ints, images: int)
     return Measured(images, n, shares)
 
 
-def grounded(rows: Sequence[Grounding], *, most: int | None = None, released: bool = False) -> Measured:
-    """The recalls of the true pairs; questions without any are left out. most: how many predicted pairs of a question
-    count, the first; released: at RELEASED_THRESHOLDS."""
+def grounded(rows: Sequence[Grounding], *, released: bool = False) -> Measured:
+    """The recalls of the true pairs; questions without any are left out. released: at RELEASED_THRESHOLDS."""
     asked = [row for row in rows if row.truth]
     images = {name: at for at, name in enumerate(sorted({row.image for row in asked}))}
     truth_starts = starts_of([len(row.truth) for row in asked])
-    found = [[pair for pair in row.found[:most] if pair != NOWHERE] for row in asked]
-    found_starts = starts_of([len(pairs) for pairs in found])
-    truth, predicted = _boxes(chain.from_iterable(row.truth for row in asked)), _boxes(chain.from_iterable(found))
+    found_starts = starts_of([len(row.found) for row in asked])
+    truth = _boxes(chain.from_iterable(row.truth for row in asked))
+    predicted = _boxes(chain.from_iterable(row.found for row in asked))
     of_found = runs_of(found_starts)
     counts = np.diff(truth_starts)
     row, column = expanded(truth_starts[of_found], counts[of_found])

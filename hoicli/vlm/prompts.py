@@ -65,11 +65,9 @@ def request_id(setting: str, question: Question) -> str:
     return named if _PLAIN.fullmatch(named) else f"choice-{digest[:40]}"
 
 
-def prompt_of(
-    bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None, *, response_format: bool = False
-) -> Record:
+def prompt_of(bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None) -> Record:
     """The line of a question: image_id, file_name, question, custom_id (`request_id`), setting, options by letter,
-    coords, system, prompt. Raises `DataError` where boxes need the image's size, which is None."""
+    coords, system, prompt, response_format. Raises `DataError` where boxes need the image's size, which is None."""
     options = lettered(question)
     asked = (_AMONG_PEOPLE if bank.dataset == "swig" else _ASKED)[bank.setting]
     lines = []
@@ -81,27 +79,27 @@ def prompt_of(
         asked = asked.format(person=person, other=other)
         lines.append(coords_of(frame, size))
     lines += [asked, *(f"({letter}) {shown(option)}" for letter, option in options.items()), _REPLY]
-    line: Record = {"image_id": question.image_id, "file_name": question.file_name, "question": question.name}
-    line |= {"custom_id": request_id(bank.setting, question)}
-    line |= {"task": "choice", "setting": bank.setting, "options": options, "coords": str(frame)}
-    line |= {"system": SYSTEM, "prompt": "\n".join(lines)}
-    if response_format:
-        letters = {"type": "array", "items": {"type": "string", "enum": list(options)}}
-        line["response_format"] = reply_format("answer", {"answer": letters})
-    return line
+    letters = {"type": "array", "items": {"type": "string", "enum": list(options)}}
+    return {
+        "image_id": question.image_id,
+        "file_name": question.file_name,
+        "question": question.name,
+        "custom_id": request_id(bank.setting, question),
+        "task": "choice",
+        "setting": bank.setting,
+        "options": options,
+        "coords": str(frame),
+        "system": SYSTEM,
+        "prompt": "\n".join(lines),
+        "response_format": reply_format("answer", {"answer": letters}),
+    }
 
 
 def question_prompts(
-    paths: Sequence[str],
-    frame: Frame,
-    image_list: str | None,
-    policy: ErrorPolicy,
-    *,
-    setting: str | None,
-    response_format: bool,
+    paths: Sequence[str], frame: Frame, image_list: str | None, policy: ErrorPolicy
 ) -> Iterator[Record]:
     """A line for every question of the files. image_list: ground truth that has the images' sizes."""
-    banks = [read_bank(path, policy, setting=setting) for path in paths]
+    banks = [read_bank(path, policy) for path in paths]
     context = Context(load("hico"), policy)
     if image_list is not None:
         read_image_list(image_list, context)
@@ -110,7 +108,7 @@ def question_prompts(
         for question in bank.questions:
             size, place = context.image_sizes.get(question.image_id), Place.of(bank.name, question.file_name)
             with policy.item(place):
-                yield prompt_of(bank, question, frame, size, response_format=response_format)
+                yield prompt_of(bank, question, frame, size)
                 written += 1
     policy.report()
     note(f"{written:,} questions ({', '.join(dict.fromkeys(f'{bank.dataset}, {bank.setting}' for bank in banks))})")

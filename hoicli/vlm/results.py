@@ -36,8 +36,6 @@ _TESTED = 500
 Box = tuple[float, ...]
 Pair = tuple[Box, Box]
 """The person's box and the other one's, [x1, y1, x2, y2] in pixels."""
-NOWHERE: Pair = ((), ())
-"""A predicted pair without one of the boxes: it finds nothing, and has its place among those of its question."""
 
 
 @dataclass(frozen=True, order=True)
@@ -81,7 +79,7 @@ class Oddities:
 def other_scale(rows: Sequence[Grounding]) -> str:
     """What the predicted boxes seem to be if not pixels ("thousandths", "fractions"), else "": most first pairs that
     overlap no true pair by half fit one well once each axis is scaled by a number of its own."""
-    asked = [(row.truth, row.found[0]) for row in rows if row.truth and row.found and row.found[0] != NOWHERE][:_TESTED]
+    asked = [(row.truth, row.found[0]) for row in rows if row.truth and row.found][:_TESTED]
     highest = max((number for _, found in asked for box in found for number in box), default=0)
     if not asked or highest > 1000:
         return ""
@@ -160,17 +158,18 @@ def task_in(source: Source) -> str | None:
 def grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
     """The row of a question for all pairs. place: where it is; odd: gets what is wrong with its answer."""
     truth_key = _given(row, TRUTH_KEYS, "which pairs there are")
-    truth = _pairs(row, truth_key)
-    if NOWHERE in truth:
-        raise DataError("has no person_bbox or no object_bbox", field=f"{truth_key}[{truth.index(NOWHERE)}]")
+    pairs = _pairs(row, truth_key)
+    if None in pairs:
+        raise DataError("has no person_bbox or no object_bbox", field=f"{truth_key}[{pairs.index(None)}]")
+    truth = tuple(filter(None, pairs))
     if not truth:
         odd.count("questions without a pair to find, left out of the means", place)
     if failed := _failed(row, place, odd):
-        return Grounding(_image(row), tuple(truth), (), failed)
+        return Grounding(_image(row), truth, (), failed)
     found = _pairs(row, _given(row, FOUND_KEYS, "which pairs were found, [] for none"))
-    if NOWHERE in found:
-        odd.count("predicted pairs without one of the boxes, which find nothing", place, found.count(NOWHERE))
-    return Grounding(_image(row), tuple(truth), tuple(found))
+    if None in found:
+        odd.count("predicted pairs without one of the boxes, which find nothing", place, found.count(None))
+    return Grounding(_image(row), truth, tuple(filter(None, found)))
 
 
 def _given(row: Mapping[str, Any], keys: Sequence[str], says: str) -> str:
@@ -181,11 +180,11 @@ def _given(row: Mapping[str, Any], keys: Sequence[str], says: str) -> str:
     return key
 
 
-def _pairs(row: Mapping[str, Any], key: str) -> list[Pair]:
-    """The pairs under a key, NOWHERE for one of which a box is missing or empty."""
+def _pairs(row: Mapping[str, Any], key: str) -> list[Pair | None]:
+    """The pairs under a key, None for one of which a box is missing or empty."""
     if not isinstance(row[key], list):
         raise DataError(f"{short(row[key])} is no list of pairs", field=key)
-    found = []
+    found: list[Pair | None] = []
     for index, pair in enumerate(row[key]):
         field = f"{key}[{index}]"
         if not isinstance(pair, dict):
@@ -193,7 +192,7 @@ def _pairs(row: Mapping[str, Any], key: str) -> list[Pair]:
         _refuse_denials(pair, field)
         names = [f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box" for side in ("person", "object")]
         if any(pair.get(name) in (None, []) for name in names):
-            found.append(NOWHERE)
+            found.append(None)
         else:
             found.append((box_of(pair[names[0]], f"{field}.{names[0]}"), box_of(pair[names[1]], f"{field}.{names[1]}")))
     return found

@@ -56,35 +56,34 @@ class RowMaker:
         settings |= {"refused": str(answers.refused)} if answers.refused else {}
         return self._rows(CHOICE, tally, settings, besides={"setting": bank.setting})
 
-    def grounding(self, rows: Sequence[Grounding], most: int | None) -> Iterator[Row]:
+    def grounding(self, rows: Sequence[Grounding]) -> Iterator[Row]:
         """AR, AR@0.5 and AR@0.75, and AR of small, medium and large objects; `n`: questions, of a size its true pairs.
         The signature has the rule of matching, a digest of the questions, and how many failed. As released, a value is
         0 where there is nothing to find."""
-        found = grounded(rows, most=most, released=self.released is not None)
+        found = grounded(rows, released=self.released is not None)
         if scale := other_scale(rows):
             problem = f"the predicted boxes look like {scale} of the picture, and are read as pixels"
             note(f"{problem}: convert them to pixels")
-        settings = {**_asked(rows), "match": "mean"}
-        settings |= {} if most is None else {"topk": str(most)}
-        return self._rows(GROUNDING, found, settings, empty=0.0 if self.released else None)
+        return self._rows(GROUNDING, found, {**_asked(rows), "match": "mean"}, empty=0.0 if self.released else None)
 
-    def referring(self, rows: Sequence[Referring], sim: str, dataset: str | None, policy: ErrorPolicy) -> Iterator[Row]:
-        """exact_match and verb_similarity; `n`: phrases. The signature has a digest of the true phrases, and of the
-        similarity its measure, with a table's digest, and whose senses the true verbs have."""
-        backend, path = sim, sim.removeprefix("table:")
-        table = None if path == sim else SimilarityTable.read(Stream([path], "table"), policy, open_wordnet().canonical)
-        if table is not None:
-            sim = f"table-{table.digest()}"
+    def referring(
+        self, rows: Sequence[Referring], sim: Stream | str, dataset: str | None, policy: ErrorPolicy
+    ) -> Iterator[Row]:
+        """exact_match and verb_similarity; `n`: phrases. sim: tables, or an offline measure. The signature has a digest
+        of the true phrases, and of the similarity its measure, or the table's digest, and whose senses the true verbs
+        have."""
+        table = None if isinstance(sim, str) else SimilarityTable.read(sim, policy, open_wordnet().canonical)
 
         def rated(pairs: list[Pair]) -> list[float | None]:
             if table is None:
-                return [one.similarity for one in rate(backend, pairs)]
+                return [one.similarity for one in rate(str(sim), pairs)]
             found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
             return [None if math.isnan(value) else value for value in found]
 
         similar = similarities(compared(rows, dataset), rated)
         found = referred(rows, similar, released=self.released is not None)
-        own = {"verb_similarity": {"data": dataset or "open", "sim": sim}}
+        named = str(sim) if table is None else f"table-{table.digest()}"
+        own = {"verb_similarity": {"data": dataset or "open", "sim": named}}
         return self._rows(REFERRING, found, _asked(rows), of_metric=own)
 
     def _rows(

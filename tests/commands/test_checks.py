@@ -25,8 +25,6 @@ GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
-PREFIXED = {("vlm-eval", "--sim")}
-"""Names that may be a file, as table:FILE."""
 AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed", "--first", "--severity"}
 """Numbers that nothing grows with: of a list that is shorter all are taken, and a seed is only mixed in."""
 
@@ -148,10 +146,9 @@ def test_no_output_is_an_input(
         Path(f"soft{ending(target)}").symlink_to(given)
         os.link(given, f"hard{ending(target)}")
         others += [f"soft{ending(target)}", f"hard{ending(target)}", str(tmp_path / given)]
-    prefix = "table:" if (name, source.opts[0]) in PREFIXED else ""
     for path in others:
         before = ["add", "mine:val"] if name == "data" else []
-        words = [*before, prefix + given] if source.param_type_name == "argument" else [source.opts[0], prefix + given]
+        words = [*before, given] if source.param_type_name == "argument" else [source.opts[0], given]
         after = ["3"] if name == "claim" else []
         said = refused(hoicli(name, *words, *after, target.opts[0], path))
         assert said.startswith(f"{target.opts[0]} {path}: is an input, too (")

@@ -94,8 +94,7 @@ def prepare(reader: Reader, number: int, folder: Path) -> tuple[Path, list[str],
     target = folder / ("out.jsonl.gz" if rng.random() < 0.1 else "out.jsonl")
     given = path.parent if reader.file.startswith("mats/") else path
     words = [
-        word.replace("IN", str(given)) if word in ("IN", "table:IN") else word.replace("DIR", str(folder))
-        for word in rng.choice(reader.calls).split()
+        str(given) if word == "IN" else word.replace("DIR", str(folder)) for word in rng.choice(reader.calls).split()
     ]
     return path, [str(target) if word == "OUT" else word for word in words], way
 

@@ -155,7 +155,7 @@ vocab:dataset | $OWN/site.json | json
     validate --dataset IN $OWN/predictions.jsonl
 vocab:ground truth | $OWN/gt.jsonl | jsonl
     vocab --from IN
-    vocab --from $OWN/gt.jsonl --train IN --name own
+    vocab --from $OWN/gt.jsonl --train IN
 
 # formats
 convert:records | $PREDICTIONS | records | law=lines
@@ -375,11 +375,11 @@ vlm-eval:refer results | $CHOICE/referred.json | json
     vlm-eval --needed IN
 prompts:questions | $CHOICE/pair.json | json
     prompts --task choice --coords pixels IN
-    prompts --task choice --response-format --image-list $GT IN
+    prompts --task choice --image-list $GT IN
 prompts:records | $GT | jsonl
     prompts IN
     prompts --task pairs IN
-    prompts --task pairs --vocabulary hico --coords pixels --response-format IN
+    prompts --task pairs --vocabulary hico --coords pixels IN
 
 # pictures
 corrupt:records | $CORPUS/pictures.jsonl | jsonl
@@ -424,7 +424,6 @@ shoe-eval:ground truth | $SHOE/gt.jsonl | jsonl
 shoe-eval:tables | $SHOE/sim.jsonl | jsonl
     shoe-eval --sim IN $SHOE_PAIR
 vocab:labels | $CORPUS/labels.txt | text | stdin=yes
-    vocab --pos v --senses -
     vocab --senses -
 """),
     *(

@@ -164,13 +164,6 @@ def test_another_scale_is_noticed(hoicli: Hoicli, tmp_path: Path, scale: int | N
     assert ("look like" in result.err) == bool(told)
 
 
-def test_a_pair_without_boxes_keeps_its_place(hoicli: Hoicli, tmp_path: Path) -> None:
-    found = [{"person_bbox": PERSON}, pair()]
-    path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
-    values = [json.loads(hoicli("vlm-eval", "--top-k", most, path).out.splitlines()[0])["value"] for most in (1, 2)]
-    assert values == [0.0, 100.0]
-
-
 def test_equal_pairs_count_as_often_as_they_are_there(tmp_path: Path) -> None:
     """As in the released scripts: two equal true pairs need two predicted ones."""
     for found, value in (([pair()], 0.5), ([pair(), pair()], 1.0)):

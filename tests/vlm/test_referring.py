@@ -71,13 +71,13 @@ def test_a_table_is_the_measure_it_was_made_with(hoicli: Hoicli, tmp_path: Path)
     assert hoicli("vlm-eval", "--dataset", "hico", "--needed", ROWS, "-o", pairs).code == 0
     assert hoicli("shoe-sim", "--backend", "lexical", "--pairs", pairs, "-o", table).code == 0
     direct = values(hoicli, "--dataset", "hico", ROWS)["verb_similarity"]
-    by_table = values(hoicli, "--dataset", "hico", "--sim", f"table:{table}", ROWS)["verb_similarity"]
+    by_table = values(hoicli, "--dataset", "hico", "--sim", table, ROWS)["verb_similarity"]
     assert by_table["value"] == pytest.approx(direct["value"], rel=1e-12)
     assert "|sim:lexical|" in direct["signature"]
     assert "|sim:table-" in by_table["signature"]
     shortened = tmp_path / "short.jsonl"
     shortened.write_text("".join(table.read_text().splitlines(keepends=True)[:-3]))
-    told = hoicli("vlm-eval", "--dataset", "hico", "--sim", f"table:{shortened}", ROWS).err
+    told = hoicli("vlm-eval", "--dataset", "hico", "--sim", shortened, ROWS).err
     assert "3 of " in told
     assert "not in the table" in told
 

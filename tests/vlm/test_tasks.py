@@ -23,11 +23,10 @@ def test_every_container_tells(hoicli: Hoicli, tmp_path: Path, kind: str) -> Non
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (["--top-k", 3, CHOICE / "referred.json", "--task", "refer"], "--top-k: not for --task refer"),
         (["--sim", "lexical", CHOICE / "grounded.json", "--task", "ground"], "--sim: not for --task ground"),
         (
-            ["--questions", CHOICE / "scene.json", "--top-k", 5, "--needed", "-"],
-            "--top-k, --needed: not for --task choice",
+            ["--questions", CHOICE / "scene.json", "--sim", "lexical", "--needed", "-"],
+            "--sim, --needed: not for --task choice",
         ),
         (["--as-released", "crosshoi-bench", CHOICE / "grounded.json"], "--as-released crosshoi-bench: not for --task"),
         (

@@ -64,14 +64,11 @@ def reply_format(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "json_schema", "json_schema": schema}
 
 
-def prompt_of(
-    record: Record, task: str, frame: Frame, vocabulary: Vocabulary | None, *, response_format: bool = False
-) -> Record | None:
-    """The prompt for one image record: a line with image_id, file_name, coords, task, system and prompt; None for an
-    image without a pair to ask about.
+def prompt_of(record: Record, task: str, frame: Frame, vocabulary: Vocabulary | None) -> Record | None:
+    """The prompt for one image record: a line with image_id, file_name, coords, task, system, prompt and
+    response_format; None for an image without a pair to ask about.
 
-    `vocabulary`: the names to use, None for any. `response_format`: add a JSON schema of the reply, as
-    OpenAI's protocol takes it. Raises `DataError` when the image's size is needed and missing.
+    `vocabulary`: the names to use, None for any. Raises `DataError` when the image's size is needed and missing.
     """
     size = size_of(record)
     if task == "detect" and frame.kind == "pixels" and size is None:
@@ -96,7 +93,7 @@ def prompt_of(
         text = _PAIRS.format(coords=coords, boxes="\n".join(shown), pairs=listed, vocabulary=names)
     line: Record = {key: record[key] for key in ("image_id", "file_name", "width", "height") if key in record}
     line |= {"task": task, "coords": str(frame), "system": SYSTEM, "prompt": text}
-    return line | ({"response_format": _schema(task, vocabulary)} if response_format else {})
+    return line | {"response_format": _schema(task, vocabulary)}
 
 
 def _pairs_of(record: Record) -> list[tuple[int, int]]:

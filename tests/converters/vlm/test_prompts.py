@@ -51,7 +51,7 @@ def close(found: set[tuple[Any, ...]], expected: set[tuple[Any, ...]], within: f
 def test_a_model_that_knows_the_truth_gets_it_back(
     hoicli: Hoicli, tmp_path: Path, coords: str, write: Any, within: float
 ) -> None:
-    prompts = parsed(hoicli("prompts", "--coords", coords, "--response-format", GT).out)
+    prompts = parsed(hoicli("prompts", "--coords", coords, GT).out)
     assert [prompt["image_id"] for prompt in prompts] == list(truth())
     answered = tmp_path / "answers.jsonl"
     with answered.open("w") as file:
@@ -85,7 +85,7 @@ def test_a_model_that_knows_the_truth_gets_it_back(
 
 
 def test_pairs_show_numbered_boxes_and_their_answers_are_read_with_them(hoicli: Hoicli, tmp_path: Path) -> None:
-    result = hoicli("prompts", "--task", "pairs", "--coords", "pixels", "--response-format", GT)
+    result = hoicli("prompts", "--task", "pairs", "--coords", "pixels", GT)
     prompts = parsed(result.out)
     asked = [record for record in truth().values() if record["hois"]]
     assert [prompt["image_id"] for prompt in prompts] == [record["image_id"] for record in asked]
@@ -126,7 +126,7 @@ def test_pairs_are_those_of_the_record_else_everybody_with_everything(hoicli: Ho
 
 
 def test_a_closed_vocabulary_is_listed(hoicli: Hoicli) -> None:
-    detect = parsed(hoicli("prompts", "--vocabulary", "hico", "--response-format", GT).out)[0]
+    detect = parsed(hoicli("prompts", "--vocabulary", "hico", GT).out)[0]
     assert "- dining table: clean, eat at, sit at\n" in detect["prompt"]
     assert detect["prompt"].count("\n- ") == 80
     assert "no interaction" not in detect["prompt"]
