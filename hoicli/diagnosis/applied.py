@@ -20,7 +20,7 @@ from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, ERRORS, HIT, MISSED, 
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.listed import Listed
-from hoicli.records.kit import Growing, Ints, starts_of
+from hoicli.records.kit import Growing, Ints
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
@@ -127,17 +127,14 @@ class Corrections:
     def __init__(self, listed: Listed, columns: Growing, classes: int) -> None:
         self._listed, self._columns = listed, columns
         error, repair = columns["error"], columns["repair"]
-        place = np.empty(len(listed), dtype=np.int64)
-        place[listed.by_score()] = np.arange(len(listed))
-        ranked = listed.ranked(np.where(columns["unlisted"], -1, listed.interaction), classes).order
-        row = np.concatenate([ranked, repair])
-        interaction = np.concatenate([listed.interaction[ranked], columns["repaired_class"]])
-        order = np.argsort(interaction * len(listed) + place[row], kind="stable")  # quick: nearly in order already
-        self.row, self.bounds = row[order], starts_of(np.bincount(interaction, minlength=classes))
+        row = np.concatenate([np.arange(len(listed)), repair])
+        counted = np.where(columns["unlisted"], -1, listed.interaction)
+        ranked = listed.ranked(np.concatenate([counted, columns["repaired_class"]]), classes, row)
+        self.row, self.bounds = row[ranked.order], ranked.bounds
         self.image: Ints = listed.image[self.row]
-        self._state = np.concatenate([error[ranked], error[repair] + _CORRECTED])[order]
+        self._state = np.concatenate([error, error[repair] + _CORRECTED])[ranked.order]
         hits = np.flatnonzero(self._state == HIT)
-        at = np.empty_like(place)
+        at = np.empty(len(listed), dtype=np.int64)
         at[self.row[hits]] = hits
         replacing = columns["replaced"] >= 0
         self._replaced: Ints = at[columns["replaced"][replacing]]

@@ -126,7 +126,7 @@ class Curve:
 def curve_of(lists: ScoredLists, positives: Ints, classes: Ints, *, pooled: bool) -> Curve:
     """The curve of some classes as one list by score; not `pooled`: of one class. positives [C]."""
     _, rows = expanded(lists.bounds[classes], np.diff(lists.bounds)[classes])
-    rows = rows[by_score(lists.score[rows], lambda: np.arange(len(rows)))]
+    rows = rows[by_score(lists.score[rows])]
     return Curve(lists.score[rows], lists.hit[rows], int(positives[classes].sum()), pooled)
 
 

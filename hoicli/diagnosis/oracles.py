@@ -24,7 +24,7 @@ from hoicli.diagnosis.applied import COLUMNS, ORACLES, Applied, Corrections
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
 from hoicli.diagnosis.repairs import ErrorTypes, Reading
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import Listed, ranking
+from hoicli.evaluation.listed import Listed, by_score
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Mean, per_class, places, subset_classes, subset_means
 from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
@@ -151,10 +151,11 @@ class Diagnosis:
 
     def counts(self) -> dict[str, Ints]:
         """Error type -> [C] predictions of each class; `missed_gt` counts ground truth."""
-        error, interaction = self._columns["error"], self._listed.interaction
-        classes = {name: interaction[error == code] for code, name in enumerate(ERRORS)}
-        classes[MISSED] = self._columns["truth_class"][self._columns["missed"]]
-        return {name: np.bincount(rows, minlength=self._classes) for name, rows in classes.items()}
+        columns, cells = self._columns, len(ERRORS) * self._classes
+        cell = columns["error"].astype(np.int64) * self._classes + self._listed.interaction
+        of_errors = np.bincount(cell, minlength=cells)[:cells].reshape(len(ERRORS), -1)  # NOT_COUNTED is beyond
+        missed = np.bincount(columns["truth_class"][columns["missed"]], minlength=self._classes)
+        return {**dict(zip(ERRORS, of_errors, strict=True)), MISSED: missed}
 
     def composition(self) -> dict[str, Any]:
         """edges: boundaries in the list ranked by score over all classes; counts: by error type, predictions between.
@@ -164,7 +165,7 @@ class Diagnosis:
         error, score = self._columns["error"], self._listed.score
         counted = np.flatnonzero(error != NOT_COUNTED)
         error, score = error[counted], score[counted]
-        ranked = error[ranking(np.zeros_like(error), score, lambda: np.argsort(error, kind="stable"))]
+        ranked = error[by_score(score, lambda rows: [error[rows]])]
         end = PRECISION_DECIDED * len(self._columns["truth_class"]) or len(ranked)
         edges = _round_edges(min(len(ranked), end), whole=len(ranked) <= end)
         cuts = [ranked[start:end] for start, end in pairwise(edges)]

@@ -44,10 +44,8 @@ from hoicli.diagnosis.errors import (
     Located,
     Typed,
     error_types,
-    members,
 )
-from hoicli.evaluation.listed import by_score
-from hoicli.records.kit import Bools, Ints, run_starts
+from hoicli.records.kit import Bools, Ints, expanded, run_starts, starts_of
 
 Reading: TypeAlias = Literal["shared", "independent", "released"]
 """How repairs are assigned."""
@@ -110,10 +108,10 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
         free = typed.may_repair & np.isin(typed.error, tuple(REPAIRED.values()))
     truth, candidate = candidates(typed, fits, free)
 
-    rank = np.empty(len(found.score), dtype=np.int64)
-    rank[by_score(found.score, lambda: np.arange(len(rank)))] = np.arange(len(rank))
-    above = rank[candidate] < np.append(rank, len(rank))[taken][truth]  # the last where there is no true positive
-    truth, candidate = truth[above], candidate[above]
+    score, hit = found.score[candidate], taken[truth]
+    least = np.append(found.score, -np.inf)[hit]  # the last where there is no true positive
+    above = (score > least) | ((score == least) & (candidate < hit)) | (hit < 0)
+    truth, candidate, score = truth[above], candidate[above], score[above]
     late = np.zeros(len(truth), dtype=bool) if reading == "released" else _waits(found, typed, truth, candidate)
     taker = truth * len(ERRORS) + typed.error[candidate] if reading == "independent" else truth
 
@@ -121,7 +119,7 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
     turn = np.arange(len(first)) - first  # of each ground truth in its image
     turns = int(turn.max(initial=-1)) + 1
     step = turn[truth] + turns * late
-    order = np.lexsort((rank[candidate], taker, step))
+    order = np.lexsort((-score, taker, step))  # of equals the first candidate
     truth, candidate, taker = truth[order], candidate[order], taker[order]
     has_one = np.zeros(int(taker.max(initial=-1)) + 1, dtype=bool)
     for begin, end in pairwise([*run_starts(step[order]).tolist(), len(order)]):
@@ -134,10 +132,13 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
 
 
 def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
-    """(ground truth, prediction) of each free prediction whose group fits a ground truth; fits [K], free [T]."""
+    """(ground truth, prediction) of each free prediction whose group fits a ground truth, by prediction; fits [K], free
+    [T]."""
     rows = np.flatnonzero(free)
-    run, entry = members(typed.group_of[rows], len(typed.type_of_group), typed.group[fits])
-    return typed.truth[fits][run], rows[entry]
+    start = starts_of(np.bincount(typed.group[fits], minlength=len(typed.type_of_group)))
+    group = typed.group_of[rows]
+    run, entry = expanded(start[group], np.diff(start)[group])
+    return typed.truth[fits][entry], rows[run]
 
 
 def _waits(found: Located, typed: Typed, truth: Ints, candidate: Ints) -> Bools:

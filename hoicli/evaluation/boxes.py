@@ -131,7 +131,7 @@ class BoxEvaluation:
         key, score = self._detections["key"], self._detections["score"]
         image, label = np.divmod(key, self._labels)
         by_id = rank_by_id(self.truth.scenes.image_ids)
-        order = ranking(label, score, lambda: np.argsort(by_id[image], kind="stable"))
+        order = ranking(label, score, lambda rows: [by_id[image[rows]]])
         return ranks_in_groups(key, score), order, np.searchsorted(label[order], np.arange(self._labels + 1))
 
     def of(self, rule: BoxRule) -> Iterator[tuple[BoxMetric, Floats, Ints]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.records.kit import Floats, Growing, Ints, rank_by_id, runs_of, starts_of
+from hoicli.records.kit import Floats, Growing, Ints, distinct, rank_by_id, run_starts, runs_of, starts_of
 
 
 class Listed:
@@ -71,17 +72,20 @@ class Listed:
         """[T] the predictions by descending score, then image id, then place in the image; sorted once, until others
         are added."""
         if self._by_score is None:
-            self._by_score = by_score(
-                self.score, lambda: np.argsort(rank_by_id(self.image_ids)[self.image], kind="stable")
-            )
+            self._by_score = by_score(self.score, self._by_id)
         return self._by_score
 
-    def ranked(self, classes: NDArray[np.signedinteger[Any]], many: int) -> Ranked:
-        """The predictions with a class, by class, then as in `by_score`. classes [T]: of each prediction, below `many`;
-        -1 for none."""
-        order = by_class(classes, self.by_score())
+    def ranked(self, classes: NDArray[np.signedinteger[Any]], many: int, rows: Ints | None = None) -> Ranked:
+        """The predictions with a class, by class, then as in `by_score`. classes: of each prediction, below `many`; -1
+        for none. With `rows` [R], which may have a prediction several times, classes [R] and the order are of these."""
+        row = np.arange(len(self)) if rows is None else rows
+        order = ranking(classes, self.score[row], lambda tied: [row[tied], *self._by_id(row[tied])])
         bounds = starts_of(np.bincount(classes + 1, minlength=many + 1))
         return Ranked(order[bounds[1] :], bounds[1:] - bounds[1])
+
+    def _by_id(self, rows: Ints) -> list[Ints]:
+        """What orders predictions of one score: their images' ids."""
+        return [rank_by_id(self.image_ids)[self.image[rows]]]
 
 
 @dataclass(frozen=True)
@@ -92,24 +96,32 @@ class Ranked:
     bounds: Ints
 
 
-def ranking(
-    interaction: NDArray[np.signedinteger[Any]], score: Floats, arrangement: Callable[[], Ints] | None = None
-) -> Ints:
-    """[T] the order by class, then descending score, then place in `arrangement()` (in the arrays without one)."""
-    return by_class(interaction, by_score(score, arrangement or (lambda: np.arange(len(score)))))
+Ties = Callable[[Ints], Sequence[NDArray[Any]]]
+"""Of some rows [R], what orders those of one score: keys [R], the last one first, as `numpy.lexsort` takes them."""
 
 
-def by_score(score: Floats, arrangement: Callable[[], Ints]) -> Ints:
-    """[T] the order by descending score, then place in `arrangement()`.
+def ranking(classes: NDArray[np.signedinteger[Any]], score: Floats, ties: Ties = lambda _: ()) -> Ints:
+    """[T] the order by class, then descending score, then `ties`, then place in the arrays.
 
-    Equal scores are rare, so a fast unstable sort comes first; if two are equal, a stable sort follows. Either way the
-    order depends on the values alone, never on the sort's implementation."""
-    order = np.argsort(-score)
-    ordered = score[order]
-    if (ordered[1:] == ordered[:-1]).any():
-        order = arrangement()
-        order = order[np.argsort(-score[order], kind="stable")]
+    Each class is sorted alone, which is less work, and by a fast unstable sort, since equal scores are rare; these are
+    put in order after it. So the order depends on the values alone, never on the sort's implementation."""
+    order = by_class(classes, np.arange(len(score)))
+    falling = -score[order]
+    bounds = [*run_starts(classes[order]).tolist(), len(order)]
+    for start, end in pairwise(bounds):
+        order[start:end] = order[start:end][np.argsort(falling[start:end])]
+    ordered, owner = score[order], classes[order]
+    same = np.flatnonzero((ordered[1:] == ordered[:-1]) & (owner[1:] == owner[:-1]))
+    if len(same):
+        tied = distinct(np.concatenate([same, same + 1]))
+        rows = order[tied]
+        order[tied] = rows[np.lexsort((rows, *ties(rows), -score[rows], classes[rows]))]
     return order
+
+
+def by_score(score: Floats, ties: Ties = lambda _: ()) -> Ints:
+    """[T] the order by descending score, then `ties`, then place in the array."""
+    return ranking(np.zeros(len(score), dtype=np.int8), score, ties)
 
 
 def by_class(classes: NDArray[np.signedinteger[Any]], order: Ints) -> Ints:

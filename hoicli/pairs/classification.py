@@ -92,7 +92,7 @@ class Interactions:
         every = ranking(
             verb_of[rows["interaction"]],
             rows["verb_score"],
-            lambda: np.lexsort((-rows["score"], truth.rank[rows["image"]])),
+            lambda tied: [-rows["score"][tied], truth.rank[rows["image"][tied]]],
         )
         interaction = rows["interaction"][every]
         code = np.where(rows["hit"][every], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import ranking
+from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
 from hoicli.evaluation.run import gathered
@@ -270,13 +270,11 @@ class PairStatistics:
     def _ranking(self, rows: Ints, *, ascending: bool) -> Ints:
         """Some detected pairs by the confidence that they interact, ties by image id and position."""
         confidence = self.found.detected["interacting"][rows]
-        one_class = np.zeros(len(rows), dtype=np.int8)
-        order = ranking(
-            one_class,
-            -confidence if ascending else confidence,
-            lambda: np.argsort(self._of_pairs(self._truth.rank)[rows], kind="stable"),
-        )
-        return rows[order]
+
+        def by_id(tied: Ints) -> list[Ints]:
+            return [self._of_pairs(self._truth.rank)[rows[tied]]]
+
+        return rows[by_score(-confidence if ascending else confidence, by_id)]
 
 
 def pair_statistics(

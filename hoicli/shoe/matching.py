@@ -175,9 +175,8 @@ class Shoe:
         """[P] the predictions by score, then image id, then place in the record; without a score they are last."""
         found = self.predictions
 
-        def by_id() -> Ints:
-            image = np.argsort(rank_by_id(found.image_ids))
-            return expanded(found.hoi_start[image], np.diff(found.hoi_start)[image])[1]
+        def by_id(rows: Ints) -> list[Ints]:
+            return [rank_by_id(found.image_ids)[found.image_of_hoi[rows]]]
 
         return by_score(np.nan_to_num(found.score, nan=-np.inf), by_id)
 

@@ -103,9 +103,9 @@ def test_scores_stand_by_class_and_fall() -> None:
 def test_ranking_is_by_class_then_score_then_arrangement() -> None:
     classes, score = np.array([1, 0, 1, 0, 1]), np.array([0.5, 0.1, 0.5, 0.2, 0.9])
     assert ranking(classes, score).tolist() == [3, 1, 4, 0, 2]
-    assert ranking(classes, score, lambda: np.array([4, 3, 2, 1, 0])).tolist() == [3, 1, 4, 2, 0]
+    assert ranking(classes, score, lambda rows: [4 - rows]).tolist() == [3, 1, 4, 2, 0]
     apart = np.array([0.5, 0.1, 0.4, 0.2, 0.9])
-    assert ranking(classes, apart, lambda: pytest.fail("no two are equal")).tolist() == [3, 1, 4, 0, 2]
+    assert ranking(classes, apart, lambda _: pytest.fail("no two are equal")).tolist() == [3, 1, 4, 0, 2]
     # so many that a sort which is not stable would show
     scores = [0.1 * (number * 7 % 5) for number in range(3000)]
     numbers = [number * 11 % 3 for number in range(3000)]
