@@ -47,10 +47,8 @@ def match(
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.coverage import Coverage, served
-    from hoicli.evaluation.match_records import missed_records
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import matched_lines
-    from hoicli.records.parsing import dump
 
     gt, names, own = required(gt, "match"), names_of(protocol), text_of(dataset)
     chosen = chosen_protocols(names, own)
@@ -72,16 +70,10 @@ def match(
     def made() -> Iterator[bytes]:
         truth = inputs.annotated(gt, vocabulary)
         matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
-        coverage, seen, told = Coverage(), set[str](), 0
+        coverage = Coverage()
         for batch in matched_lines(lines, truth, matched, inputs.filters, inputs.policy, partial=only_predicted):
             coverage.merge(batch.coverage)
-            seen.update(batch.image_ids)
-            told += batch.skipped
             yield batch.lines
-        if not only_predicted:
-            missed = [row for image_id, row in truth.position.items() if image_id not in seen]
-            lost = inputs.policy.skipped - told
-            yield from map(dump, missed_records(truth, missed, matched, inputs.filters, lost))
         inputs.policy.report()
         coverage.report(truth, matched, lines.name, shard=only_predicted)  # may refuse the whole
 

@@ -5,7 +5,7 @@ same rows as `eval`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -18,72 +18,127 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol
 from hoicli.records import caveats
-from hoicli.records.columns import BATCH
 from hoicli.records.kit import Bools, Ints, expanded, starts_of
 from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
-from hoicli.records.parsing import Record
+from hoicli.records.parsing import Record, dump
+from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
-Texts = list[str]
-"""A column of a match record's objects: `"key":value` of each, as JSON. Texts are joined to objects a thousand at a
-time, where dictionaries would be made and encoded one by one."""
+Texts = list[bytes]
+"""A piece of JSON for each object of a column. The pieces of a whole batch are joined once, where a dictionary for each
+object would be made and encoded."""
 
 
-def match_records(
-    batch: Batch,
-    outcomes: Mapping[str, Outcomes],
-    protocols: Sequence[Protocol],
-    filters: Filters,
-    *,
-    partial: bool = False,
-    skipped: int = 0,
-) -> Iterator[Record]:
-    """The match records of a batch: image by image, and for each image protocol by protocol. `predictions` and `gt` are
-    JSON already, for `dump`. partial: `missed_records` do not follow. skipped: lines that were dropped
-    before these, which the first record of each protocol says."""
-    parts = [
-        (_head(protocol, filters, batch.truth, partial=partial), _predictions(batch, outcomes[protocol.key], protocol))
-        for protocol in protocols
-    ]
-    truths = [
-        _truth(batch.truth, batch.image, batch.truth.counted(row), _found(batch, row, outcomes[row.key]))
-        for row in protocols
-    ]
-    matches = [batch.box_matches(protocol) for protocol in protocols]
-    of_truth = batch.truth.scenes.caveats[batch.image] & caveats.TRUTH
-    masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
-    hashes = batch.truth.scenes.hashes[batch.image].tolist()
-    classless = _classless(batch.truth, batch.image, filters)
-    hoi, box = (starts.tolist() for starts in (batch.predictions.hoi_start, batch.predictions.box_start))
-    for row, image_id in enumerate(batch.predictions.image_ids):
-        lost = {} if row or not skipped else {"skipped": skipped}
-        for (head, predictions), truth, boxes in zip(parts, truths, matches, strict=True):
-            yield {
-                **head(image_id, masks[row], hashes[row]),
-                **lost,
-                **classless[row],
-                "predictions": _array(predictions[hoi[row] : hoi[row + 1]]),
-                "gt": truth[row],
-                "box_matches": boxes[box[row] : box[row + 1]],
-            }
+class MatchWriter:
+    """Writes match records: image by image, and for each image protocol by protocol.
+
+    partial: the images of the ground truth without predictions get no records.
+    """
+
+    def __init__(
+        self, truth: GroundTruth, protocols: Sequence[Protocol], filters: Filters, *, partial: bool = False
+    ) -> None:
+        self._truth = truth
+        self._protocols = protocols
+        self._heads = [_head(protocol, filters, truth, partial=partial) for protocol in protocols]
+        self._counts = filters.allow_uncounted
+        self._verbs, self._labels = _names(truth.vocabulary)
+
+    def lines(self, batch: Batch, outcomes: Mapping[str, Outcomes], *, skipped: int = 0) -> bytes:
+        """The records of a batch. skipped: lines that were dropped before these, which the first record of each
+        protocol says."""
+        triplets = {row.person_first: self._predicted(batch, row) for row in self._protocols}
+        found = [
+            (
+                head,
+                self._predictions(batch, outcomes[row.key], row, triplets[row.person_first]),
+                self._annotated(batch, outcomes[row.key], row),
+                batch.box_matches(row),
+            )
+            for head, row in zip(self._heads, self._protocols, strict=True)
+        ]
+        of_truth = self._truth.scenes.caveats[batch.image] & caveats.TRUTH
+        masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
+        hashes = self._truth.scenes.hashes[batch.image].tolist()
+        # With leave to count the smaller part alone, each image tells whether that was needed: a shard cannot.
+        classless = self._truth.classless[batch.image].tolist() if self._counts else None
+        joined: Texts = []
+        bounds = pairwise(batch.predictions.box_start.tolist())
+        for row, (image_id, (start, end)) in enumerate(zip(batch.predictions.image_ids, bounds, strict=True)):
+            more: Record = {} if row or not skipped else {"skipped": skipped}
+            more |= {} if classless is None else {"gt_classless": classless[row]}
+            for head, predictions, annotated, boxes in found:
+                joined += (dump(head(image_id, masks[row], hashes[row]) | more)[:-2], b',"predictions":[')
+                joined += predictions[row]
+                joined.append(b'],"gt":[')
+                joined += annotated[row]
+                joined += (b'],"box_matches":', orjson.dumps(boxes[start:end]), b"}\n")
+        return b"".join(joined)
+
+    def _predicted(self, batch: Batch, protocol: Protocol) -> list[Texts]:
+        """The predictions of a batch but for their outcomes."""
+        scenes, every = batch.predictions, np.arange(len(batch.predictions.score))
+        without = batch.empty_object if protocol.person_first else scenes.object < 0
+        return [*self._triplets(scenes, every, without, b"score"), _numbers(scenes.score)]
+
+    def _predictions(
+        self, batch: Batch, outcomes: Outcomes, protocol: Protocol, predicted: Sequence[Texts]
+    ) -> list[Texts]:
+        """The predictions of each image. Those of a person-first protocol name the annotated person that each belongs
+        to."""
+        codes = [b',"outcome":"%b","gt":' % name.encode() for name in OUTCOMES]
+        unmatched = [code + b'null,"iou_subject":null,"iou_object":null}' for code in codes]
+        ends = list(map(unmatched.__getitem__, outcomes.code.tolist()))
+        matched = zip(
+            outcomes.row.tolist(),
+            outcomes.code[outcomes.row].tolist(),
+            _numbers(np.where(outcomes.enough, _places(batch, protocol, outcomes), -1), missing=True),
+            _numbers(outcomes.iou_subject),
+            _numbers(outcomes.iou_object),
+            strict=True,
+        )
+        for row, code, gt, subject, object_ in matched:
+            ends[row] = b'%b%b,"iou_subject":%b,"iou_object":%b}' % (codes[code], gt, subject, object_)
+        if protocol.person_first:
+            people = batch.found_people(protocol)
+            first_box = self._truth.scenes.box_start[batch.image_of_hoi]
+            person = _numbers(np.where(people < 0, -1, people - first_box), missing=True)
+            ends = [b'%b,"person":%b}' % (end[:-1], number) for end, number in zip(ends, person, strict=True)]
+        return _arrays([*predicted, ends], batch.predictions.hoi_start)
+
+    def _annotated(self, batch: Batch, outcomes: Outcomes, protocol: Protocol) -> list[Texts]:
+        """The ground truth of each image that counts, with the prediction that found each triplet."""
+        scenes, image, counted = self._truth.scenes, batch.image, self._truth.counted(protocol)
+        of, row = expanded(scenes.hoi_start[image], scenes.hoi_start[image + 1] - scenes.hoi_start[image])
+        of, row = of[counted[row]], row[counted[row]]
+        start = starts_of(np.bincount(of, minlength=len(image)))
+        hit = outcomes.enough & (outcomes.code[outcomes.row] == TRUE_POSITIVE)
+        by = outcomes.row[hit]
+        image_of_hit = batch.predictions.image_of_hoi[by]
+        found = np.full(len(row), -1, dtype=np.int64)
+        found[start[image_of_hit] + _places(batch, protocol, outcomes)[hit]] = (
+            by - batch.predictions.hoi_start[image_of_hit]
+        )
+        ends = [number + b"}" for number in _numbers(found, missing=True)]
+        return _arrays([*self._triplets(scenes, row, scenes.object[row] < 0, b"prediction"), ends], start)
+
+    def _triplets(self, scenes: Scenes, row: Ints, without: Bools, then: bytes) -> list[Texts]:
+        """The boxes and names of some triplets, of which some are `without` object, up to the key that comes then."""
+        first_box = scenes.box_start[scenes.image_of_hoi[row]]
+        subject, object_ = scenes.subject[row] - first_box, np.where(without, -1, scenes.object[row] - first_box)
+        verb = (scenes.interaction if self._truth.vocabulary.roles else scenes.verb)[row]
+        labels = [b'%b,"%b":' % (label, then) for label in self._labels]
+        return [
+            _looked_up([b',{"subject":%d' % number for number in range(subject.max(initial=-1) + 1)], subject),
+            _looked_up(
+                [*(b',"object":%d' % number for number in range(object_.max(initial=-1) + 1)), _NO_OBJECT], object_
+            ),
+            _looked_up(self._verbs, verb),
+            _looked_up(labels, scenes.object_label[row]),
+        ]
 
 
-def missed_records(
-    truth: GroundTruth, missed: Sequence[int], protocols: Sequence[Protocol], filters: Filters, skipped: int = 0
-) -> Iterator[Record]:
-    """Match records of the images without predictions (their places), so that their triplets count as missed. skipped:
-    as in `match_records`."""
-    heads, none = [_head(row, filters, truth, partial=False) for row in protocols], np.zeros(0, dtype=np.int64)
-    for start in range(0, len(missed), BATCH):
-        rows = np.array(missed[start : start + BATCH])
-        texts = [_truth(truth, rows, truth.counted(protocol), (none, none, none)) for protocol in protocols]
-        masks, hashes = (truth.scenes.caveats[rows] & caveats.TRUTH).tolist(), truth.scenes.hashes[rows].tolist()
-        for place, classless in enumerate(_classless(truth, rows, filters)):
-            image_id = truth.scenes.image_ids[rows[place]]
-            lost = {} if start + place or not skipped else {"skipped": skipped}
-            for head, gt in zip(heads, texts, strict=True):
-                record = head(image_id, masks[place], hashes[place])
-                yield {**record, **lost, **classless, "predictions": [], "gt": gt[place], "box_matches": []}
+_NO_OBJECT = b',"object":null'
 
 
 def _head(
@@ -113,36 +168,16 @@ def _head(
     return head
 
 
-def _classless(truth: GroundTruth, image: Ints, filters: Filters) -> list[Record]:
-    """With leave to count the smaller part alone, what tells of each image whether it was needed: a shard cannot."""
-    if not filters.allow_uncounted:
-        return [{}] * len(image)
-    return [{"gt_classless": counts} for counts in truth.classless[image].tolist()]
-
-
-def _predictions(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Texts:
-    """[T] the predictions of a batch without their braces."""
-    scenes, vocabulary = batch.predictions, batch.truth.vocabulary
-    first_box = scenes.box_start[scenes.image_of_hoi]
-    without, people = _person_first(batch, protocol)
-    unmatched = [f'"outcome":"{name}","gt":null,"iou_subject":null,"iou_object":null' for name in OUTCOMES]
-    ends = list(map(unmatched.__getitem__, outcomes.code.tolist()))
-    gt = np.where(outcomes.enough, _places(batch, protocol, outcomes), -1)
-    matched = _objects(
-        [f'"outcome":"{OUTCOMES[code]}"' for code in outcomes.code[outcomes.row].tolist()],
-        _numbers("gt", gt, missing=True),
-        _numbers("iou_subject", outcomes.iou_subject),
-        _numbers("iou_object", outcomes.iou_object),
-    )
-    for row, text in zip(outcomes.row.tolist(), matched, strict=True):
-        ends[row] = text
-    return _objects(
-        _boxes(scenes.subject - first_box, np.where(without, -1, scenes.object - first_box)),
-        _names(vocabulary, scenes.verb, scenes.interaction, scenes.object_label),
-        _numbers("score", scenes.score),
-        ends,
-        *([] if people is None else [_numbers("person", people, missing=True)]),
-    )
+def _names(vocabulary: Vocabulary) -> tuple[Texts, Texts]:
+    """The text of each verb, or with roles of each action (verb and role, null for the action itself); and of each
+    object's label, at last of none."""
+    if vocabulary.roles:
+        named: list[Record] = [{"verb": verb, "role": role or None} for verb, role in vocabulary.interactions]
+    else:
+        named = [{"verb": verb} for verb in vocabulary.verbs]
+    labelled = [{"label": label} for label in (*vocabulary.objects, None)]
+    verbs, labels = ([b"," + orjson.dumps(one)[1:-1] for one in column] for column in (named, labelled))
+    return verbs, labels
 
 
 def _places(batch: Batch, protocol: Protocol, outcomes: Outcomes) -> Ints:
@@ -152,98 +187,28 @@ def _places(batch: Batch, protocol: Protocol, outcomes: Outcomes) -> Ints:
     return places
 
 
-def _found(batch: Batch, protocol: Protocol, outcomes: Outcomes) -> tuple[Ints, Ints, Ints]:
-    """The true positives: (image, place of the ground-truth triplet as `_places`, index of the prediction)."""
-    hit = outcomes.enough & (outcomes.code[outcomes.row] == TRUE_POSITIVE)
-    row = outcomes.row[hit]
-    image = batch.predictions.image_of_hoi[row]
-    return image, _places(batch, protocol, outcomes)[hit], row - batch.predictions.hoi_start[image]
+def _looked_up(texts: Texts, column: Ints) -> Texts:
+    """The text of each number; the last is that of -1."""
+    return list(map(texts.__getitem__, column.tolist()))
 
 
-def _truth(truth: GroundTruth, image: Ints, counted: Bools, found: tuple[Ints, Ints, Ints]) -> list[orjson.Fragment]:
-    """The counted triplets of each of some images; `found` as `_found` has it."""
-    scenes, vocabulary = truth.scenes, truth.vocabulary
-    of, row = expanded(scenes.hoi_start[image], scenes.hoi_start[image + 1] - scenes.hoi_start[image])
-    of, row = of[counted[row]], row[counted[row]]
-    start = starts_of(np.bincount(of, minlength=len(image)))
-    hit_image, place, index = found
-    prediction = np.full(len(row), -1, dtype=np.int64)
-    prediction[start[hit_image] + place] = index
-    first_box = scenes.box_start[image[of]]
-    texts = _objects(
-        _boxes(scenes.subject[row] - first_box, np.where(scenes.object[row] < 0, -1, scenes.object[row] - first_box)),
-        _names(vocabulary, scenes.verb[row], scenes.interaction[row], scenes.object_label[row]),
-        _numbers("prediction", prediction, missing=True),
-    )
-    return [_array(texts[begin:end]) for begin, end in pairwise(start.tolist())]
-
-
-class _Made(dict[int, str]):
-    """The text of each number, made once."""
-
-    def __init__(self, make: Callable[[int], str]) -> None:
-        self._make = make
-
-    def __missing__(self, number: int) -> str:
-        text = self[number] = self._make(number)
-        return text
-
-    def of(self, numbers: Ints) -> Texts:
-        """The text of each."""
-        return list(map(self.__getitem__, numbers.tolist()))
-
-
-def _boxes(subject: Ints, object_: Ints) -> Texts:
-    """The indices of both boxes of triplets, null for no object."""
-    many = int(object_.max(initial=-1)) + 2
-
-    def text(number: int) -> str:
-        first, second = divmod(number, many)
-        return f'"subject":{first},"object":{second - 1 if second else "null"}'
-
-    return _Made(text).of(subject * many + object_ + 1)
-
-
-def _names(vocabulary: Vocabulary, verb: Ints, interaction: Ints, label: Ints) -> Texts:
-    """The names of triplets: `verb`; with roles `role`, null for the action itself; `label`, null for a box without
-    one."""
-    many = len(vocabulary.objects) + 1
-
-    def text(number: int) -> str:
-        action, label = divmod(number, many)
-        verb, role = vocabulary.interactions[action] if vocabulary.roles else (vocabulary.verbs[action], "")
-        roles = {"role": role or None} if vocabulary.roles else {}
-        named = {"verb": verb, **roles, "label": vocabulary.objects[label - 1] if label else None}
-        return orjson.dumps(named)[1:-1].decode()
-
-    return _Made(text).of((interaction if vocabulary.roles else verb) * many + label + 1)
-
-
-def _numbers(key: str, column: NDArray[np.generic], *, missing: bool = False) -> Texts:
-    """A column of numbers; `missing`: of integers from 0, where -1 is null."""
+def _numbers(column: NDArray[np.generic], *, missing: bool = False) -> Texts:
+    """The numbers of a column; `missing`: integers from 0, where -1 is null."""
     if not len(column):
         return []
-    text = orjson.dumps(np.ascontiguousarray(column), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode()
-    begin = f'"{key}":'
-    return (begin + (text.replace("-1", "null") if missing else text).replace(",", f"\n{begin}")).split("\n")
+    text = orjson.dumps(np.ascontiguousarray(column), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
+    return (text.replace(b"-1", b"null") if missing else text).split(b",")
 
 
-def _objects(*columns: Texts) -> Texts:
-    """The members of each object, from its columns."""
-    return list(map(",".join, zip(*columns, strict=True)))
-
-
-def _array(objects: Texts) -> orjson.Fragment:
-    """An array of objects."""
-    return orjson.Fragment("[{" + "},{".join(objects) + "}]" if objects else "[]")
-
-
-def _person_first(batch: Batch, protocol: Protocol) -> tuple[Bools, Ints | None]:
-    """([T] statements without an object, [T] the index of the annotated person each belongs to, -1 for none). The
-    second is None unless the protocol is person-first; such a protocol takes a box of zeros as no object."""
-    scenes = batch.predictions
-    if not protocol.person_first:
-        return scenes.object < 0, None
-    people = batch.found_people(protocol)
-    first_box = batch.truth.scenes.box_start[batch.image_of_hoi]
-    return batch.empty_object, np.where(people < 0, -1, people - first_box)
+def _arrays(columns: Sequence[Texts], start: Ints) -> list[Texts]:
+    """The objects of each image, all columns of one before the next: the pieces between the brackets of an array, so
+    that the first lacks its comma."""
+    width = len(columns)
+    pieces = [b""] * (width * int(start[-1]))
+    for place, column in enumerate(columns):
+        pieces[place::width] = column
+    images = [pieces[width * begin : width * end] for begin, end in pairwise(start.tolist())]
+    for image in images:
+        if image:
+            image[0] = image[0][1:]
+    return images

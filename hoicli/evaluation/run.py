@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,10 +24,11 @@ from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import fork_map, no_garbage_collection
+from hoicli.records.columns import BATCH
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import distinct
-from hoicli.records.parsing import dump
-from hoicli.records.reading import concatenate, made_of_scenes, read_scenes
+from hoicli.records.parsing import Record, dump
+from hoicli.records.reading import concatenate, made_of_scenes, read_scenes, scenes_of
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
@@ -82,17 +83,15 @@ def matched_batches(
 
 @dataclass(frozen=True)
 class MatchedLines:
-    """The match records of some images as lines, how these images fit the ground truth, and how many lines were dropped
-    before them."""
+    """The match records of some images as lines, and how their predictions fit the ground truth."""
 
     image_ids: Sequence[str]
     lines: bytes
     coverage: Coverage
-    skipped: int
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For a fork that sends it: the lines, megabytes, go as a column."""
-        return MatchedLines, (self.image_ids, PickleBuffer(self.lines), self.coverage, self.skipped)
+        return MatchedLines, (self.image_ids, PickleBuffer(self.lines), self.coverage)
 
 
 def matched_lines(
@@ -104,14 +103,16 @@ def matched_lines(
     *,
     partial: bool = False,
 ) -> Iterator[MatchedLines]:
-    """The match records of the predictions, batch by batch, made by as many processes as `predictions` is worth.
-    partial: as `match_records` has it.
+    """The match records of the predictions, batch by batch, made by as many processes as `predictions` is worth; and
+    unless they are `partial`, those of the images without predictions, so that their triplets count as missed.
 
     Raises `DataError` as `matched_batches`.
     """
-    from hoicli.evaluation.match_records import match_records
+    from hoicli.evaluation.match_records import MatchWriter
 
-    told = policy.skipped
+    writer = MatchWriter(truth, protocols, filters, partial=partial)
+    before = told = policy.skipped
+    seen = set[str]()
 
     def make(scenes: Scenes) -> MatchedLines | None:
         nonlocal told
@@ -119,16 +120,26 @@ def matched_lines(
             return None
         batch, coverage = Batch(scenes, truth), Coverage()
         coverage.add(batch)
-        skipped, told = policy.skipped - told, policy.skipped
-        matched = match_all(batch, protocols, filters)
-        records = match_records(batch, matched, protocols, filters, partial=partial, skipped=skipped)
-        return MatchedLines(scenes.image_ids, b"".join(map(dump, records)), coverage, skipped)
+        lines = writer.lines(batch, match_all(batch, protocols, filters), skipped=policy.skipped - told)
+        told = policy.skipped
+        return MatchedLines(scenes.image_ids, lines, coverage)
 
     with no_garbage_collection():
         processes = predictions.processes()
-        yield from made_of_scenes(
+        for made in made_of_scenes(
             predictions, make, truth.vocabulary, scored=True, policy=policy, known=truth.position, processes=processes
-        )
+        ):
+            seen.update(made.image_ids)
+            yield made
+        told -= before  # what was dropped of the ground truth, which forks would tell again
+        missed = (image_id for image_id in truth.position if image_id not in seen and not partial)
+        while empty := [Line("", 1, dump({"image_id": one, **_NOTHING})) for one in islice(missed, BATCH)]:
+            matched = make(scenes_of(empty, truth.vocabulary, scored=True))
+            assert matched is not None
+            yield replace(matched, coverage=Coverage())
+
+
+_NOTHING: Record = {"boxes": [], "labels": [], "hois": []}
 
 
 def gathered(
