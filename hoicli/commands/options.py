@@ -217,8 +217,8 @@ From = Annotated[
     str | None,
     Option(
         "NAME",
-        "The format of a file that is not JSONL, if it is detected wrongly (hoicli convert --list). It is for --gt if "
-        "it is a format of ground truth, else for the other files.",
+        "The format of a file that is not JSONL, if it is detected wrongly (hoicli convert --list); a format of ground "
+        "truth is that of the ground truth, any other that of the other files.",
         one_of=choices.readable_formats,
     ),
 ]

@@ -77,6 +77,8 @@ READINGS: dict[str, Reading] = {
     **{f"pixels of a copy of {side} x {side}": _square(side) for side in (224, 336, 448, 640)},
 }
 """Each convention with the function that converts boxes to corners."""
+BOX_FORMS = {"[x, y, w, h]": "xywh", "[cx, cy, w, h]": "cxcywh"}
+"""Those that `convert --box-form` reads."""
 OTHER_SCALE = "pixels of a copy of another size"
 """One scale for each image: SWIG-HOI's ground truth is of images resized to a short side of 512; predictions may not
 be."""
@@ -111,7 +113,8 @@ class BoxEvidence:
         meeting[OTHER_SCALE] = self._meeting_scaled()
         best = max(meeting, key=lambda what: meeting[what])
         if meeting[best] >= max(HALF * total, MUCH_BETTER * own):
-            return f"{text}, {meeting[best]:,} if they are {best}", total - own
+            how = f" (hoicli convert --box-form {BOX_FORMS[best]})" if best in BOX_FORMS else ""
+            return f"{text}, {meeting[best]:,} if they are {best}{how}", total - own
         return (text, total - own) if own < NEXT_TO_NOTHING * total else None
 
     def _meeting(self, read: Reading) -> int:

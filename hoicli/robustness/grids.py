@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import groupby
 
 from hoicli.corruption.catalogue import CORRUPTIONS, KEPT, RECIPE, RECIPES, ROHOI, SEVERITIES, family_of, parted
@@ -102,6 +103,11 @@ def grids(
         remarks.append(f"the models were evaluated with different settings: {listed(settings)}")
     there = {cell for rows in rows_of.values() for cell in rows if cell != CLEAN_CELL}
     corruptions, severities = _complete(benchmark, there)
+    names = {name for name, _ in there}
+    if names and names.isdisjoint(corruptions):
+        near = [near for name in corruptions for near in get_close_matches(name, names, 1)]
+        meant = f"did you mean {near[0]!r}?" if near else f"there are {listed(sorted(names))}"
+        raise UsageError(f"{arg('corruption', ','.join(corruptions))}: no row is of it; {meant}")
     remarks += _beyond(benchmark, there, corruptions, severities)
     if not corruptions or not severities:
         text = "only the clean row, no corruption; hoicli eval --tag corruption=NAME --tag severity=1 writes more"
@@ -109,7 +115,7 @@ def grids(
     cells = [CLEAN_CELL, *((name, severity) for name in corruptions for severity in severities)]
     _check_models(rows_of, cells)
     made = [_grid(model, kind, rows, cells, unit) for model, rows in rows_of.items()]
-    others = sorted({name for name, _ in there} - set(corruptions))
+    others = sorted(names - set(corruptions))
     remarks += _lacking(gathering, made, len(cells), others, allow_missing=allow_missing)
     return made, remarks + _alike(made) + _recipes({grid.recipe for grid in made})
 

@@ -32,13 +32,14 @@ ERRORS = {  # a record's problems have their codes from where they are found
     "another-dataset": "name the benchmark they belong to",
     UNKNOWN_IMAGE: "give the ground truth of the same set and split",
     "swapped-files": "give the ground truth with --gt, and the predictions without",
+    "no-scores": "ground truth? give it with --gt; answers of a model: hoicli convert --scores",
 }
 UNREAD = "bad-optional-field"
 WARNINGS = {
     UNREAD: "eval and match do not read it; convert, pairstats and others that do refuse the line",
     "image-without-predictions": "its triplets count as missed; normal for images without annotations",
     "inverted-box": "x2 < x1 or y2 < y1: it overlaps nothing; no metric takes more than one in a hundred",
-    "looks-like-xywh": "convert to [x1, y1, x2, y2]: x2 = x + w",
+    "looks-like-xywh": "convert to [x1, y1, x2, y2]: hoicli convert --box-form xywh",
     "box-outside-image": "another scale or convention? records hold pixels of the original image",
     "relative-box": "all numbers are at most 1: multiply by the image's width and height",
     "score-outside-range": "fine for ranking; a sum or a scaled score?",

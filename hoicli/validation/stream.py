@@ -253,7 +253,7 @@ def _concluded(
         findings.add(doubt.check, doubt.example, doubt.count, doubt.fix)
     if truth is not None:
         if found.triplets and not found.scored:
-            findings.add("swapped-files", f"{name}: has no scores, so this is ground truth", found.triplets)
+            findings.add("no-scores", f"{name}: no triplet has a score, as predictions must", found.triplets)
         seen = {*found.images, *found.named}
         missing = [image_id for image_id in truth.rows if image_id not in seen]
         if missing and (seen or not found.results):

@@ -56,7 +56,6 @@ def _shipped(dataset: str) -> Vocabulary:
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     """What to do about an unknown label (`what`: "verb" or "object"): the dataset that has it, the nearest known one,
     or the command that lists them all."""
-    from difflib import SequenceMatcher
 
     def known(of: Vocabulary) -> Mapping[str, int]:
         return of.verb_ids if what == "verb" else of.object_ids
@@ -75,13 +74,10 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
         return f"{records_of(theirs)}{f' (or {meant})' if meant else ''}; own classes? {OWN_CLASSES}"
     if vocabulary.own:
         return meant or f"`hoicli vocab {vocabulary.path}` lists the known ones; add it there, or as an alias"
-    if near and SequenceMatcher(None, spelt, near[0]).ratio() >= TYPO:
+    if near == [spelt]:
         return meant
     return f"{meant or '`hoicli vocab` lists the known ones;'} own classes? {OWN_CLASSES}"
 
-
-TYPO = 0.67
-"""Ours: labels less alike than this (worker and fork) are hardly one in two spellings."""
 
 OWN_CLASSES = "hoicli vocab --from GT.jsonl -o FILE.json"
 """The command that makes a dataset of one's own, for messages."""

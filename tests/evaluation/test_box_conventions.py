@@ -31,7 +31,7 @@ def bent(folder: Path, change: Callable[[Box, tuple[float, float]], Box], name: 
 
 RELATIVE = "and none of their numbers is above 2: parts of the image's sides (0-1)?"
 CHANGES: dict[str, Callable[[Box, tuple[float, float]], Box]] = {
-    "11 if they are [x, y, w, h]": lambda b, _: [b[0], b[1], b[2] - b[0], b[3] - b[1]],
+    "11 if they are [x, y, w, h] (hoicli convert --box-form xywh)": lambda b, _: [b[0], b[1], b[2] - b[0], b[3] - b[1]],
     "11 if they are [y1, x1, y2, x2]": lambda b, _: [b[1], b[0], b[3], b[2]],
     "11 if they are [x2, y2, x1, y1]": lambda b, _: [b[2], b[3], b[0], b[1]],
     RELATIVE: lambda b, s: [b[0] / s[0], b[1] / s[1], b[2] / s[0], b[3] / s[1]],
@@ -165,7 +165,7 @@ def test_relative_boxes_are_refused_only_where_that_is_certain(hoicli: Hoicli, t
 
 
 def test_too_few_images_are_not_asked_about(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = bent(tmp_path, CHANGES["11 if they are [x, y, w, h]"])
+    path = bent(tmp_path, CHANGES["11 if they are [x, y, w, h] (hoicli convert --box-form xywh)"])
     path.write_bytes(b"\n".join(path.read_bytes().splitlines()[:4]))
     assert questions(hoicli("eval", "--gt", GT, path).err) == []
 

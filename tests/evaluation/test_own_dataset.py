@@ -254,7 +254,7 @@ def test_unknown_labels(hoicli: Hoicli, tmp_path: Path) -> None:
         record = {"image_id": "a", "boxes": [[0, 0, 1, 1]] * 2, "labels": ["person", label], "hois": []}
         return hoicli("eval", *options, "--gt", written(tmp_path / "x.jsonl", [record]), PREDICTIONS).err
 
-    assert said("bycicle").endswith("unknown object 'bycicle'; did you mean 'bicycle'?\n")
+    assert "unknown object 'bycicle'; did you mean 'bicycle'? own classes? hoicli vocab" in said("bycicle")
     assert said("ball.n.01").endswith(
         "SWIG-HOI records? --dataset swig; own classes? hoicli vocab --from GT.jsonl -o FILE.json\n"
     )

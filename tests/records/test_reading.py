@@ -25,6 +25,7 @@ from tests.support.kernel import lines
 from tests.support.strategies import parts_of
 
 HICO, VCOCO = load("hico"), load("vcoco")
+OWN = "own classes? hoicli vocab --from GT.jsonl -o FILE.json"
 GOOD: dict[str, Any] = {
     "image_id": "a",
     "width": 64,
@@ -86,15 +87,14 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
             "own classes? hoicli vocab --from GT.jsonl -o FILE.json (a model's own words? hoicli shoe-eval scores "
             "them, hoicli convert --to-vocabulary maps its answers to the dataset's)",
         ),
-        (with_hoi(verb="flyy"), "hois[0].verb: unknown verb 'flyy'; did you mean 'fly'?"),
+        (with_hoi(verb="flyy"), f"hois[0].verb: unknown verb 'flyy'; did you mean 'fly'? {OWN}"),
         (
             with_hoi(verb="qqqq"),
-            "hois[0].verb: unknown verb 'qqqq'; `hoicli vocab` lists the known ones; own classes? hoicli vocab --from "
-            "GT.jsonl -o FILE.json",
+            f"hois[0].verb: unknown verb 'qqqq'; `hoicli vocab` lists the known ones; {OWN}",
         ),
         (with_hoi(verb=3), "hois[0].verb: 3 is no name; verbs are strings"),
         (with_hoi(score="0.5"), 'hois[0].score: "0.5" is no score; give a finite number'),
-        (with_(labels=["person", "Kites"]), "labels[1]: unknown object 'Kites'; did you mean 'kite'?"),
+        (with_(labels=["person", "Kites"]), f"labels[1]: unknown object 'Kites'; did you mean 'kite'? {OWN}"),
         (with_(labels=["human", "kite"]), "labels[0]: unknown object 'human'; did you mean 'person'?"),
         (
             with_(hois=[{**{key: GOOD["hois"][0][key] for key in ("subject", "object", "score")}, "predicate": "fly"}]),

@@ -505,6 +505,12 @@ def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, .
     assert result.err.startswith(message.format(path=path))
 
 
+def test_a_corruption_of_no_row_is_named_with_the_nearest(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = written(tmp_path / "rows.jsonl", [row(40.0), row(30.0, "jpeg", 1)])
+    said = hoicli("robust", "--corruption", "jpg", path).err
+    assert said == "hoicli: --corruption jpg: no row is of it; did you mean 'jpeg'?\n"
+
+
 # The figure
 
 

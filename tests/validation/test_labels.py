@@ -198,10 +198,10 @@ def scaled(x: float, y: float, box: Box) -> Box:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda b, *_: [b[0], b[1], b[2] - b[0], b[3] - b[1]], "[x, y, w, h]"),
+        (lambda b, *_: [b[0], b[1], b[2] - b[0], b[3] - b[1]], "[x, y, w, h] (hoicli convert --box-form xywh)"),
         (
             lambda b, *_: [(b[0] + b[2]) / 2, (b[1] + b[3]) / 2, b[2] - b[0], b[3] - b[1]],
-            "[cx, cy, w, h]",
+            "[cx, cy, w, h] (hoicli convert --box-form cxcywh)",
         ),
         (lambda b, *_: [b[0], b[2], b[1], b[3]], "[x1, x2, y1, y2]"),
         (lambda b, *_: [b[1], b[0], b[3], b[2]], "[y1, x1, y2, x2]"),

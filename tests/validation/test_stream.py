@@ -152,10 +152,11 @@ def test_swapped_files_and_streams_of_other_records(hoicli: Hoicli, tmp_path: Pa
 
     def told(gt: Path, path: Path) -> dict[str, str]:
         rows = map(json.loads, hoicli("validate", "--gt", gt, path).out.splitlines())
-        return {row["example"].split(":")[0]: row["severity"] for row in rows if row["check"] == "swapped-files"}
+        checks = ("swapped-files", "no-scores")
+        return {row["example"].split(":")[0]: row["check"] for row in rows if row["check"] in checks}
 
     assert told(truth, predictions) == {}
-    assert told(predictions, truth) == {str(predictions): "error", str(truth): "error"}
+    assert told(predictions, truth) == {str(predictions): "swapped-files", str(truth): "no-scores"}
     matches.write_text(hoicli("match", "--gt", truth, predictions, "--protocol", "hico,diag").out)
     assert hoicli("validate", "--gt", truth, matches).out == ""  # each image has its lines
     matches.write_text(hoicli("eval", "--gt", truth, predictions, "--protocol", "hico").out)
@@ -191,7 +192,10 @@ def test_matches_and_results_are_checked_too() -> None:
     assert found(future)["unknown-protocol"][1].startswith("p:1: protocol: unknown protocol 'hico-2030'; choose from ")
     assert found(future).keys() == {"unknown-protocol"}
     bad = {**match, "gt": [{"verb": "fly", "label": "kate"}]}
-    assert found(bad)["unknown-label"][1] == "p:1: gt[0].label: unknown object 'kate'; did you mean 'kite'?"
+    assert found(bad)["unknown-label"][1] == (
+        "p:1: gt[0].label: unknown object 'kate'; did you mean 'kite'? own classes? hoicli vocab --from GT.jsonl -o "
+        "FILE.json"
+    )
 
 
 def test_the_command_ends_with_1_only_for_errors(hoicli: Hoicli, tmp_path: Any) -> None:
