@@ -39,27 +39,6 @@ class Tallied(Measured):
         return {MACRO: macro, **super().rounds(weights)}
 
 
-def figures(
-    image: Ints, images: int, counts: Ints, counted: Ints, f1: Floats, cell: Floats, *, exact_per_image: bool = False
-) -> Tallied:
-    """METRICS of Q questions, each about an image [Q], by its number. counts [4, Q]: options rightly chosen, wrongly
-    chosen and right, and whether the match is exact; counted [Q]: 0 for a question that is in exact match alone; cell:
-    as of `Tallied`. exact_per_image: exact match is over images, as released."""
-    tp, fp, right = counts[:3] * counted
-    of_questions = {
-        INSTANCE: (f1 * counted, counted),
-        MICRO: (2 * tp, tp + fp + right),
-        PRECISION: (tp, tp + fp),
-        RECALL: (tp, right),
-    }
-    whole = np.ones(images, np.int64) if exact_per_image else np.bincount(image, minlength=images)
-    of_images = {EXACT: (np.bincount(image, counts[3], images), whole)}
-    classes, options = int(cell.sum(axis=2).any(axis=0).sum()), int(right.sum())
-    n = {MACRO: classes, INSTANCE: int(counted.sum()), MICRO: options, EXACT: int(whole.sum())}
-    n |= {PRECISION: int((tp + fp).sum()), RECALL: options}
-    return Tallied(images, n, [Shares(image, of_questions), Shares(np.arange(images), of_images)], cell)
-
-
 def _f1(tp: Floats | Ints, fp: Floats | Ints, right: Floats | Ints) -> Floats:
     """The F1 of counts, NaN where all are 0; with the operations of the released script, for its last digit."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -78,25 +57,37 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     questions = sorted(bank.questions, key=lambda question: question.key)  # sums must not depend on the file's order
     place = {name: at for at, name in enumerate(sorted(bank.by_image))}
     image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
-    counts: Ints = np.zeros((4, len(questions)), dtype=np.int64)  # as of `figures`
-    each, unanswered = np.zeros_like(counts[:2])
+    images = len(place)
+    counts: Ints = np.zeros((4, len(questions)), dtype=np.int64)  # rightly chosen, wrongly chosen, right; exact
+    counted, unanswered = np.zeros_like(counts[:2])
     answered = {image_id for image_id, _ in answers.given}
     cells: dict[Class, Floats] = {}
     for at, question in enumerate(questions):
         empty, exactly, by_option = _counts(question, answers.given.get(question.key, []), released=released)
-        counted = not (released and answers.detected) or question.image_id in answered
         counts[:, at] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly)
-        each[at], unanswered[at] = counted, empty
-        for option, kinds in by_option.items() if counted else ():
+        counted[at] = not (released and answers.detected) or question.image_id in answered
+        unanswered[at] = empty
+        for option, kinds in by_option.items() if counted[at] else ():
             interaction = class_of(option)
             if bank.counts(interaction):
-                cells.setdefault(interaction, np.zeros((3, len(place))))[:, image[at]] += kinds
-    cell = np.zeros((3, len(cells), len(place)))
+                cells.setdefault(interaction, np.zeros((3, images)))[:, image[at]] += kinds
+    cell = np.zeros((3, len(cells), images))
     for row, interaction in enumerate(sorted(cells)):
         cell[:, row] = cells[interaction]
     f1 = _f1(*counts[:3])
     f1 = np.where(np.isnan(f1), unanswered, f1)  # nothing is right: right if nothing was chosen
-    return figures(image, len(place), counts, each, f1, cell, exact_per_image=released)
+    tp, fp, right = counts[:3] * counted
+    of_questions = {
+        INSTANCE: (f1 * counted, counted),
+        MICRO: (2 * tp, tp + fp + right),
+        PRECISION: (tp, tp + fp),
+        RECALL: (tp, right),
+    }
+    whole = np.ones(images, np.int64) if released else np.bincount(image, minlength=images)
+    of_images = {EXACT: (np.bincount(image, counts[3], images), whole)}
+    n = {MACRO: int(cell.sum(axis=2).any(axis=0).sum()), INSTANCE: int(counted.sum()), MICRO: int(right.sum())}
+    n |= {EXACT: int(whole.sum()), PRECISION: int((tp + fp).sum()), RECALL: int(right.sum())}
+    return Tallied(images, n, [Shares(image, of_questions), Shares(np.arange(images), of_images)], cell)
 
 
 def _counts(question: Question, named: list[str], *, released: bool) -> tuple[bool, bool, dict[str, list[int]]]:

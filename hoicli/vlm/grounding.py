@@ -27,26 +27,9 @@ SIZES = {size: bounds for size, bounds in AREAS.items() if size != "all"}
 """The least area of the true pair's object in pixels, and the area that is too much."""
 
 
-def recalls(hits: Bools, question: Ints, area: Floats, image: Ints, images: int) -> Measured:
-    """AR, AR@0.5 and AR@0.75, means over questions, and AR of a size, over its pairs. hits [T, 12]: whether each true
-    pair is found at 0.5, at 0.75 and at each threshold of AR; question [T]: whose it is; area [T]: of its object; image
-    [Q]: of each question, by name, of `images`. Every question has a pair."""
-    count = np.bincount(question, minlength=len(image))
-    found = np.stack([np.bincount(question, column, len(image)) for column in hits.T], axis=1) / count[:, np.newaxis]
-    values = {"AR": found[:, 2:].mean(axis=1), "AR@0.5": found[:, 0], "AR@0.75": found[:, 1]}
-    n, shares = {(metric, "full"): len(image) for metric in values}, []
-    shares.append(Shares(image, {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()}))
-    for size, (least, most) in SIZES.items():
-        mine = (area >= least) & (area < most) | (area < 0) & (size == "small")
-        of_pairs = image[question[mine]]
-        part = hits[mine, 2:].sum(axis=1) / (hits.shape[1] - 2)
-        shares.append(Shares(of_pairs, {("AR", size): (part, np.ones_like(of_pairs))}))
-        n["AR", size] = len(of_pairs)
-    return Measured(images, n, shares)
-
-
 def grounded(rows: Sequence[Grounding], *, released: bool = False) -> Measured:
-    """The recalls of the true pairs; questions without any are left out. released: at RELEASED_THRESHOLDS."""
+    """AR, AR@0.5 and AR@0.75, means over questions, and AR of a size, over its pairs; questions without a pair are left
+    out. released: at RELEASED_THRESHOLDS."""
     asked = [row for row in rows if row.truth]
     images = {name: at for at, name in enumerate(sorted({row.image for row in asked}))}
     truth_starts = starts_of([len(row.truth) for row in asked])
@@ -60,15 +43,26 @@ def grounded(rows: Sequence[Grounding], *, released: bool = False) -> Measured:
     score = (people + others) / 2.0
     rank = (np.arange(len(of_found)) - found_starts[of_found])[row]
     every = RELEASED_THRESHOLDS if released else THRESHOLDS
-    hits = np.zeros((len(truth[0].T), 2 + len(every)), dtype=bool)
+    hits = np.zeros((len(truth[0].T), 2 + len(every)), dtype=bool)  # at 0.5, at 0.75 and at each threshold of AR
     for at, threshold in enumerate((0.5, 0.75, *every)):
         kept = np.flatnonzero(score >= threshold)
         _take(hits[:, at], row[kept], column[kept], score[kept], rank[kept])
-    boxes = truth[1]
-    with np.errstate(over="ignore", invalid="ignore"):
-        area = (boxes[2] - boxes[0]) * (boxes[3] - boxes[1])
     image = np.array([images[row.image] for row in asked], dtype=np.int64)
-    return recalls(hits, runs_of(truth_starts), area, image, len(images))
+    question = runs_of(truth_starts)
+    found = np.stack([np.bincount(question, column, len(image)) for column in hits.T], axis=1) / counts[:, np.newaxis]
+    values = {"AR": found[:, 2:].mean(axis=1), "AR@0.5": found[:, 0], "AR@0.75": found[:, 1]}
+    n = {(metric, "full"): len(image) for metric in values}
+    shares = [Shares(image, {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()})]
+    x1, y1, x2, y2 = truth[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        area = (x2 - x1) * (y2 - y1)
+    for size, (least, most) in SIZES.items():
+        mine = (area >= least) & (area < most) | (area < 0) & (size == "small")
+        of_pairs = image[question[mine]]
+        part = hits[mine, 2:].sum(axis=1) / len(every)
+        shares.append(Shares(of_pairs, {("AR", size): (part, np.ones_like(of_pairs))}))
+        n["AR", size] = len(of_pairs)
+    return Measured(len(images), n, shares)
 
 
 def _boxes(pairs: object) -> tuple[Floats, Floats]:
