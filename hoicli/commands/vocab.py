@@ -15,7 +15,6 @@ from hoicli.commands.results import Result, instead
 from hoicli.commands.values import text_of, texts_of
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
-from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -57,7 +56,7 @@ class Labels(Result):
 
 
 @command(
-    reads="nothing; with --from ground truth, with --senses - labels, a line each",
+    reads="nothing; with --from ground truth",
     writes="one row for each interaction, verb, object, split, image or sense; with --from the file of a dataset",
     examples="""
         hoicli vocab  # HICO-DET's 600 interactions
@@ -69,8 +68,6 @@ class Labels(Result):
         hoicli vocab own.json  # its classes
         hoicli vocab --senses "ride motorcycle"  # the WordNet senses of a verb and an object
         hoicli vocab --senses hopping_on | jq 'select(.pos == "v")'  # the senses of a verb that is in no benchmark
-        hoicli vocab --list verbs | jq -r .verb | hoicli vocab --senses - | jq 'select(.chosen and .pos == "v")'
-            # the sense of each of HICO-DET's verbs
     """,
     see=["shoe-sim", "validate", "convert"],
     listed=lambda given: given["from_"] is None,
@@ -104,7 +101,7 @@ def vocab(
         train: The training set's ground truth: adds how often each interaction occurs, and which are rare (fewer than
             10).
         senses: List instead the WordNet senses of a verb, an object, or both (the verb first), and which one the
-            dataset's label has; repeatable; - reads stdin, one per line.
+            dataset's label has; repeatable.
     """
     if from_ is not None:
         if dataset is not None:
@@ -129,23 +126,11 @@ def _senses(labels: list[str], wordnet: str | None, vocabulary: Vocabulary) -> l
     from hoicli.wordnet.senses import sense_rows
 
     choose(wordnet)
-    found = {label: list(sense_rows(label, vocabulary)) for label in _labels(labels)}
+    found = {label: list(sense_rows(label, vocabulary)) for label in labels}
     if unknown := [label for label, rows in found.items() if not rows]:
         shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
         note(f"{len(unknown)} without a sense in WordNet: {shown}; such a label is similar only to an equal one")
     return [row for rows in found.values() for row in rows]
-
-
-def _labels(given: list[str]) -> Iterator[str]:
-    for label in given:
-        if label != "-":
-            yield label
-            continue
-        for line in Stream(["-"], "labels"):
-            try:
-                yield line.data.decode().strip()
-            except UnicodeDecodeError:
-                raise DataError("not UTF-8; write one label a line", place=line.place) from None
 
 
 def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> str:

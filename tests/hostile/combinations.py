@@ -174,7 +174,7 @@ def _run(words: list[str], place: Path) -> int:
     try:
         signal.alarm(int(PATIENCE))
         os.chdir(place / "in")
-        with standard_streams(place, None):
+        with standard_streams(place):
             code = run(words)
     finally:
         os._exit(code)

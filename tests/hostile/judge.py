@@ -50,11 +50,11 @@ class Verdict:
 
 
 @contextmanager
-def standard_streams(folder: Path, stdin: Path | None) -> Iterator[None]:
+def standard_streams(folder: Path) -> Iterator[None]:
     """Descriptors 1 and 2 (and 0) led to files, for what writes past Python, and Python's streams too."""
     saved = [os.dup(number) for number in range(3)]
     kept = sys.stdin, sys.stdout, sys.stderr
-    files = [os.open(stdin or os.devnull, os.O_RDONLY)]
+    files = [os.open(os.devnull, os.O_RDONLY)]
     files += [os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for name in ("stdout", "stderr")]
     sys.stdout.flush()
     sys.stderr.flush()
@@ -105,7 +105,7 @@ def judge(reader: Reader, number: int, folder: Path, *, timed: bool = False) -> 
     path, words, way = prepare(reader, number, folder)
     before = {str(file.relative_to(folder)) for file in folder.rglob("*")}
     started = time.process_time()
-    with standard_streams(folder, path if reader.stdin else None), warnings.catch_warnings():
+    with standard_streams(folder), warnings.catch_warnings():
         warnings.simplefilter("always")  # not only the first time
         code = run(words)
     seconds = time.process_time() - started

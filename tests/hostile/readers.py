@@ -46,7 +46,7 @@ class Reader:
     name: command:format or command:role; seed: a sound file; kind: a key of mutations.STRUCTURE; calls: command lines,
     one of which is taken, in which IN is the broken file, OUT where -o goes, DIR the folder of both (with CORPUS' two
     pictures in `images`). file: the broken file's name in DIR; beside: a key of BESIDE; law: LINES, ITEMS, TRUTH or
-    none. stdin: IN is read from there.
+    none.
     """
 
     name: str
@@ -56,7 +56,6 @@ class Reader:
     file: str = ""
     beside: str = ""
     law: str = ""
-    stdin: bool = False
 
     @property
     def command(self) -> str:
@@ -423,8 +422,6 @@ shoe-eval:ground truth | $SHOE/gt.jsonl | jsonl
     shoe-eval --gt IN --sim $SHOE/sim.jsonl --single-hoi $SHOE/predictions.jsonl
 shoe-eval:tables | $SHOE/sim.jsonl | jsonl
     shoe-eval --sim IN $SHOE_PAIR
-vocab:labels | $CORPUS/labels.txt | text | stdin=yes
-    vocab --senses -
 """),
     *(
         reader

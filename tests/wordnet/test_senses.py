@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -202,18 +199,6 @@ def test_labels_without_a_sense_are_counted(hoicli: Hoicli) -> None:
 
 def test_a_wrong_call(hoicli: Hoicli) -> None:
     assert hoicli("vocab", "coco", "--senses", "ride").code == 2
-
-
-def test_labels_may_come_one_a_line(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stdin(data: bytes) -> io.TextIOWrapper:
-        return io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
-
-    monkeypatch.setattr(sys, "stdin", stdin(b"ride horse\n\nhop on\n"))
-    found = parsed(hoicli("vocab", "--senses", "-").out)
-    assert [row["sense"] for row in found if row["chosen"]] == ["ride.v.01", "horse.n.01", "hop_on.v.01"]
-    monkeypatch.setattr(sys, "stdin", stdin(b"ride\n\xff\n"))
-    result = hoicli("vocab", "--senses", "-")
-    assert (result.code, result.err) == (1, "<stdin>:2: not UTF-8; write one label a line\n")
 
 
 def test_a_long_run_of_separators_costs_no_more_than_its_length() -> None:
