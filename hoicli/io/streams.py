@@ -35,7 +35,7 @@ starting a process, which the first waits for."""
 BUFFER = 1 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Line:
     """One line of a stream, with its file and number for messages; number 0: the record of an image in a dump, which
     has no lines."""
@@ -55,7 +55,7 @@ class Line:
         return f"at {self.file}:{self.number}" if self.number else f"in {self.file}"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Item(Line):
     """A record that a caller from Python gives, as a line: `file` is the argument, `index` how Python finds it there;
     `number` is 1."""

@@ -61,10 +61,24 @@ def runs_of(starts: Ints) -> Ints:
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
-    """The values, each once, ascending: as `np.unique`, which imports masked arrays to see that these are none."""
+def distinct(values: NDArray[Scalar], below: int | None = None) -> NDArray[Scalar]:
+    """The values, each once, ascending: as `np.unique`, which imports masked arrays to see that these are none. below:
+    what they are all below, whole numbers from 0 on; if there are not many such, they are marked, which is faster."""
+    if below is not None and below <= 8 * len(values):
+        marked = np.zeros(below, dtype=bool)
+        marked[values] = True
+        return np.flatnonzero(marked)
     ordered = np.sort(values)
     return ordered[run_starts(ordered)]
+
+
+def sorted_by(values: Ints, below: int) -> Ints:
+    """[M] the order of whole numbers from 0 to below `below`, equal ones as they stand. By their digits of 16 bits, the
+    last first, which NumPy sorts by counting, nine times as fast as wider ones."""
+    order = np.argsort(values.astype(np.uint16), kind="stable")
+    for shift in range(16, below.bit_length(), 16):
+        order = order[np.argsort((values[order] >> shift).astype(np.uint16), kind="stable")]
+    return order
 
 
 def run_starts(values: NDArray[Scalar]) -> Ints:

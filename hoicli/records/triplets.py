@@ -93,6 +93,18 @@ def read_triplets(
     truth: bool = False,
     unlabelled: bool = False,
 ) -> Triplets:
+    """As one, the `triplet_batches` of a stream."""
+    return merged(triplet_batches(lines, policy=policy, known=known, truth=truth, unlabelled=unlabelled))
+
+
+def triplet_batches(
+    lines: Iterable[Line],
+    *,
+    policy: ErrorPolicy,
+    known: Container[str] | None = None,
+    truth: bool = False,
+    unlabelled: bool = False,
+) -> list[Triplets]:
     """All image records of a stream; `truth`: ground truth, which has no scores. unlabelled: labels may be null.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; an
@@ -101,7 +113,7 @@ def read_triplets(
     build = partial(named_images, truth=truth, unlabelled=unlabelled)
     check = partial(open_problems, truth=truth, unlabelled=unlabelled)
     parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known)))
-    return merged(parts or [build([])])
+    return parts or [build([])]
 
 
 def merged(parts: Sequence[Triplets]) -> Triplets:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.evaluation.pairing import counterparts
-from hoicli.records.kit import Floats, Ints, distinct, find, run_starts, starts_of
+from hoicli.records.kit import Floats, Ints, distinct, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
 from hoicli.shoe.pairs import Pair
 from hoicli.shoe.table import SimilarityTable
@@ -107,10 +107,9 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
         width - 1 if name == UNLABELLED else objects.get(normalised(name[0] or ""), width - 1)
         for name in predictions.objects
     ], dtype=np.int64)  # fmt: skip
-    key = known[0] * width + known[1]
-    order = np.argsort(key)
-    place, hit = find(key[order], verb[predictions.verb] * width + object_[predictions.label])
-    return np.where(hit, np.append(order, -1)[place], -1)
+    class_of = np.full((others + 1, width), -1)
+    class_of[known] = np.arange(len(classes))
+    return class_of[verb[:, np.newaxis], object_][predictions.verb, predictions.label]
 
 
 class Likeness:
@@ -231,7 +230,7 @@ def _met(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tup
     image = np.array([place[image_id] for image_id in predictions.image_ids], dtype=np.int64)
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
     left = distinct(truth.image_of_hoi * width + row)
-    right = distinct(image[predictions.image_of_hoi] * height + column)
+    right = distinct(image[predictions.image_of_hoi] * height + column, below=len(truth.image_ids) * height)
     starts = np.searchsorted(right, left // width * height)
     counts = np.searchsorted(right, (left // width + 1) * height) - starts
     met = np.zeros((width, height), dtype=bool)

@@ -37,7 +37,7 @@ from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, counterparts, first_largest
 from hoicli.records.boxes import iou, taken
 from hoicli.records.images import NO_BOX
-from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, sorted_by, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Triplets
 from hoicli.shoe.labels import Likeness, TruthClasses
 from hoicli.shoe.settings import ShoeOptions
@@ -56,7 +56,7 @@ place."""
 
 class Meetings(NamedTuple):
     """The K pairs of a ground-truth and a predicted triplet that overlap enough on both boxes, in ascending order of
-    (truth, prediction). iou_object is NaN where neither has an object. similarity: combined, in UNITs."""
+    (prediction, truth). iou_object is NaN where neither has an object. similarity: combined, in UNITs."""
 
     truth: Ints
     prediction: Ints
@@ -111,10 +111,7 @@ class Shoe:
         self.image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
         self.nearest = np.full(len(predictions.verb), -1, dtype=np.int64)
         self.nearest_similarity = np.full(len(predictions.verb), -1, dtype=np.int64)
-        met = self._met()
-        # The predictions on one ground truth are of one image, and follow one another.
-        count = max(len(met.truth), 1)
-        self.meetings = met.at(np.sort(met.truth * count + np.arange(len(met.truth))) % count)
+        self.meetings = self._met()
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
         """[M] of ground-truth and predicted triplets, combined, in UNITs."""
@@ -220,7 +217,7 @@ class Shoe:
         return blocks_of(np.maximum(most, PAIRS_AT_ONCE // IMAGES_AT_ONCE))
 
     def _met(self) -> Meetings:
-        """The meetings, by prediction; sets `nearest` on the way."""
+        """The meetings; sets `nearest` on the way."""
         nothing = np.zeros(0, dtype=np.int64)
         meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
         for block in self._blocks():
@@ -286,7 +283,7 @@ class Shoe:
 def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: Ints) -> Ints:
     """[G] the prediction that each ground truth takes, -1 for none.
 
-    truth (ascending), prediction, similarity [K] of the pairs that overlap enough; rank [P] the place of each
+    truth, prediction, similarity [K] of the pairs that overlap enough; rank [P] the place of each
     prediction by score, then place in the record, in its image at least; turn [G] the place of each ground truth in its
     record. The most similar free prediction is taken, of equals the one of the lowest rank.
     """
@@ -296,12 +293,13 @@ def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: In
     of_rank[rank] = np.arange(len(rank))
     taken = np.full(len(turn), -1, dtype=np.int64)
     free = np.ones(len(rank), dtype=bool)
-    runs = run_starts(truth)
-    owners, sizes = truth[runs], np.diff(np.append(runs, len(truth)))
-    order = np.argsort(turn[owners], kind="stable")
-    owners, starts = owners[order], starts_of(sizes[order])
-    _, at = expanded(runs[order], sizes[order])
-    worth, prediction = worth[at], prediction[at]
+    order = np.argsort(turn, kind="stable")
+    seat = np.empty(len(turn), dtype=np.int64)
+    seat[order] = np.arange(len(turn))
+    at = sorted_by(seat[truth], len(turn))
+    truth, prediction, worth = truth[at], prediction[at], worth[at]
+    starts = np.append(run_starts(truth), len(truth))
+    owners = truth[starts[:-1]]
     bounds = np.searchsorted(turn[owners], np.arange(turn.max(initial=-1) + 2))
     # The first triplets of all images choose together, then the second ones: two of one image never compete.
     for begin, end in pairwise(bounds.tolist()):

@@ -9,6 +9,7 @@ same cases: if a label has the ground truth's spelling, or can have its sense, n
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence, Set
+from itertools import chain
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
-from hoicli.records.triplets import Name, Triplets, merged, read_triplets
+from hoicli.records.triplets import Name, Triplets, merged, read_triplets, triplet_batches
 from hoicli.shoe.labels import Likeness, classes_of, likenesses, named_pairs
 from hoicli.shoe.pairs import Pair
 from hoicli.shoe.table import SimilarityTable
@@ -34,11 +35,12 @@ def read_predictions(
     """All predictions, about `known` images; a large file is shared out. unlabelled: labels may be null. Raises
     `DataError` for a bad line."""
 
-    def gather(lines: Stream, own: ErrorPolicy) -> Triplets:
+    def gather(lines: Stream, own: ErrorPolicy) -> list[Triplets]:
         with no_garbage_collection():
-            return read_triplets(lines, policy=own, known=known, unlabelled=unlabelled)
+            return triplet_batches(lines, policy=own, known=known, unlabelled=unlabelled)
 
-    return merged(gathered(gather, predictions, policy, lambda part: part.image_ids))
+    parts = gathered(gather, predictions, policy, lambda part: chain.from_iterable(each.image_ids for each in part))
+    return merged(list(chain.from_iterable(parts)))
 
 
 def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy) -> list[Pair]:

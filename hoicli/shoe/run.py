@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +14,14 @@ from hoicli.errors import DataError, arg
 from hoicli.evaluation.fit import Fit, check_annotated
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
-from hoicli.io.workers import no_garbage_collection
+from hoicli.io.workers import fork_map, no_garbage_collection
 from hoicli.records import caveats
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, distinct
 from hoicli.records.triplets import NOTHING, Triplets, read_triplets
 from hoicli.shoe.backends import rate
-from hoicli.shoe.labels import classes_of, likenesses, normalised
+from hoicli.shoe.labels import classes_of, likenesses, normalised, pool_of
 from hoicli.shoe.matching import Matching, Shoe, places_of
 from hoicli.shoe.needed import note_senseless, read_predictions
 from hoicli.shoe.scores import Scores, scores_of
@@ -76,12 +78,13 @@ class Evaluation:
         truth."""
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         with no_garbage_collection():
-            self._truth = read_triplets(gt, policy=policy, truth=True)
+            both = None if isinstance(sim, str) else _at_once(gt, sim)
+            self._truth = both[0] if both else read_triplets(gt, policy=policy, truth=True)
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
             check_annotated(self._truth, gt.name)
             if not isinstance(sim, str):
-                self._table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
+                self._table = both[1] if both else SimilarityTable.read(sim, policy, open_wordnet().canonical)
         self._known = frozenset(self._truth.image_ids)
         self._signed = {"data": self._vocabulary.signed, **signed(total_of(self._truth.hashes))}
 
@@ -163,6 +166,25 @@ class Evaluation:
         has_roles = np.array([bool(roles.get(verb or "")) for verb, _ in found.verbs], dtype=bool)
         of_triplet: Bools = found.role | ~alone[found.label] | ~has_roles[found.verb]
         return of_triplet
+
+
+def _at_once(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTable] | None:
+    """Ground truth and tables, each read by a process, which is worth it for large files; None where one fails. Beside
+    the tables, the words of the ground truth, most of which are those of the predictions, are looked up."""
+
+    def annotated() -> Triplets:
+        truth = read_triplets(gt, policy=ErrorPolicy(), truth=True)
+        for pos, names in (("v", truth.verbs), ("n", truth.objects)):
+            for name in names:
+                pool_of(name, pos, candidates)
+        return truth
+
+    def rated() -> SimilarityTable:
+        return SimilarityTable.read(sim, ErrorPolicy(), open_wordnet().canonical)
+
+    reads: list[Callable[[], Any]] = [annotated, rated]
+    truth, table = (min(gt.processes(), sim.processes()) > 1 and fork_map(lambda read: read(), reads)) or (None, None)
+    return None if truth is None else (truth, table)
 
 
 _CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS, caveats.ALL_ONES])

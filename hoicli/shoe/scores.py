@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from hoicli.evaluation.listed import by_class
+from hoicli.evaluation.pairing import first_largest
 from hoicli.evaluation.protocols import GRID_TENTHS
 from hoicli.records.kit import Bools, Floats, Ints, run_starts
 from hoicli.shoe.labels import predicted_classes
@@ -116,11 +117,9 @@ def plain_entries(shoe: Shoe, kept: Bools) -> Entries:
     entry = np.where(kept, predicted_classes(shoe.predictions, shoe.classes.classes), -1)
     meet = shoe.meetings
     same = np.flatnonzero(entry[meet.prediction] == shoe.classes.class_of[meet.truth])
-    truth, prediction = meet.truth[same], meet.prediction[same]
     overlap = np.fmin(meet.iou_subject[same], meet.iou_object[same])
-    order = np.lexsort((truth, -overlap, prediction))
-    best = order[run_starts(prediction[order])]
-    truth, prediction = truth[best], prediction[best]
+    best = same[first_largest(meet.prediction[same], overlap)]
+    truth, prediction = meet.truth[best], meet.prediction[best]
     order = np.lexsort((shoe.rank[prediction], truth))
     gain = np.zeros(len(entry), dtype=np.int64)
     gain[prediction[order[run_starts(truth[order])]]] = UNIT

@@ -7,6 +7,7 @@ made by `compilation` from nltk's reader, with nltk's names; they open in millis
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from itertools import pairwise
@@ -45,16 +46,19 @@ class Lemmas(Mapping[str, list[int]]):
     """The rows of each lemma's synsets: part of speech by part of speech, in each the most frequent sense first."""
 
     def __init__(self, arrays: Arrays) -> None:
-        """arrays: "lemmas" [bytes] the L lemmas, a line each; "sense_count" [L]; "senses" [S] their rows."""
+        """arrays: "lemmas" [bytes] the L lemmas, sorted, a line each; "sense_count" [L]; "senses" [S] their rows."""
         self._arrays = arrays
         self._start = starts_of(arrays["sense_count"])
         self._senses = arrays["senses"]
 
     def __getitem__(self, lemma: str) -> list[int]:
-        return self.senses(self._number[lemma])
+        number = bisect_left(self._lemmas, lemma)
+        if self._lemmas[number : number + 1] != [lemma]:
+            raise KeyError(lemma)
+        return self.senses(number)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._number)
+        return iter(self._lemmas)
 
     def __len__(self) -> int:
         return len(self._start) - 1
@@ -65,8 +69,8 @@ class Lemmas(Mapping[str, list[int]]):
         return rows
 
     @cached_property
-    def _number(self) -> dict[str, int]:
-        return _numbered(self._arrays["lemmas"])
+    def _lemmas(self) -> list[str]:
+        return _lines(self._arrays["lemmas"])
 
 
 class Graph:
@@ -96,7 +100,11 @@ class Graph:
 
     def row(self, name: str) -> int:
         """The row of a synset by its own name, "ride.v.10"; raises `KeyError` for any other text."""
-        return self._rows[name]
+        lemma, *rest = name.rsplit(".", 2)
+        for row in self.lemmas[lemma] if len(rest) == 2 else ():
+            if self.names[row] == name:
+                return row
+        raise KeyError(name)
 
     @cached_property
     def names(self) -> list[str]:
@@ -104,11 +112,7 @@ class Graph:
 
         A satellite is numbered among all adjective senses of its word, as WordNet does (`WordNetReader`).
         """
-        return list(self._rows)
-
-    @cached_property
-    def _rows(self) -> dict[str, int]:
-        return _numbered(self.array("names"))
+        return _lines(self.array("names"))
 
     @cached_property
     def offset(self) -> Ints:
@@ -151,7 +155,6 @@ class Graph:
         return sources[order], targets[order]
 
 
-def _numbered(text: npt.NDArray[Any]) -> dict[str, int]:
-    """The lines of a text and their numbers."""
-    lines = text.tobytes().decode().split("\n")
-    return dict(zip(lines, range(len(lines)), strict=True))
+def _lines(text: npt.NDArray[Any]) -> list[str]:
+    """The lines of a text."""
+    return text.tobytes().decode().split("\n")

@@ -74,12 +74,13 @@ class Lexicon:
 
     def senses(self, lemma: str, pos: str) -> list[str]:
         """Names of the senses of a lemma as it stands, the most frequent first."""
-        found = (lemma.synset().name() for lemma in self.reader.lemmas(lemma, pos))
-        return self._foreign(lemma, pos) or list(dict.fromkeys(found))
+        return self._foreign(lemma, pos) or self._listed(self.graph.lemmas, lemma.lower(), pos)
 
     def _foreign(self, word: str, pos: str) -> list[str]:
-        rows = self.words.get(word, []) if self.words is not None else []
-        return [self.name(row) for row in rows if row in self.graph.ranges[pos]]
+        return [] if self.words is None else self._listed(self.words, word, pos)
+
+    def _listed(self, lemmas: Lemmas, word: str, pos: str) -> list[str]:
+        return [self.name(row) for row in lemmas.get(word, []) if row in self.graph.ranges[pos]]
 
     def word_senses(self, word: str, pos: str) -> list[int]:
         """Rows of all synsets a word of any form or case may mean, spaces read as underscores."""
