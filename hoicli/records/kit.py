@@ -67,7 +67,7 @@ def distinct(values: NDArray[Scalar], below: int | None = None) -> NDArray[Scala
     if below is not None and below <= 8 * len(values):
         marked = np.zeros(below, dtype=bool)
         marked[values] = True
-        return np.flatnonzero(marked)
+        return np.flatnonzero(marked).astype(values.dtype, copy=False)
     ordered = np.sort(values)
     return ordered[run_starts(ordered)]
 

@@ -169,8 +169,8 @@ class Evaluation:
 
 
 def _at_once(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTable] | None:
-    """Ground truth and tables, each read by a process, which is worth it for large files; None where one fails. Beside
-    the tables, the words of the ground truth, most of which are those of the predictions, are looked up."""
+    """Ground truth and tables, each read by a process, which is worth it for large files; None for small ones, and
+    where one fails. Meanwhile the words of the ground truth are looked up: most are those of the predictions."""
 
     def annotated() -> Triplets:
         truth = read_triplets(gt, policy=ErrorPolicy(), truth=True)
@@ -182,9 +182,11 @@ def _at_once(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTable] | None
     def rated() -> SimilarityTable:
         return SimilarityTable.read(sim, ErrorPolicy(), open_wordnet().canonical)
 
+    if min(gt.processes(), sim.processes()) < 2:
+        return None
     reads: list[Callable[[], Any]] = [annotated, rated]
-    truth, table = (min(gt.processes(), sim.processes()) > 1 and fork_map(lambda read: read(), reads)) or (None, None)
-    return None if truth is None else (truth, table)
+    found = fork_map(lambda read: read(), reads)
+    return None if found is None else (found[0], found[1])
 
 
 _CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS, caveats.ALL_ONES])

@@ -21,7 +21,7 @@ from hoicli.evaluation.pairing import check_pairs, counterparts, first_largest
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Tally
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Growing, Ints, expanded, find, rank_by_id, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, expanded, find, rank_by_id, sorted_by, starts_of
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.records.scenes import Scenes
 
@@ -137,8 +137,8 @@ class Opinion:
         start = np.searchsorted(by_truth, subject)
         count = np.searchsorted(by_truth, subject, side="right") - start
         rows = np.flatnonzero(self.counted)
-        every = max(len(scenes.score), 1)
-        subjects, rows = np.divmod(np.sort(scenes.subject[rows] * every + rows), every)
+        rows = rows[sorted_by(scenes.subject[rows], len(scenes.boxes))]
+        subjects = scenes.subject[rows]
         key = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)
         found = Growing(pair=np.int64, row=np.int64)
         for pair, entry in counterparts(start, count):

@@ -144,7 +144,10 @@ def test_predictions_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
     )
 
 
-def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", [8 << 20, 64])
+def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
+    """Read by one process, and by several."""
+    monkeypatch.setattr("hoicli.io.streams.SHARE", share)
     bad = tmp_path / "bad.jsonl"
     for name in ("gt", "sim", "predictions"):
         bad.write_bytes((SHOE / f"{name}.jsonl").read_bytes() + b"{}\n")
