@@ -85,7 +85,14 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
         elif program := PROGRAMS.get(magic):
             problem = f"is compressed by {program}; pipe it in: {program} -dc FILE | hoicli ..."
             raise DataError(problem, place=name, code="unknown-format")
-        yield as_utf8(raw, name)
+        head, raw = peeked(raw)
+        for encoding, marks in _OTHERS.items():
+            if head.startswith(marks):
+                advice = f"make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW"
+                raise DataError(f"is {encoding}; {advice}", place=name, code="unknown-format")
+        if head.startswith(MARK):
+            raw.read(len(MARK))
+        yield raw
 
 
 def packed_size(stream: IO[bytes]) -> int | None:
@@ -159,15 +166,3 @@ def peeked(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
     pieces = chain([head], iter(partial(stream.read1, CHUNK), b""))
     below = getattr(getattr(stream, "raw", None), "fileobj", stream)
     return head, io.BufferedReader(Pieces(pieces, below), 1 << 20)
-
-
-def as_utf8(stream: io.BufferedReader, name: str) -> io.BufferedReader:
-    """The stream after its byte order mark. Raises `DataError` for UTF-16 and UTF-32."""
-    head, stream = peeked(stream)
-    for encoding, marks in _OTHERS.items():
-        if head.startswith(marks):
-            advice = f"make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW"
-            raise DataError(f"is {encoding}; {advice}", place=name, code="unknown-format")
-    if head.startswith(MARK):
-        stream.read(len(MARK))
-    return stream

@@ -35,7 +35,7 @@ class Progress:
             self._bar = tqdm(total=total, unit=unit, unit_scale=scaled, desc=visible(label), leave=False, delay=0.5)
 
     def to(self, position: int) -> None:
-        """Move to an absolute position within the current file."""
+        """Move on to a position, never back."""
         if position > self._last:
             self.advance(position - self._last)
             self._last = position
@@ -44,10 +44,6 @@ class Progress:
         """Move on by `steps`."""
         if self._bar is not None:
             self._bar.update(steps)
-
-    def file_done(self) -> None:
-        """The next `to` counts from the start of another file."""
-        self._last = 0
 
     def __enter__(self) -> Progress:
         return self

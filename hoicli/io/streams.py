@@ -238,6 +238,7 @@ class Stream:
         inputs = self._inputs
         total = int(self._end) - self._start if shared else self.size
         with Progress(self.label, total=total, unit="B") as progress:
+            read = -self._start
             for source in inputs:
                 name, numbered = source.name, source.numbered
                 with source.open() as stream:
@@ -248,13 +249,13 @@ class Stream:
                         if data and not data.isspace():
                             yield Line(name, number if numbered else 0, data)
                         if progress.shown:
-                            progress.to(_position(stream) - self._start)
+                            progress.to(read + _position(stream))
                         if at >= self._end:
                             return
+                    read += _position(stream)
                 if shared:
                     problem = "changed while it was read: it has become shorter; run again"
                     raise DataError(problem, place=name, code="unreadable")
-                progress.file_done()
 
     @property
     def size(self) -> int | None:

@@ -26,7 +26,7 @@ from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record, parse, short
 from hoicli.vlm.bank import FIRST, PADDING, Bank, Question
 from hoicli.vlm.detectors import DUMP_KEYS, Detected, choices, of_dump, of_record
-from hoicli.vlm.letters import Choice, RefusedError, read_choice, released_choice
+from hoicli.vlm.letters import Choice, Reader, RefusedError, released_choice
 from hoicli.vlm.prompts import lettered, request_id
 from hoicli.vlm.results import Oddities
 
@@ -153,7 +153,7 @@ def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Questio
         answers.add(question.key, released_choice(answer, labels), place)
         return
     try:
-        choice = read_choice(answer, labels, question.options)
+        choice = Reader(labels, question.options).read(answer)
     except RefusedError as refusal:
         choice = Choice()
         answers.refused += 1

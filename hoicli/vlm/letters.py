@@ -86,8 +86,9 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("_", " ").lower().rstrip(".").split())
 
 
-class _Reader:
-    """Reads the answers to a question. by_words: the options by the ways to write them."""
+class Reader:
+    """Reads the answers to a question. labels: what the letters, in capitals, stand for, empty where that is not known;
+    options: those of the question. by_words: the options by the ways to write them."""
 
     def __init__(self, labels: Labels, options: Sequence[str]) -> None:
         self.labels = labels
@@ -99,7 +100,8 @@ class _Reader:
                 self.by_words.setdefault(words, option)
 
     def read(self, answer: Any) -> Choice:
-        """What an answer chooses."""
+        """The options that an answer chooses: a text, a list of texts, or an object with one of these. Raises
+        `RefusedError` for anything else, and `DataError` for letters without `labels`."""
         if isinstance(answer, dict):
             inner = [value for key, value in answer.items() if str(key).lower() in _KEYS]
             strange = any(str(key).lower() not in _KEYS | _BESIDE for key in answer)
@@ -187,10 +189,3 @@ class _Reader:
             raise RefusedError("none, and some")
         listed = tuple(option for option in self.order if option in chosen and (option != PADDING or self.none))
         return Choice(listed, tuple(dict.fromkeys(one for one in chosen if one not in (*self.order, PADDING))))
-
-
-def read_choice(answer: Any, labels: Labels, options: Sequence[str]) -> Choice:
-    """The options that an answer chooses: a text, a list of texts, or an object with one of these. labels: what the
-    letters, in capitals, stand for, empty where that is not known; options: those of the question. Raises
-    `RefusedError` for anything else, and `DataError` for letters without `labels`."""
-    return _Reader(labels, options).read(answer)

@@ -67,11 +67,9 @@ def needed(senses: Compared) -> list[Pair]:
     return sorted({pair_of("v", sense, other) for sense, pool in told if sense for other in pool if other != sense})
 
 
-def similarities(senses: Compared, rate: Callable[[list[Pair]], list[float | None]]) -> dict[tuple[str, str], float]:
-    """The similarity of each two phrases: 1 for equal ones, 0 where a verb has no sense. A pair of senses for which
-    `rate` has None counts 0; how many is said."""
-    pairs = needed(senses)
-    rated = dict(zip(pairs, rate(pairs), strict=True)) if pairs else {}
+def similarities(senses: Compared, rated: Mapping[Pair, float | None]) -> dict[tuple[str, str], float]:
+    """The similarity of each two phrases: 1 for equal ones, 0 where a verb has no sense. rated: the similarity of each
+    pair that is `needed`; one of None counts 0, and how many is said."""
     similar: dict[tuple[str, str], float] = {}
     senseless: list[str] = []
     for (truth, found), (sense, pool) in senses.items():
@@ -85,7 +83,7 @@ def similarities(senses: Compared, rate: Callable[[list[Pair]], list[float | Non
             similar[truth, found] = max(values)
     missing = sum(value is None for value in rated.values())
     if missing:
-        note(f"{missing:,} of {len(pairs):,} pairs of senses are not in the table: similarity 0")
+        note(f"{missing:,} of {len(rated):,} pairs of senses are not in the table: similarity 0")
     if senseless:
         count, first = f"{len(senseless):,}", senseless[0]
         note(f"phrases without a verb that WordNet knows, of similarity 0: {count} (the first: {first!r})")

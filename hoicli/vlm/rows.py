@@ -15,14 +15,13 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.shoe.backends import rate
-from hoicli.shoe.pairs import Pair
 from hoicli.shoe.table import SimilarityTable
 from hoicli.vlm.answers import Answers
 from hoicli.vlm.choice import tallied
 from hoicli.vlm.detectors import BEST
 from hoicli.vlm.grounding import grounded
 from hoicli.vlm.measured import Measured
-from hoicli.vlm.referring import compared, referred, similarities
+from hoicli.vlm.referring import compared, needed, referred, similarities
 from hoicli.vlm.results import Grounding, Referring, other_scale
 from hoicli.wordnet.lexicon import open_wordnet
 
@@ -72,17 +71,16 @@ class RowMaker:
         """exact_match and verb_similarity; `n`: phrases. sim: tables, or an offline measure. The signature has a digest
         of the true phrases, and of the similarity its measure, or the table's digest, and whose senses the true verbs
         have."""
-        table = None if isinstance(sim, str) else SimilarityTable.read(sim, policy, open_wordnet().canonical)
-
-        def rated(pairs: list[Pair]) -> list[float | None]:
-            if table is None:
-                return [one.similarity for one in rate(str(sim), pairs)]
-            found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
-            return [None if math.isnan(value) else value for value in found]
-
-        similar = similarities(compared(rows, dataset), rated)
+        senses = compared(rows, dataset)
+        pairs = needed(senses)
+        if isinstance(sim, str):
+            values, named = [one.similarity for one in rate(sim, pairs)], sim
+        else:
+            table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
+            known = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
+            values, named = [None if math.isnan(value) else value for value in known], f"table-{table.digest()}"
+        similar = similarities(senses, dict(zip(pairs, values, strict=True)))
         found = referred(rows, similar, released=self.released is not None)
-        named = str(sim) if table is None else f"table-{table.digest()}"
         own = {"verb_similarity": {"data": dataset or "open", "sim": named}}
         return self._rows(REFERRING, found, _asked(rows), of_metric=own)
 

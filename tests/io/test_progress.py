@@ -16,8 +16,7 @@ def test_lines_of_json_come_without_a_terminal(
     monkeypatch.setattr(progress, "EVERY", 0.0)
     with logged(["--log", "json"]), Progress("reading\x1b", total=7, unit=" images") as reading:
         reading.to(3)
-        reading.file_done()
-        reading.to(2)
+        reading.to(5)
         reading.to(1)
         reading.advance(2)
     with logged(["--log", "json", "--quiet"]), Progress("reading", total=7) as reading:

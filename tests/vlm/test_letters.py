@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hoicli.errors import DataError
-from hoicli.vlm.letters import LONGEST, Choice, RefusedError, read_choice, released_choice
+from hoicli.vlm.letters import LONGEST, Choice, Reader, RefusedError, released_choice
 
 LABELS = {
     "A": "ride a/an elephant",
@@ -54,7 +54,7 @@ def chosen(choice: Choice) -> str:
     ],
 )  # fmt: skip
 def test_what_is_chosen(answer: Any, expected: str) -> None:
-    assert chosen(read_choice(answer, LABELS, OPTIONS)) == expected
+    assert chosen(Reader(LABELS, OPTIONS).read(answer)) == expected
 
 
 @pytest.mark.parametrize(
@@ -80,25 +80,25 @@ def test_what_is_chosen(answer: Any, expected: str) -> None:
 )  # fmt: skip
 def test_what_is_refused(answer: Any) -> None:
     with pytest.raises(RefusedError):
-        read_choice(answer, LABELS, OPTIONS)
+        Reader(LABELS, OPTIONS).read(answer)
 
 
 @pytest.mark.parametrize("key", ["answer", "answers", "choice", "choices", "letters", "letter", "selected"])
 def test_the_keys_of_an_answer(key: str) -> None:
-    assert read_choice({"reason": "B", key: ["A"]}, LABELS, OPTIONS).options == (OPTIONS[0],)
-    assert read_choice({key.upper(): "A"}, LABELS, OPTIONS).options == (OPTIONS[0],)
+    assert Reader(LABELS, OPTIONS).read({"reason": "B", key: ["A"]}).options == (OPTIONS[0],)
+    assert Reader(LABELS, OPTIONS).read({key.upper(): "A"}).options == (OPTIONS[0],)
 
 
 def test_letters_that_nobody_explained() -> None:
-    assert read_choice("ride an elephant", {}, OPTIONS).options == (OPTIONS[0],)
+    assert Reader({}, OPTIONS).read("ride an elephant").options == (OPTIONS[0],)
     with pytest.raises(DataError, match="nothing says what they stand for"):
-        read_choice("A, B", {}, OPTIONS)
+        Reader({}, OPTIONS).read("A, B")
 
 
 def test_none_as_an_option() -> None:
     """Where it only fills the list it says that none is right; three published questions have it as their own."""
-    assert read_choice("D", {"A": "x", "D": "None"}, ["x"]) == Choice()
-    assert read_choice("none", {"A": "x", "D": "None"}, ["x", "None"]).options == ("None",)
+    assert Reader({"A": "x", "D": "None"}, ["x"]).read("D") == Choice()
+    assert Reader({"A": "x", "D": "None"}, ["x", "None"]).read("none").options == ("None",)
 
 
 @pytest.mark.parametrize(

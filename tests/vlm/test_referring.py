@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hoicli.shoe.backends import rate
-from hoicli.shoe.pairs import Pair
 from hoicli.vlm.measured import Score
 from hoicli.vlm.referring import compared, needed, referred, similarities
 from hoicli.vlm.results import Referring
@@ -19,8 +17,11 @@ from tests.support.project import FIXTURES, Hoicli, dumped
 ROWS = FIXTURES / "choice/referred.json"
 
 
-def by(backend: str) -> Callable[[list[Pair]], list[float | None]]:
-    return lambda pairs: [rated.similarity for rated in rate(backend, pairs)]
+def similar(rows: list[Referring], backend: str) -> dict[tuple[str, str], float]:
+    senses = compared(rows, "hico")
+    pairs = needed(senses)
+    rated = {pair: one.similarity for pair, one in zip(pairs, rate(backend, pairs), strict=True)}
+    return similarities(senses, rated)
 
 
 def values(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:
@@ -54,14 +55,14 @@ def test_exact_match(hoicli: Hoicli) -> None:
     ],
 )
 def test_similar_verbs(truth: str, found: str, similarity: float) -> None:
-    senses = compared([Referring("a", truth, found)], "hico")
-    assert similarities(senses, by("wordnet:wup"))[truth, found] == pytest.approx(similarity)
+    rated = similar([Referring("a", truth, found)], "wordnet:wup")
+    assert rated[truth, found] == pytest.approx(similarity)
 
 
 def test_near_verbs_are_between() -> None:
     rows = [Referring("a", "washing airplane", text) for text in ("cleaning airplane", "boarding airplane")]
-    similar = similarities(compared(rows, "hico"), by("lexical"))
-    near, far = (similar[row.truth, row.found] for row in rows)
+    found = similar(rows, "lexical")
+    near, far = (found[row.truth, row.found] for row in rows)
     assert 0 <= far < near < 1
 
 
