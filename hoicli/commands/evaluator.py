@@ -17,14 +17,11 @@ from hoicli.commands.results import Records, Result
 from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
 from hoicli.evaluation.coverage import served, unserved, without_class
-from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.fit import Inverted
-from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
 from hoicli.evaluation.rows import METRICS
 from hoicli.evaluation.run import tallied
-from hoicli.evaluation.views import ALONE
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
 from hoicli.records.detections import Detections, detections, scenes_of_detections
@@ -34,7 +31,6 @@ from hoicli.records.parsing import short
 from hoicli.records.states import State, images_of, state_of
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import Vocabulary
 
 
 class Evaluator:
@@ -50,43 +46,26 @@ class Evaluator:
     predictions, as those of a network that has not learnt anything, is a `hoicli.errors.HoicliWarning`, and no error.
     """
 
-    _truth: GroundTruth
-
     @from_python
     def __init__(
-        self, gt: Given | Evaluator, protocol: Names = None, *, dataset: Path | None = None, **shared: Unpack[Viewed]
+        self, gt: Given, protocol: Names = None, *, dataset: Path | None = None, **shared: Unpack[Viewed]
     ) -> None:
-        """gt: the ground truth, as in `hoicli.evaluate`, read here and once; or another Evaluator, to share what it has
-        read, and its protocols and filters where none are given. protocol and the other options: as in
+        """gt: the ground truth, as in `hoicli.evaluate`, read here and once. protocol and the other options: as in
         `hoicli.evaluate`; on_error is about lines of `gt`.
 
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
         """
         names, own = names_of(protocol), text_of(dataset)
-        other = gt if isinstance(gt, Evaluator) else None
         with kept_notes() as notes:
-            if other is not None and not names and own is None:
-                chosen, self._vocabulary = other._chosen, other._vocabulary
-            else:
-                chosen = chosen_protocols(names, own)
-                self._vocabulary = load(own or chosen[0].dataset)
+            chosen = chosen_protocols(names, own)
+            self._vocabulary = load(own or chosen[0].dataset)
             inputs = Inputs(own, shared, within=self._vocabulary.path or self._vocabulary.name)
-            self._filters = inputs.filters
-            if other is not None:
-                self._truth, self._policy = other._of(self._vocabulary), other._policy
-                self._filters = other._filters if self._filters == Filters() else self._filters
-                notes += other._truth_notes
-            else:
-                given: Any = gt
-                self._truth = inputs.annotated(given, self._vocabulary)
-                self._policy = inputs.policy
-                self._policy.report()
-            self._truth_notes: list[str] = list(notes)
-            self._chosen = served(self._truth, chosen, explicit(names))
+            self._filters, self._policy = inputs.filters, inputs.policy
+            self._truth = inputs.annotated(gt, self._vocabulary)
+            self._policy.report()
+            chosen = served(self._truth, chosen, explicit(names))
             self._views = inputs.views(self._vocabulary)
-            if other is not None and self._views == ALONE:
-                self._views = other._views
-            self._protocols = self._views.of(self._chosen, explicit(names))
+            self._protocols = self._views.of(chosen, explicit(names))
         self._notes = notes
         self._images: dict[str, Detections] = {}
         self._repeated: set[str] = set()
@@ -198,7 +177,11 @@ class Evaluator:
         state that is none or is of another dataset; then nothing is added.
         """
         if isinstance(other, Evaluator):
-            other._of(self._vocabulary)
+            if self._vocabulary.signed != other._vocabulary.signed:
+                problem = (
+                    f"is of {other._vocabulary.signed}, not {self._vocabulary.signed}; merge what shares a dataset"
+                )
+                raise UsageError(f"merge(): {problem}")
             images = iter(other._images.values())
             repeated = self._repeated | other._repeated
         elif isinstance(other, Mapping):
@@ -244,20 +227,10 @@ class Evaluator:
             Records(image.record(self._vocabulary, scored=True) for image in found).write(os.fspath(path))
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], gt: Given | Evaluator, protocol: Names = None, **options: Any
-    ) -> Evaluator:
+    def from_state(cls, state: Mapping[str, Any], gt: Given, protocol: Names = None, **options: Any) -> Evaluator:
         """An Evaluator with the images of a `state()`, which has predictions alone. gt, protocol, options: as in
         `Evaluator(...)`. Raises as `merge`."""
         return cls(gt, protocol, **options).merge(state)
-
-    def _of(self, vocabulary: Vocabulary) -> GroundTruth:
-        """The ground truth. Raises `UsageError` if its dataset is another."""
-        if self._vocabulary.signed != vocabulary.signed:
-            raise UsageError(
-                f"the Evaluator is of {self._vocabulary.signed}, not {vocabulary.signed}; use one of this dataset"
-            )
-        return self._truth
 
     def __repr__(self) -> str:
         names = ", ".join(protocol.name for protocol in self._protocols)

@@ -61,8 +61,7 @@ def robust(
         unit: The unit of the values, whatever the rows say.
         allow_missing: Accept an incomplete grid, and say what is missing.
         rank_by: What ranks the models: mri, cri, clean or relative_drop.
-        plot_kind: curves: means by severity, and families or corruptions as bars; heatmap: every cell, a panel for each
-            model.
+        plot_kind: curves: means by severity; heatmap: every cell, a panel for each model.
     """
     from hoicli.commands.inputs import lines, policy_of
     from hoicli.robustness.gathering import Gathering

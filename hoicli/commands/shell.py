@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
@@ -22,9 +22,6 @@ from hoicli.errors import UsageError, arg
 from hoicli.io.claims import watched
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_output
-
-if TYPE_CHECKING:
-    from hoicli.figures.styles import Look
 
 EXIT_CODES = {
     0: "done",
@@ -130,14 +127,16 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
             raise UsageError(f"{' and '.join(map(arg, unused))}: no rows are written here; leave it out")
         if rows:
             _notation(door, output)  # before the work: it refuses names that rows are not written under
-        look = _look(command, own, door) if command.plot else None
+        drawn, look = door.get("plot"), None
+        if command.plot:
+            kinds = {one.name: own[one.name] != one.default for one in command.parameters if one.name == "plot_kind"}
+            look = look_of(drawn, door["width"], door["font_size"], door["style"], **kinds)
         result = command.function(**own)
         if isinstance(result, str):
             write_output(output, result.encode(errors="surrogateescape"))
         elif isinstance(result, Records):
             result.write(output)
         elif isinstance(result, Result):
-            drawn = door.get("plot")
             if drawn is not None and look is not None and result.drawn is not None:
                 result.drawn(drawn, look)
             notation = _notation(door, output, result.piped or command.piped)
@@ -168,17 +167,6 @@ def _notation(door: dict[str, Any], output: str, piped: str = "jsonl") -> str:
     from hoicli.tables.notations import chosen_format
 
     return chosen_format(door.get("format", "auto"), output, piped=piped)
-
-
-def _look(command: Command, own: dict[str, Any], door: dict[str, Any]) -> Look | None:
-    """The look of the figure, None without one. Raises `UsageError` for options without a figure."""
-    look = look_of(door["plot"], door["width"], door["font_size"], door["style"])
-    if door["plot"] is not None:
-        return look
-    kinds = [one for one in command.parameters if one.name == "plot_kind" and own["plot_kind"] != one.default]
-    if kinds:
-        raise UsageError(f"{arg('plot_kind', own['plot_kind'])}: name the figure with {arg('plot', like='FILE')}")
-    return None
 
 
 class ManualCommand(TyperCommand):

@@ -9,7 +9,7 @@ from hoicli.commands import options
 from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Piped
 from hoicli.commands.results import Result
-from hoicli.commands.values import names_of, texts_of
+from hoicli.commands.values import names_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
 
@@ -38,7 +38,6 @@ def table(
     lines: Annotated[Names, Option("KEY", several=True)] = None,
     columns: Annotated[Names, Option("KEY", several=True)] = None,
     metric: Annotated[Names, Option("NAME", several=True)] = None,
-    where: Annotated[Names, Option("KEY=VALUE", repeated=True)] = None,
     over: Annotated[str | None, Option("KEY")] = None,
     intervals: bool = False,
     on_error: options.OnError = "stop",
@@ -58,7 +57,6 @@ def table(
         lines: What the lines are: a key of rows, or tag.NAME; several with commas. Default: tag.model.
         columns: What the columns are, given like --lines; the last is the lowest header. Default: protocol,subset.
         metric: Only rows of this metric; several with commas.
-        where: Only rows with this value of a key or of tag.NAME; repeatable, several values with commas.
         over: The mean and the sample standard deviation over the values of this tag, such as seed.
         intervals: Show the 95 % intervals of rows that have them.
     """
@@ -77,13 +75,12 @@ def table(
     if layout and (lines or columns):
         keys = ", ".join(map(arg, ("layout", "lines", "columns")))
         raise UsageError(f"{keys}: a layout has its own lines and columns; leave out one or the other")
-    wanted = _where(texts_of(where))
     over = None if over is None else over.removeprefix("tag.")
     showing = Showing(intervals, over or "")
     policy = policy_of(on_error)
     stream = Stream([], "rows") if published and rows is None else lines_of(rows, "rows", "rows", "ROWS")
     before = published_lines(published) if published else []
-    found = read_rows(stream, policy, metrics=names_of(metric), where=wanted, before=before)
+    found = read_rows(stream, policy, metrics=names_of(metric), before=before)
     policy.report()
     if over is not None and all(over not in row["tags"] for row in found):
         raise UsageError(f"{arg('over', over)}: no row has this tag; hoicli eval --tag {over}=1 puts it there")
@@ -106,15 +103,3 @@ def table(
         return "\n".join(written(made, notation) for made in tables).encode()
 
     return Result(found, rendered=rendered)
-
-
-def _where(texts: list[str]) -> dict[str, list[str]]:
-    """--where KEY=VALUE,VALUE as key -> values; raises `UsageError` for another form."""
-    found: dict[str, list[str]] = {}
-    for text in texts:
-        key, equals, values = text.partition("=")
-        if not equals or not key:
-            how = f"write KEY=VALUE, for example {arg('where')} protocol=hico"
-            raise UsageError(f"{arg('where', text)}: {how}")
-        found.setdefault(key, []).extend(values.split(","))
-    return found

@@ -232,30 +232,21 @@ def _put_labels(
 
 
 def _caption(overlay: Overlay, width: int, font: Any, *, at_hand: bool) -> Image:
-    """The lines below a picture: the image's name, then each stream's colour and name."""
+    """The lines below a picture: the image's name, then the colour and the name of each stream."""
     from PIL import Image, ImageDraw
 
-    pen = ImageDraw.Draw(Image.new("RGB", (1, 1)))
-    line = _line_height(font)
     name = overlay.image_id + ("" if at_hand else " (image not at hand)")
-    parts = [(4, 0, fitted(pen, name, font, width - 8), "")]
-    x, row = 4, 1
-    for layer in overlay.layers:
-        text = fitted(pen, layer.name, font, width - 16 - line)
-        wide = round(pen.textlength(text, font)) + line + 12
-        if x > 4 and x + wide > width:
-            x, row = 4, row + 1
-        parts.append((x, row, text, layer.ink))
-        x += wide
-    caption = Image.new("RGB", (width, (row + 1) * line + 6), "#ffffff")
+    rows = [(name, ""), *((layer.name, layer.ink) for layer in overlay.layers)]
+    line = _line_height(font)
+    caption = Image.new("RGB", (width, len(rows) * line + 6), "#ffffff")
     pen = ImageDraw.Draw(caption)
     side = round(line * 0.6)
-    for x, row, text, ink in parts:
-        top = 2 + row * line
+    for row, (text, ink) in enumerate(rows):
+        left, top = 4 + line * bool(ink), 2 + row * line
         if ink:
             mark = top + (line - side) // 2
-            pen.rectangle((x, mark, x + side, mark + side), fill=ink, outline=EDGE)
-        pen.text((x + line if ink else x, top), text, fill="#000000", font=font)
+            pen.rectangle((4, mark, 4 + side, mark + side), fill=ink, outline=EDGE)
+        pen.text((left, top), fitted(pen, text, font, width - left - 4), fill="#000000", font=font)
     return caption
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from hoicli.corruption.catalogue import FAMILIES, family_of
-from hoicli.figures.canvas import Bar, add_legend, draw_bars, draw_cells, draw_lines, saved, titled
+from hoicli.figures.canvas import add_legend, draw_cells, draw_lines, saved, titled
 from hoicli.figures.shown import first_of, label, labels
-from hoicli.figures.styles import BESIDE, LINES, PAGE_WIDTH, PAPER, SERIES, SMALL, Look
+from hoicli.figures.styles import COLUMN_WIDTH, LINES, PAGE_WIDTH, PAPER, SMALL, Look
 
 PLOTS = ("curves", "heatmap")
-"""The figures of a corrupted benchmark: means by severity beside bars, and every cell by its colour."""
+"""The figures of a corrupted benchmark: means by severity, and every cell by its colour."""
 MOST_PANELS = 6
 """Heat maps in one figure."""
 _ACROSS = 3
@@ -31,39 +31,29 @@ Cells = Mapping[tuple[str, int], float]
 def plot_robustness(
     models: Mapping[str, Means], path: str, *, metric: str = "mAP", caveats: Sequence[str] = (), look: Look = PAPER
 ) -> None:
-    """How models stand corruption, of as many of the first models as LINES can tell apart: on the left the mean by
-    severity, from the clean value on, of one model a line a family and one of all, of several a line a model; on the
-    right bars of the means over severities, of one model of each corruption, of several each model's by family.
+    """How models stand corruption, of as many of the first models as LINES can tell apart: the mean by severity, from
+    the clean value on, of one model a line a family and one of all, of several a line a model.
 
     `metric` is what the means are of, in percent. Raises `UsageError` as `plot_diagnosis` does.
     """
     shown = dict(zip(labels(list(models)), models.values(), strict=True)) if len(models) > 1 else models
     shown = dict(list(shown.items())[: len(LINES)])
     lines = _lines(shown)
-    bars = _corruption_bars(*shown.values()) if len(shown) == 1 else list(_family_bars(shown))
     with saved(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
-        width = look.room(PAGE_WIDTH)
-        beside, high = width >= BESIDE, max(0.15 * len(bars), 1.8) + 0.75
-        figure.set_size_inches(width, high if beside else high + 2.4)
-        panel, names = (width / 2, 1.2) if beside else (width, 1.8)
-        left, right = (
-            figure.subplots(1, 2) if beside else figure.subplots(2, 1, gridspec_kw={"height_ratios": (2.4, high)})
-        )
-        draw_lines(left, lines.items())
+        width = look.room(COLUMN_WIDTH)
+        figure.set_size_inches(width, min(2.7, 0.8 * width))
+        ax = figure.add_subplot()
+        draw_lines(ax, lines.items())
         ticks = sorted({severity for points in lines.values() for severity, _ in points})
-        left.set_xticks(ticks, [str(severity or "clean") for severity in ticks])
-        left.set_ylim(bottom=0)
-        left.set_xlabel("severity")
-        left.set_ylabel(f"{metric} (%)")
+        ax.set_xticks(ticks, [str(severity or "clean") for severity in ticks])
+        ax.set_ylim(bottom=0)
+        ax.set(xlabel="severity", ylabel=f"{metric} (%)")
         title = "Mean over corruptions"
         for model, means in shown.items() if len(shown) == 1 else ():
             clean = f"clean {means[CLEAN]:.1f}, " if CLEAN in means else ""
             title += f": {label(model) or 'one model'}, {clean}MRI {means['', '', 0]:.1f}"
-        titled(left, title, panel - names)
-        draw_bars(right, bars)
-        right.set_xlabel(f"{metric} (%)")
-        titled(right, "Mean over severities", panel - names)
-        add_legend(figure, left.get_legend_handles_labels()[0])
+        titled(ax, title, width - 0.6)
+        add_legend(figure, ax.get_legend_handles_labels()[0], columns=3)
 
 
 def _lines(models: Mapping[str, Means]) -> dict[str, list[tuple[float, float]]]:
@@ -71,36 +61,12 @@ def _lines(models: Mapping[str, Means]) -> dict[str, list[tuple[float, float]]]:
     lines = {}
     for model, means in models.items():
         clean = [(0.0, means[CLEAN])] if CLEAN in means else []
-        for family in [*_families(means), ""] if len(models) == 1 else [""]:
-            name = model or "no name" if len(models) > 1 else _words(family)
+        families = [family for family in FAMILIES if ("", family, 0) in means] if len(models) == 1 else []
+        for family in [*families, ""]:
+            name = model or "no name" if len(models) > 1 else FAMILIES.get(family, "All")
             points = [(level, value) for (*of, level), value in means.items() if level and of == ["", family]]
             lines[name] = sorted([*clean, *points])
     return lines
-
-
-def _words(family: str) -> str:
-    return FAMILIES[family] if family else "All"
-
-
-def _families(means: Means) -> list[str]:
-    return [family for family in FAMILIES if ("", family, 0) in means]
-
-
-def _corruption_bars(means: Means) -> list[Bar]:
-    bars: list[Bar] = []
-    for style, family in zip(SERIES, _families(means), strict=False):
-        of_family = [(what, value) for (what, of, _), value in means.items() if what and of == family]
-        bars += [Bar()] * bool(bars)
-        bars += [Bar(label(what.replace("_", " ")), value, style) for what, value in of_family]
-    return bars
-
-
-def _family_bars(models: Mapping[str, Means]) -> Iterator[Bar]:
-    for family in (*FAMILIES, ""):
-        if not family or any(family in _families(means) for means in models.values()):
-            yield Bar(_words(family))
-            for style, (model, means) in zip(SERIES, models.items(), strict=False):
-                yield Bar(model or "no name", means.get(("", family, 0)), style)
 
 
 def plot_heat_maps(

@@ -174,7 +174,7 @@ def dense(lines: int, columns: int, filled: int) -> None:
     if lines * columns > max(_MOST_EMPTY, 10 * filled):
         raise DataError(
             f"{lines:,} lines of {columns:,} columns for {filled:,} values would be an empty table; choose rows with "
-            "hoicli table --where and --metric, or other lines and columns with --lines and --columns"
+            "jq's select or hoicli table --metric, or other lines and columns with --lines and --columns"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from itertools import chain
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from hoicli.records.image import result_problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
 from hoicli.records.results import CHANCES, Row
-from hoicli.tables.values import PlacedRow, cell_text, value_of
+from hoicli.tables.values import PlacedRow
 
 _NUMBERS = frozenset({"ci_low", "ci_high", "from", "to", *CHANCES})
 
@@ -41,33 +41,26 @@ def sound_row(line: Line) -> PlacedRow:
 
 
 def read_rows(
-    stream: Stream,
-    policy: ErrorPolicy,
-    *,
-    metrics: Collection[str],
-    where: Mapping[str, Collection[str]],
-    before: Iterable[Line] = (),
+    stream: Stream, policy: ErrorPolicy, *, metrics: Collection[str], before: Iterable[Line] = ()
 ) -> list[Row]:
-    """The rows of all files that are of one of the metrics (of any, where there is none) and have for every key of
-    `where` one of its values (`tag.model` is a tag). before: lines that come before those of the files.
+    """The rows of all files that are of one of the metrics (of any, where there is none). before: lines that come
+    before those of the files.
 
     Where there are several files, a row without tags has the name of its file for its model. Raises `DataError` for a
     line that is no result row, or leaves it to the policy; and where no row is left.
     """
     named = models(stream.paths)
     rows: list[Row] = []
-    asked = [("metric", metrics)] if metrics else []
-    asked += where.items()
     for line in chain(before, stream):
         with policy.item():
             row = sound_row(line)
             if not row["tags"] and line.file in named:
                 row["tags"] = {"model": named[line.file]}
-            if all(cell_text(value_of(row, key)) in wanted for key, wanted in asked):
+            if not metrics or row["metric"] in metrics:
                 rows.append(row)
     policy.report()
     if not rows:
-        chosen = f" of {arg('metric')} and {arg('where')}" if asked else ""
+        chosen = f" of {arg('metric')}" if metrics else ""
         raise DataError(f"no rows{chosen} in it", place=stream.name, code="empty")
     return rows
 

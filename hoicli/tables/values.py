@@ -207,7 +207,7 @@ def clash(first: Row, row: Row) -> DataError:
         f"{key} ({cell_text(flat[0].get(key)) or 'none'}, {cell_text(flat[1].get(key)) or 'none'})" for key in differ
     )
     apart = f"tell them apart with {arg('tag')} when they are made, or average over a tag with {arg('over')}"
-    problem = f"{what} for the same place {beside}; they differ in {told}: choose with {arg('where')}, {apart}"
+    problem = f"{what} for the same place {beside}; they differ in {told}: choose with jq's select, {apart}"
     return DataError(problem, place=place_of(row), code="mixed")
 
 

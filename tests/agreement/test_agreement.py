@@ -353,7 +353,7 @@ def test_the_tables(hoicli: Hoicli) -> None:
         (["--models", "A1,nobody"], "hoicli: --models nobody: no such rater"),
         (["--merge", "mode"], "hoicli: --merge mode: choose from mean, median, majority"),
         (["--bootstrap", "1"], "hoicli: --bootstrap 1: give "),
-        (["--plot-kind", "kappa"], "hoicli: --plot-kind kappa: name the figure with --plot FILE"),
+        (["--plot-kind", "kappa"], "hoicli: --plot-kind: name the figure with --plot FILE"),
         (
             ["--plot", "x.png", "--plot-kind", "heat"],
             "hoicli: --plot-kind heat: choose from distribution, votes, kappa",

@@ -21,13 +21,12 @@ from tests.support.project import FIXTURES, Hoicli
 
 FOUND = records(PREDICTIONS)
 IMAGE, GOOD = str(FOUND[0]["image_id"]), arrays(FOUND[0])
-TRUTH = hoicli.Evaluator(GT)
 VCOCO = FIXTURES / "vcoco"
 
 
 def filled(found: list[Record], evaluator: hoicli.Evaluator | None = None, **options: Any) -> hoicli.Evaluator:
     """An Evaluator with these predictions."""
-    evaluator = evaluator or hoicli.Evaluator(TRUTH, **options)
+    evaluator = evaluator or hoicli.Evaluator(GT, **options)
     for record in found:
         evaluator.update(record["image_id"], **arrays(record))
     return evaluator
@@ -111,7 +110,7 @@ def test_order_and_sharding_change_nothing(random_: random.Random, processes: in
     random_.shuffle(shuffled)
     parts = [filled(shuffled[start::processes]) for start in range(processes)]
     random_.shuffle(parts)
-    whole = hoicli.Evaluator(TRUTH)
+    whole = hoicli.Evaluator(GT)
     for part in parts:
         whole.merge(part.state() if random_.random() < 0.5 else part)
     assert whole.compute().rows == filled(FOUND).compute().rows
@@ -132,7 +131,7 @@ def test_names_and_numbers_are_one(hoicli: Hoicli) -> None:
 def test_single_precision_is_kept() -> None:
     """A float32 is read as the number it is, in boxes and in scores: as a record with that number has it."""
     halved = {name: GOOD[name].astype(np.float32) for name in ("boxes", "score")}
-    evaluator = hoicli.Evaluator(TRUTH, "hico")
+    evaluator = hoicli.Evaluator(GT, "hico")
     evaluator.update(IMAGE, **GOOD | halved)
     hois = [hoi | {"score": score} for hoi, score in zip(FOUND[0]["hois"], halved["score"].tolist(), strict=True)]
     record = FOUND[0] | {"boxes": halved["boxes"].tolist(), "hois": hois}
@@ -149,14 +148,6 @@ def test_reset_keeps_the_ground_truth_alone() -> None:
     assert filled(FOUND, evaluator).compute().rows == before
 
 
-def test_what_another_evaluator_was_given_is_shared() -> None:
-    first = hoicli.Evaluator(TRUTH, "hico", top_k=2)
-    rows = filled(FOUND, first).compute().rows
-    assert filled(FOUND, hoicli.Evaluator(first)).compute().rows == rows
-    assert filled(FOUND, hoicli.Evaluator(first, "hico", top_k=3)).compute().rows != rows
-    assert [row["protocol"] for row in filled(FOUND, hoicli.Evaluator(first, "upt")).compute().rows] == ["upt"] * 3
-
-
 def test_a_state_is_plain_arrays(tmp_path: Path) -> None:
     state = filled(FOUND).state()
     assert all(values.dtype.kind in "iuf" for values in state.values())
@@ -165,9 +156,9 @@ def test_a_state_is_plain_arrays(tmp_path: Path) -> None:
         assert hoicli.Evaluator.from_state(saved, GT, top_k=2).compute().rows == filled(FOUND, top_k=2).compute().rows
     parts = [filled(FOUND[:3]).state(), filled(FOUND[3:]).state()]
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    assert hoicli.Evaluator.from_state(joined, TRUTH).compute().rows == filled(FOUND).compute().rows
-    empty = hoicli.Evaluator(TRUTH).state()
-    assert repr(hoicli.Evaluator(TRUTH, "hico").merge(empty)) == "Evaluator(hico; 0 of 8 images)"
+    assert hoicli.Evaluator.from_state(joined, GT).compute().rows == filled(FOUND).compute().rows
+    empty = hoicli.Evaluator(GT).state()
+    assert repr(hoicli.Evaluator(GT, "hico").merge(empty)) == "Evaluator(hico; 0 of 8 images)"
 
 
 def test_what_is_saved_is_what_commands_read(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -210,7 +201,7 @@ def test_what_is_saved_is_what_commands_read(hoicli: Hoicli, tmp_path: Path) -> 
     ],
 )
 def test_boxes_of_every_convention(box_format: str, size: Any, box: list[float]) -> None:
-    evaluator = hoicli.Evaluator(TRUTH, "hico")
+    evaluator = hoicli.Evaluator(GT, "hico")
     one = {"labels": ["person"], "subject": [0], "object": [0], "verb": ["hug"], "score": [0.5], "boxes": [box]}
     evaluator.update(IMAGE, box_format=box_format, size=size, **one)
     assert evaluator.state()["boxes"].tolist() == [pytest.approx([10, 20, 50, 100], abs=1e-12)]
@@ -226,7 +217,7 @@ def test_boxes_of_every_convention(box_format: str, size: Any, box: list[float])
 )
 def test_conventions_that_there_are_not(given: Record, message: str) -> None:
     with pytest.raises(HoicliError) as caught:
-        hoicli.Evaluator(TRUTH, "hico").update(IMAGE, **GOOD, **given)
+        hoicli.Evaluator(GT, "hico").update(IMAGE, **GOOD, **given)
     assert str(caught.value) == message
 
 
@@ -269,7 +260,7 @@ def test_outputs_of_queries_are_triplets(*, matching: bool) -> None:
     """As QPIC and CDN compute them, written out; and a network of random weights ends no training."""
     rng, sizes = np.random.default_rng(5), [(480, 640), (427, 500), (300, 200)]
     outputs = outputs_of(rng, 3, 7, matching=matching)
-    evaluator = hoicli.Evaluator(TRUTH, "hico")
+    evaluator = hoicli.Evaluator(GT, "hico")
     for row, found in enumerate(hoicli.triplets(outputs, sizes, top_k=20)):
         wanted = slow(outputs, row, sizes[row], 20)
         assert found["verb"].tolist() == [verb for _, verb, _, _ in wanted]
@@ -306,7 +297,7 @@ def test_outputs_that_are_none(changed: Record, message: str) -> None:
 
 def test_boxes_that_are_shares_of_the_image_are_a_warning() -> None:
     sizes = {record["image_id"]: (record["height"], record["width"]) for record in records(GT)}
-    evaluator = hoicli.Evaluator(TRUTH, "hico")
+    evaluator = hoicli.Evaluator(GT, "hico")
     for record in FOUND:
         height, width = sizes[record["image_id"]]
         given = arrays(record)
@@ -321,7 +312,7 @@ def test_boxes_that_are_shares_of_the_image_are_a_warning() -> None:
 def test_an_image_of_two_processes_counts_once_if_it_is_the_same() -> None:
     rows = filled(FOUND).compute().rows
     assert filled(FOUND[:4]).merge(filled(FOUND[2:])).compute().rows == rows
-    other = hoicli.Evaluator(TRUTH)
+    other = hoicli.Evaluator(GT)
     other.update(IMAGE, **GOOD | {"score": GOOD["score"] / 2})
     evaluator = filled(FOUND)
     with pytest.raises(DataError, match=rf'^merge\(\): image "{IMAGE}": has other predictions here; give each process'):
@@ -343,7 +334,7 @@ def test_an_image_that_a_sampler_repeats_counts_once_but_for_noise(*, as_state: 
     """As one of the two that it was, whichever came first; an update that repeats it, too."""
     one, other = filled(FOUND, iou=0.5), noisy(1e-6)
     merged = [
-        hoicli.Evaluator(TRUTH).merge(first).merge(second.state() if as_state else second)
+        hoicli.Evaluator(GT).merge(first).merge(second.state() if as_state else second)
         for first, second in ((one, other), (other, one))
     ]
     states = [{image: found.score.tolist() for image, found in each._images.items()} for each in merged]
@@ -413,7 +404,7 @@ def replaced(name: str, index: int, value: float) -> Any:
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_an_array_is_said_in_one_line(given: Record, message: str) -> None:
-    evaluator = hoicli.Evaluator(TRUTH)
+    evaluator = hoicli.Evaluator(GT)
     with pytest.raises(DataError) as caught:
         evaluator.update(IMAGE, **{**GOOD, **given})
     assert str(caught.value).startswith(f'update("{IMAGE}"): {message}')
@@ -454,7 +445,7 @@ def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:
     state = filled(FOUND).state()
     given = state | broken if broken else {}
     with pytest.raises(DataError) as caught:
-        hoicli.Evaluator(TRUTH).merge(given)
+        hoicli.Evaluator(GT).merge(given)
     assert str(caught.value).startswith(message)
 
 
@@ -462,8 +453,8 @@ def test_a_state_of_another_dataset_or_ground_truth() -> None:
     state = filled(FOUND).state()
     with pytest.raises(DataError, match=r"^state: is of another dataset than vcoco; give its dataset$"):
         hoicli_evaluator().merge(state)
-    with pytest.raises(UsageError, match=r"^the Evaluator is of hico, not vcoco"):
-        hoicli.Evaluator(TRUTH, dataset="vcoco")
+    with pytest.raises(UsageError, match=r"^merge\(\): is of hico, not vcoco; merge what shares a dataset$"):
+        hoicli_evaluator().merge(filled(FOUND))
     with pytest.raises(DataError, match=r"is not in the ground truth; merge what shares one$"):
         hoicli.Evaluator([records(GT)[1]]).merge(state)
 
@@ -472,7 +463,7 @@ def test_a_state_of_another_dataset_or_ground_truth() -> None:
 @given(data=st.data())
 def test_no_array_is_a_traceback(dataset: str, data: st.DataObject) -> None:
     """Whatever stands in the arrays is taken, or refused in one line; what is taken can be computed."""
-    evaluator = hoicli.Evaluator(TRUTH) if dataset == "hico" else hoicli_evaluator()
+    evaluator = hoicli.Evaluator(GT) if dataset == "hico" else hoicli_evaluator()
     record = FOUND[0] if dataset == "hico" else records(VCOCO / "predictions.jsonl")[0]
     good = arrays(record)
     odd = st.sampled_from([

@@ -122,7 +122,7 @@ def test_tensors_of_torch() -> None:
         image_id: Any = record["image_id"]
         truth.update(image_id, **given | tensors)
     assert truth.compute().to_dict() == WANTED
-    of_half = hoicli.Evaluator(truth)
+    of_half = hoicli.Evaluator(GT)
     given = arrays(found[0])
     score = torch.tensor(given["score"], dtype=torch.bfloat16)
     half = {"score": score, "subject": torch.tensor(given["subject"]).int()}

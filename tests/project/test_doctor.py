@@ -89,7 +89,8 @@ def test_damaged_data_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     data[1000] ^= 1
     graph.write_bytes(data)
     (tmp_path / "vocabulary" / "coco.json").unlink()
-    problem = "wordnet/data/graph.npz is not what was published; vocabulary/coco.json cannot be read"
+    wrong = "wordnet/data/graph.npz", "vocabulary/coco.json"
+    problem = "; ".join(f"{name} is missing, or not what was published" for name in wrong)
     assert doctor.checksums() == (problem, False)
 
 
