@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hoicli.explorer.content import page_file, page_files
 from hoicli.explorer.folder import is_file
 from hoicli.explorer.measured import Measured
 from hoicli.explorer.pictures import image_facts, images_of
-from hoicli.explorer.server import Explorer
 from hoicli.io.outputs import atomic_folder, open_output
 from hoicli.io.streams import Stream
 from hoicli.records.parsing import Record
+
+if TYPE_CHECKING:
+    from hoicli.explorer.server import Explorer
 
 
 def _images(measured: Measured, gt: Stream, folder: str | None) -> tuple[Record, dict[str, Path], str]:
@@ -41,5 +44,7 @@ def write_page(measured: Measured, gt: Stream, path: str, folder: str | None) ->
 
 def page_server(measured: Measured, gt: Stream, port: int, folder: str | None) -> Explorer:
     """What serves the page on this machine."""
+    from hoicli.explorer.server import Explorer  # half of what a page takes to import
+
     images, behind, missing = _images(measured, gt, folder)
     return Explorer(port, dict(page_files(measured, images, missing)), behind)

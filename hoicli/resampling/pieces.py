@@ -150,8 +150,8 @@ class Piece:
             first, begin, every.first[rows + 1] - first, end - begin
         )
         if weighted:
-            row, entry = expanded(first, self._of_row)
-            self._hits = occurrences(row, lists.image[lists.hits[entry]], (self._strips.size, lists.images))
+            _, entry = expanded(first, self._of_row)
+            self._hits = _present(self._of_row, lists.image[lists.hits[entry]], lists.images)
             # wide rows are cut, so that the sums of each part are small
             parts = -(-self._behind // WIDEST)
             self._cut: Ints = np.flatnonzero(parts > 1)
@@ -159,8 +159,8 @@ class Piece:
             self._further: Ints = starts_of(further)[:-1]
             cut, part = np.repeat(self._cut, further), WIDEST * expanded(np.ones_like(further), further)[1]
             counts_of = np.minimum(np.append(self._behind, self._behind[cut] - part), WIDEST)
-            row, entry = expanded(np.append(begin, begin[cut] + part), counts_of)
-            self._between = occurrences(row, lists.image[entry], (len(counts_of), lists.images))
+            _, entry = expanded(np.append(begin, begin[cut] + part), counts_of)
+            self._between = _present(counts_of, lists.image[entry], lists.images)
             self._widest = int(counts_of.max(initial=0))
 
     def _placed(self, *columns: Ints) -> Ints:
@@ -211,7 +211,8 @@ class Piece:
         return worth if self._gain is None else worth // np.maximum(self._gain, 1)
 
     def rate(self, counts: Counts, positives: Sequence[NDArray[Any]], aps: Sequence[Floats]) -> None:
-        """Set the AP of `classes` in each of `aps` [C, R], for as much ground truth as `positives` [C, R] each have."""
+        """Set the AP of `classes` in each of `aps` [C, R], for as much ground truth as `positives` [C, R] each have.
+        It uses the counts up: `others` comes before."""
         asked = [np.maximum(of[self.classes], 1) for of in positives]
         for ap, found in zip(aps, self._ap(counts, asked), strict=True):
             ap[self.classes] = found
@@ -224,7 +225,7 @@ class Piece:
             copies = np.clip(self._cap - (rank - copies), 0, copies)
             found, rank = self._strips.running(np.add, self._worth(copies)), np.minimum(rank, self._cap)
         # as long as nothing is counted, nothing is found either: 0 of at least 1
-        precision = np.divide(found, np.maximum(rank, 1))
+        precision = np.divide(found, np.maximum(rank, 1, out=rank))
         if self._area == "trapezoid":  # the mean of the precisions before and after
             worth = self._strips.steps(found)
             earlier = rank - self._copies(worth)
@@ -244,6 +245,8 @@ class Piece:
         """How many points of the grid the recall found / asked has reached."""
         if (asked == asked[:, :1]).all():  # two models' ground truth, swapped
             asked = asked[:, :1]
+        if found.max(initial=0) < np.iinfo(np.int8).max:  # compared in half the time
+            found = found.astype(np.int8)
         end = 1 << int(asked.max(initial=1)).bit_length()
         if end <= asked.size:
             least = np.take(_least_of_all(self._grid, self._unit, end), asked, axis=1)
@@ -274,16 +277,11 @@ def _least_of_all(grid: Sequence[float], unit: int, end: int) -> Floats:
     return _least(grid, np.maximum(np.arange(float(end)), 1) * unit)
 
 
-def occurrences(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
-    """How often each (row, column) occurs, as a sparse matrix of the type that `Times.summed` multiplies fastest."""
+def _present(counts: Ints, images: Ints, width: int) -> csr_array:
+    """[M, width] the images of each of M rows, one row's after the other's. An image that a row has twice has two
+    entries: to find these takes as long as some hundred products."""
     from scipy.sparse import csr_array
 
-    kind = np.int32 if shape[0] * shape[1] < 1 << 31 else np.int64  # sorted in half the time
-    key = np.sort(row.astype(kind) * shape[1] + column.astype(kind))
-    first = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
-    many = np.diff(first, append=len(key))
-    key = key[first]
-    ends = np.searchsorted(key, np.arange(shape[0] + 1) * shape[1])
-    index = np.int32 if len(key) < 1 << 31 else np.int64
-    many = many.astype(np.int16 if many.max(initial=0) <= SMALL else np.int32)
-    return csr_array((many, (key % shape[1]).astype(index), ends.astype(index)), shape=shape)
+    index = np.int32 if len(images) < 1 << 31 else np.int64
+    ones = np.ones(len(images), dtype=np.int16)
+    return csr_array((ones, images.astype(index), starts_of(counts).astype(index)), shape=(len(counts), width))

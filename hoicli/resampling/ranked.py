@@ -16,8 +16,9 @@ import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
 from hoicli.resampling.draws import Weights
-from hoicli.resampling.pieces import Piece, Rows, Times, occurrences
+from hoicli.resampling.pieces import Piece, Rows, Times
 from hoicli.resampling.rounds import Observed
+from hoicli.resampling.sums import by_image
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -259,7 +260,7 @@ class RankedLists:
     @cached_property
     def truth(self) -> csr_array:
         """[C, N] ground truth of each class in each image."""
-        return occurrences(self.truth_class, self.truth_image, (self.classes, self.images))
+        return by_image(self.truth_class, self.truth_image, np.ones_like(self.truth_class), (self.classes, self.images))
 
 
 @dataclass(frozen=True)
@@ -367,7 +368,8 @@ class Prepared:
         aps = [[np.zeros(of.shape) for of in side] for side in (ones, others)]
         for piece in self.pieces:
             counts = piece.counted(coins)
+            rest = piece.others(counts)
             piece.rate(counts, ones, aps[0])
-            piece.rate(piece.others(counts), others, aps[1])
+            piece.rate(rest, others, aps[1])
         one, other = (zip(*side, strict=True) for side in zip(aps, (ones, others), strict=True))
         return list(zip(one, other, strict=True))
