@@ -102,13 +102,15 @@ class Confused:
 class Confusing:
     """Gathers the confusions of one model, batch by batch in any order (`gather.Collector`)."""
 
-    def __init__(self, truth: GroundTruth, protocol: Protocol) -> None:
+    def __init__(self, truth: GroundTruth, protocol: Protocol, *, objects: bool = True) -> None:
+        """objects: gather those of objects, too, where labels are compared."""
         self._truth, self._protocol = truth, protocol
+        self._objects = objects and not protocol.person_first
         self._parts: list[ConfusionColumns] = []
 
     def add(self, placed: Placed) -> None:
         """Add a batch."""
-        meets = None if self._protocol.person_first else partial(placed.batch.meets, self._protocol)
+        meets = partial(placed.batch.meets, self._protocol) if self._objects else None
         self._parts.append(ConfusionColumns.of(placed.found, self._truth.vocabulary, meets))
 
     def merge(self, other: Confusing) -> None:

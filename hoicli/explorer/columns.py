@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located, beside, counted_truth
 from hoicli.diagnosis.gather import Placed
 from hoicli.evaluation.ground_truth import Annotations, GroundTruth
+from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
@@ -24,6 +25,9 @@ OWN, NEAREST, NONE = range(len(RELATIONS))
 STATES = (*ERRORS, MISSED)
 """What became of a ground truth: found (true_positive), missed, or the type of the prediction that could repair it."""
 NEVER = len(STATES) - 1
+
+IOU_STEPS = 10_000
+"""An IoU is a whole number of these steps, rounded down, so that `at least 0.5` stays what it is; -1 for none."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,8 @@ class TruthTable:
 class ErrorTable:
     """A model's T counted predictions, the best-scored first (equal scores: by image id, then place in the image).
 
-    image, interaction, score, error (indexes ERRORS), relation (RELATIONS), iou_subject, iou_object (NaN: no such box)
-    [T]; subject, object [T] the place of the box in its image, -1 for no object; truth [T] the ground truth beside it,
+    image, interaction, score, error (indexes ERRORS), relation (RELATIONS), iou_subject, iou_object (in IOU_STEPS) [T];
+    subject, object [T] the place of the box in its image, -1 for no object; truth [T] the ground truth beside it,
     a row of `TruthTable`, -1 for none. box_start [N + 1], boxes [B, 4], label [B] the predicted boxes. state [G]
     indexes STATES; by [G] the prediction that finds a ground truth or could repair it, -1 for none. uncounted: how many
     predictions the protocol drops. parts: of each slice of triplets, [T].
@@ -66,8 +70,8 @@ class ErrorTable:
     score: Floats
     error: NDArray[np.uint8]
     relation: NDArray[np.uint8]
-    iou_subject: Floats
-    iou_object: Floats
+    iou_subject: Ints
+    iou_object: Ints
     subject: Ints
     object: Ints
     truth: Ints
@@ -116,12 +120,13 @@ class TypedPredictions:
         self._uncounted = 0
         self._count = 0
         self._rows = Growing(
-            **dict.fromkeys(("image", "interaction", "subject", "object", "truth"), np.int64),
-            **dict.fromkeys(("score", "iou_subject", "iou_object"), np.float64),
+            **dict.fromkeys(("image", "interaction", "subject", "object", "truth"), np.int32),
+            **dict.fromkeys(("iou_subject", "iou_object"), np.int16),
             **dict.fromkeys(("error", "relation"), np.uint8),
+            score=np.float64,
         )
         self._parts: list[list[Ints]] = [[] for _ in slices]
-        self._boxes = Growing(image=np.int64, label=np.int64)
+        self._boxes = Growing(image=np.int32, label=np.int32)
         self._coordinates: list[Floats] = []
         self._by = Growing(truth=np.int64, row=np.int64)
 
@@ -140,8 +145,8 @@ class TypedPredictions:
             object=np.where(found.object[rows] < 0, -1, found.object[rows] - first),
             truth=np.append(of_truth, -1)[truth],
             score=found.score[rows],
-            iou_subject=iou_subject,
-            iou_object=iou_object,
+            iou_subject=_steps(iou_subject),
+            iou_object=_steps(iou_object),
             error=types.error[rows],
             relation=relation,
         )
@@ -170,7 +175,7 @@ class TypedPredictions:
         """What was gathered, beside the ground truth of the same protocol and slices."""
         rows = self._rows
         image = truth.place[rows["image"]]
-        order = np.lexsort((image, -rows["score"]))  # stable: an image's rows are in their order
+        order = by_score(rows["score"], lambda tied: [image[tied]])
         column = {name: rows[name][order] for name in rows.names if name != "image"}
         of_truth = np.append(truth.number, -1)[column.pop("truth")]
         box_order, box_start, _ = by_image(truth.place[self._boxes["image"]], len(truth.image_ids))
@@ -265,6 +270,11 @@ def _overlaps(batch: Batch, found: Located, protocol: Protocol, row: Ints, truth
     both = np.flatnonzero((found.object[row] >= 0) & (found.truth_object[truth] >= 0))
     object_[both] = batch.iou_of(protocol, found.object[row[both]], found.truth_object[truth[both]])
     return subject, object_
+
+
+def _steps(iou: Floats) -> Ints:
+    steps = np.floor(np.clip(np.nan_to_num(iou), 0, 1) * IOU_STEPS + 1e-9)  # 0.57 * 10000 is a little less than 5700
+    return np.where(np.isnan(iou), -1, steps).astype(np.int64)
 
 
 def by_image(image: Ints, images: int) -> tuple[Ints, Ints, Ints]:

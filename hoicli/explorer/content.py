@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from hoicli.errors import visible
 from hoicli.explorer import summary
-from hoicli.explorer.columns import RELATIONS, STATES, ErrorTable, TruthTable
+from hoicli.explorer.columns import IOU_STEPS, RELATIONS, STATES, ErrorTable, TruthTable
 from hoicli.explorer.measured import Measured, Numbers
 from hoicli.figures.styles import SERIES, STYLES
-from hoicli.records.kit import Floats, Ints
+from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record
 from hoicli.version import __version__
 
@@ -30,9 +30,6 @@ SCRIPTS = ("data", "query", "parts", "drawing", "state", "filters", "summary", "
 POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; img-src {img}; base-uri 'none'; form-action 'none'"
 )
-IOU_STEPS = 10_000
-"""An IoU is a whole number of these steps, rounded down, so that `at least 0.5` stays what it is; -1 for none."""
-
 _WHOLE: tuple[type[np.signedinteger[Any]], ...] = (np.int8, np.int16, np.int32)
 Columns = dict[str, NDArray[Any]]
 
@@ -194,12 +191,9 @@ def _number_columns(numbers: Numbers) -> Columns:
 
 def _model_columns(table: ErrorTable) -> Columns:
     """The columns of a model."""
-    whole = ("image", "interaction", "error", "relation", "subject", "object", "truth", "state", "by")
+    same = ("image", "interaction", "error", "relation", "subject", "object", "truth", "state", "by")
     return {
-        **{name: getattr(table, name) for name in whole},
-        "score": table.score,
-        "iou_subject": _steps(table.iou_subject),
-        "iou_object": _steps(table.iou_object),
+        **{name: getattr(table, name) for name in (*same, "score", "iou_subject", "iou_object")},
         "start": table.box_start,
         "boxes": _drawn(table.boxes),
         **{f"part{number}": part for number, part in enumerate(table.parts)},
@@ -210,8 +204,3 @@ def _drawn(boxes: Floats) -> NDArray[np.float32]:
     """[4 B] coordinates to draw; no screen shows what is beyond these, nor what float32 rounds."""
     drawn: NDArray[np.float32] = np.clip(boxes, -1e9, 1e9).astype(np.float32).reshape(-1)
     return drawn
-
-
-def _steps(iou: Floats) -> Ints:
-    steps = np.floor(np.clip(np.nan_to_num(iou), 0, 1) * IOU_STEPS + 1e-9)  # 0.57 * 10000 is a little less than 5700
-    return np.where(np.isnan(iou), -1, steps).astype(np.int64)

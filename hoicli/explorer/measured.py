@@ -114,7 +114,7 @@ class Kept:
 
     def __init__(self, truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice]) -> None:
         """slices: of triplets."""
-        self.typed, self.confusing = TypedPredictions(protocol, slices), Confusing(truth, protocol)
+        self.typed, self.confusing = TypedPredictions(protocol, slices), Confusing(truth, protocol, objects=False)
 
     def add(self, placed: Placed) -> None:
         """Add a batch."""
