@@ -60,8 +60,6 @@ def convert(
     activation: Annotated[str | None, Option("NAME", one_of="converters.numbers:ACTIVATIONS", panel=LOGITS)] = None,
     lambda_: Annotated[float | None, Option("L", panel=LOGITS)] = None,
     threshold: Annotated[float | None, Option("T", panel=LOGITS)] = None,
-    box_scores: Annotated[str | None, Option("NAME", one_of="converters.numbers:BOX_SCORES", panel=LOGITS)] = None,
-    box_nms: Annotated[float | None, Option("T", panel=LOGITS)] = None,
     list_: bool = False,
     on_error: options.OnError = "stop",
     output: Annotated[options.Path, options.output()] = "-",
@@ -97,8 +95,6 @@ def convert(
         activation: The function that turns logits into scores: sigmoid (default) or softmax.
         lambda_: The exponent of the box score in the product (default 1).
         threshold: Keep scores above this (default 0.1).
-        box_scores: What box_scores are: logits or probabilities (default: by their range).
-        box_nms: Drop a pair if both its boxes overlap those of better pairs of its class by more than T (INP-CC: 0.5).
         list_: List the formats and stop.
     """
     from hoicli.commands.inputs import as_files, policy_of
@@ -118,7 +114,6 @@ def convert(
         "verb_base": verb_base, "object_order": object_order, "box_form": box_form,
         "coords": coords, "boxes": text_of(boxes), "to_vocabulary": to_vocabulary or None, "scores": scores,
         "activation": activation, "lambda_": lambda_, "threshold": threshold,
-        "box_scores": box_scores, "box_nms": box_nms,
     }  # fmt: skip
     policy = policy_of(on_error, unit="item")
     context = Context(

@@ -67,7 +67,7 @@ NUMBERED_BY = {"verbs": "verb_base", "objects": "object_order"}
 """The option that says how a file numbers verbs or objects."""
 _OPTIONS = {
     "vlm": {"coords", "boxes", "to_vocabulary", "scores"},
-    "logits": {"activation", "lambda_", "threshold", "box_scores", "box_nms"},
+    "logits": {"activation", "lambda_", "threshold"},
 }
 
 

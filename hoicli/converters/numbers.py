@@ -152,8 +152,6 @@ and the names by number."""
 
 ACTIVATIONS = ("sigmoid", "softmax")
 """`--activation`: the functions from logits to scores."""
-BOX_SCORES = ("logits", "probabilities")
-"""`--box-scores`: the kinds of box_scores."""
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,7 @@ too."""
 _FOREIGN = (b"\x80", b"PK\x03\x04", b"MATLAB ", b'"', b"<")
 """How a pickle, an .npz and a .mat file, a JSON string and XML begin."""
 
-_MORE_OPTIONS = (
-    "id|part|verb-base|object-order|coords|boxes|to-vocabulary|activation|lambda|threshold|box-scores|box-nms"
-)
+_MORE_OPTIONS = "id|part|verb-base|object-order|coords|boxes|to-vocabulary|activation|lambda|threshold"
 """The options of `convert` that other commands do not have."""
 
 

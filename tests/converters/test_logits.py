@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 import pytest
 
-from hoicli.converters.logits import PostProcessing, sigmoid, triplets
+from hoicli.converters.logits import sigmoid
 from hoicli.vocabulary.datasets import load
 from tests.support.project import EIGHT, FIXTURES, Hoicli
 from tests.support.project import records_of as rows
@@ -32,7 +32,7 @@ def arrays(seed: int, images: int | None = None, classes: int = CLASSES) -> Arra
     numbers = {
         "pred_logits": generator.normal(-3, 2, (*batch, QUERIES, classes)),
         "pred_boxes": generator.uniform(0.05, 0.6, (*batch, QUERIES, 8)),
-        "box_scores": generator.normal(1, 2, (*batch, QUERIES, 1)),
+        "box_scores": generator.uniform(0.3, 1, (*batch, QUERIES, 1)),
     }
     sizes = generator.integers(100, 700, (*batch, 2))
     return {name: array.astype(np.float32) for name, array in numbers.items()} | {"sizes": sizes}
@@ -47,7 +47,7 @@ def saved(path: Path, content: Arrays) -> Path:
 
 
 def expected(
-    content: Arrays, *, activation: str, power: float, threshold: float, nms: float | None
+    content: Arrays, *, activation: str, power: float, threshold: float
 ) -> list[tuple[str, str, float, list[float]]]:
     """(verb, object, score, eight numbers) of one image in plain Python, after INP-CC's PostProcess."""
     logits = [[float(x) for x in row] for row in content["pred_logits"]]
@@ -62,35 +62,14 @@ def expected(
         boxes.append(numbers)
     found = []
     for query, row in enumerate(logits):
-        box_score = 1 / (1 + math.exp(-float(content["box_scores"][query][0])))
+        box_score = float(content["box_scores"][query][0])
         total = sum(math.exp(x) for x in row)
         for column, x in enumerate(row):
             probability = 1 / (1 + math.exp(-x)) if activation == "sigmoid" else math.exp(x) / total
             score = probability * box_score**power
             if score > threshold:
                 found.append((query, column, score))
-    if nms is not None:
-        kept = set()
-        for begin in (0, 4):
-            left = sorted(found, key=lambda item: (-item[2], item[0]))
-            while left:
-                best, *left = left
-                kept.add(best)
-                left = [
-                    item
-                    for item in left
-                    if item[1] != best[1]
-                    or overlap(boxes[item[0]][begin : begin + 4], boxes[best[0]][begin : begin + 4]) <= nms
-                ]
-        found = [item for item in found if item in kept]
     return [(*HICO.interactions[column], score, boxes[query]) for query, column, score in found]
-
-
-def overlap(a: list[float], b: list[float]) -> float:
-    width = max(min(a[2], b[2]) - max(a[0], b[0]), 0.0)
-    height = max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)
-    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
-    return width * height / (sum(areas) - width * height) if width * height else 0.0
 
 
 def said(record: Record) -> list[tuple[str, str, float, list[float]]]:
@@ -107,17 +86,12 @@ def said(record: Record) -> list[tuple[str, str, float, list[float]]]:
 
 @pytest.mark.parametrize("activation", ["sigmoid", "softmax"])
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.8])
-@pytest.mark.parametrize("nms", [None, 0.1, 0.5])
-def test_it_equals_plain_python(
-    hoicli: Hoicli, tmp_path: Path, activation: str, power: float, nms: float | None
-) -> None:
+def test_it_equals_plain_python(hoicli: Hoicli, tmp_path: Path, activation: str, power: float) -> None:
     content = arrays(3)
-    content["pred_boxes"][1] = content["pred_boxes"][0] + np.float32(0.01)  # two that suppress each other
     threshold = 0.05 if activation == "sigmoid" else 0.001
     options = ["--activation", activation, "--lambda", power, "--threshold", threshold]
-    options += [] if nms is None else ["--box-nms", nms]
     (record,) = rows(hoicli("convert", *RAW, *options, saved(tmp_path / "a.npz", content)))
-    wanted = expected(content, activation=activation, power=power, threshold=threshold, nms=nms)
+    wanted = expected(content, activation=activation, power=power, threshold=threshold)
     assert len(wanted) > 20
     assert [item[:2] for item in said(record)] == [item[:2] for item in wanted]
     np.testing.assert_allclose([item[2] for item in said(record)], [item[2] for item in wanted], rtol=1e-12)
@@ -126,11 +100,13 @@ def test_it_equals_plain_python(
     assert (record["image_id"], [record["height"], record["width"]]) == ("a", content["sizes"].tolist())
 
 
-def test_the_threshold_itself_is_left_out() -> None:
-    logits, boxes = np.zeros((1, 1)), np.zeros((1, 8))
+def test_the_threshold_itself_is_left_out(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = arrays(4)
+    content["pred_logits"][:] = -20
+    content["pred_logits"][1, 3], content["box_scores"][:] = 0, 1
     for threshold, count in ((0.5, 0), (0.49, 1)):
-        query, _, _ = triplets(logits, boxes, np.ones(1), PostProcessing(threshold=threshold))
-        assert len(query) == count
+        (record,) = rows(hoicli("convert", *RAW, "--threshold", threshold, saved(tmp_path / "a.npz", content)))
+        assert len(record["hois"]) == count
 
 
 def test_the_sigmoid_has_no_overflow() -> None:
@@ -143,8 +119,7 @@ def test_the_sigmoid_has_no_overflow() -> None:
 
 def test_the_fixture_gives_the_predictions(hoicli: Hoicli) -> None:
     """Scores to float32's precision; what is at most 0.1 is left out."""
-    result = hoicli("convert", FIXTURE)
-    found = rows(result)
+    found = rows(hoicli("convert", FIXTURE))
     originals = [orjson.loads(line) for line in (EIGHT / "predictions.jsonl").read_bytes().splitlines()]
     assert [record["image_id"] for record in found] == [record["image_id"] for record in originals]
     for record, original in zip(found, originals, strict=True):
@@ -154,10 +129,6 @@ def test_the_fixture_gives_the_predictions(hoicli: Hoicli) -> None:
         for item, other in zip(ours, wanted, strict=True):
             inside = np.minimum(other[3], [record["width"], record["height"]] * 4)
             np.testing.assert_allclose(item[3], inside, rtol=0, atol=1e-3)
-    assert result.err.splitlines()[:2] == [
-        "hoicli: box_scores go from 6 to 6: logits, whose sigmoid is taken",
-        "hoicli: no suppression among the pairs; INP-CC's PostProcess does it: --box-nms 0.5",
-    ]
 
 
 def test_a_batch_is_its_images(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -177,26 +148,20 @@ def test_a_batch_is_its_images(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "options"),
+    "change",
     [
-        (lambda c: {**c, "box_scores": c["box_scores"][..., 0]}, ()),
-        (lambda c: {**c, "pred_logits": np.asfortranarray(c["pred_logits"])}, ()),
-        (lambda c: {**c, "pred_logits": c["pred_logits"].astype(">f4")}, ()),
-        (
-            lambda c: {**c, "box_scores": 1 / (1 + np.exp(-c["box_scores"].astype("f8")))},
-            ("--box-scores", "probabilities"),
-        ),
+        lambda c: {**c, "box_scores": c["box_scores"][..., 0]},
+        lambda c: {**c, "pred_logits": np.asfortranarray(c["pred_logits"])},
+        lambda c: {**c, "pred_logits": c["pred_logits"].astype(">f4")},
     ],
 )
 @pytest.mark.parametrize("images", [None, 2])
-def test_other_ways_to_save_the_same(
-    hoicli: Hoicli, tmp_path: Path, images: int | None, change: Any, options: tuple[str, ...]
-) -> None:
+def test_other_ways_to_save_the_same(hoicli: Hoicli, tmp_path: Path, images: int | None, change: Any) -> None:
     content = arrays(6, images=images)
     if images is not None:
         content["image_ids"] = np.array(["a", "b"])
     before = rows(hoicli("convert", saved(tmp_path / "a.npz", content)))
-    after = rows(hoicli("convert", *RAW, *options, saved(tmp_path / "a.npz", change(content))))
+    after = rows(hoicli("convert", *RAW, saved(tmp_path / "a.npz", change(content))))
     for record, other in zip(after, before, strict=True):
         assert record.pop("file_name", "a.npz") == "a.npz"
         assert [hoi["verb"] for hoi in record["hois"]] == [hoi["verb"] for hoi in other["hois"]]
@@ -241,26 +206,13 @@ def test_the_columns_of_swig(hoicli: Hoicli, tmp_path: Path, count: int) -> None
     content = arrays(8, classes=count)
     content["pred_logits"][:] = -20
     content["pred_logits"][2, count - 1] = 9
-    content["box_scores"][:] = 9
+    content["box_scores"][:] = 1
     path = saved(tmp_path / "hugging_12.npz", content)
     (record,) = rows(hoicli("convert", "--dataset", "swig", path))
     last = max(swig.subsets["evaluated"]) if count == 5539 else 14129
     assert [item[:2] for item in said(record)] == [swig.interactions[last]]
     refused = hoicli("convert", path)
     assert refused.err.startswith(f"{path}: pred_logits: {count:,} classes, but hico has 600; --dataset names another")
-
-
-def test_a_range_of_box_scores_is_of_all_files(hoicli: Hoicli, tmp_path: Path) -> None:
-    """One image's logits may all lie in [0, 1]; those of a dump do not."""
-    contents = [arrays(seed) for seed in (9, 10)]
-    contents[0]["box_scores"][:] = 0.75
-    files = [saved(tmp_path / f"{name}.npz", content) for name, content in zip("ab", contents, strict=True)]
-    alone, together = rows(hoicli("convert", files[0])), rows(hoicli("convert", *files))
-    assert together[0] == rows(hoicli("convert", *RAW, "--box-scores", "logits", files[0]))[0]
-    assert alone[0]["hois"][0]["score"] > together[0]["hois"][0]["score"]
-    refused = hoicli("convert", *RAW, "--box-scores", "probabilities", *files)
-    assert refused.code == 1
-    assert "is no probability; --box-scores logits takes the sigmoid" in refused.err
 
 
 def test_standard_input(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,6 +251,10 @@ PROBLEMS: dict[str, tuple[Any, str]] = {
     ),
     "NaN": (lambda c: c["pred_logits"].__setitem__((2, 7), np.nan), ".pred_logits[2, 7]: nan: numbers must be finite"),
     "inf": (lambda c: c["pred_logits"].__setitem__((2, 7), np.inf), ".pred_logits[2, 7]: inf: numbers must be finite"),
+    "no probability": (
+        lambda c: c["box_scores"].__setitem__((2, 0), 6),
+        ".box_scores[2]: 6.0: no probability; save its sigmoid",
+    ),
     "no image": (
         lambda c: c.update({key: np.stack([c[key]] * 2) for key in list(c)}),
         "image_ids: missing; a file of 2 images names each of them",
@@ -335,8 +291,7 @@ def test_a_bad_image_can_be_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
     [
         (("--activation", "relu"), "--activation relu: choose sigmoid or softmax"),
         (("--threshold", "1"), "--threshold 1: scores lie between 0 and 1"),
-        (("--box-scores", "both"), "--box-scores both: choose logits or probabilities"),
-        (("--box-nms", "2"), "--box-nms 2: the threshold is an overlap, between 0 and 1"),
+        (("--lambda", "-1"), "--lambda -1: an exponent, at least 0"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(hoicli: Hoicli, options: tuple[str, ...], message: str) -> None:

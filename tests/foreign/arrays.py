@@ -18,7 +18,7 @@ from tests.support import arrays
 
 HIDDEN = -20.0
 """The logit of a class that is not predicted."""
-BOX_SCORE = 6.0
+BOX_SCORE = 0.9975
 
 
 @writes("logits.npz")
@@ -32,7 +32,6 @@ def logits(truth: Records, predictions: Records, path: Path) -> None:
     logits = np.full((len(predictions), queries, len(interaction_ids)), HIDDEN, dtype=np.float32)
     boxes = np.full((len(predictions), queries, 8), 0.5, dtype=np.float32)
     box_scores = np.full((len(predictions), queries, 1), BOX_SCORE, dtype=np.float32)
-    probability = 1 / (1 + math.exp(-BOX_SCORE))
     for image, record in enumerate(predictions):
         height, width = sizes[record["image_id"]]
         for hoi in record["hois"]:
@@ -41,7 +40,7 @@ def logits(truth: Records, predictions: Records, path: Path) -> None:
                 x1, y1, x2, y2 = record["boxes"][hoi[key]]
                 centre = [(x1 + x2) / 2 / width, (y1 + y2) / 2 / height, (x2 - x1) / width, (y2 - y1) / height]
                 boxes[image, query, 4 * side : 4 * side + 4] = centre
-            score = hoi["score"] / probability
+            score = hoi["score"] / BOX_SCORE
             column = interaction_ids[hoi["verb"], record["labels"][hoi["object"]]]
             logits[image, query, column] = math.log(score / (1 - score))
     np.savez_compressed(

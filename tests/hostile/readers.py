@@ -226,7 +226,7 @@ convert:mat | $FOREIGN/detections_mat/detections_05.mat | mat | file=mats/detect
 convert:logits | $FOREIGN/logits.npz | npz
     convert IN
     convert --from logits --image-list $GT IN
-    convert --from logits --image-list $GT --lambda 1 --box-nms 0.5 IN
+    convert --from logits --image-list $GT --lambda 1 IN
     convert --from logits --activation softmax IN
     convert --from logits --threshold 0 IN
 convert:diag-pairs | $FOREIGN/pairs.pkl | pickle
