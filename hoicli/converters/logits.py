@@ -74,7 +74,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             image, size, logits, relative, box_scores = item
             record = known.record(image)
             height, width = _checked_size(size, record, context)
-            _require((box_scores >= 0) & (box_scores <= 1), box_scores, "box_scores", "no probability; save its sigmoid")
+            _require(
+                (box_scores >= 0) & (box_scores <= 1), box_scores, "box_scores", "no probability; save its sigmoid"
+            )
             _require(np.isfinite(relative), relative, "pred_boxes")
             _require(logits < np.inf, logits, "pred_logits")  # -inf hides a class
             shares = as_corners(relative.reshape(-1, 4), form, None).reshape(-1, 8)

@@ -6,7 +6,7 @@ first and parsed one item at a time, so memory stays near the size of the file.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -15,7 +15,7 @@ from xml.parsers import expat
 
 import orjson
 
-from hoicli.converters.containers.text import json_item, literal, split_items
+from hoicli.converters.containers.text import items_of, json_item, literal
 from hoicli.errors import DataError, Place, arg, not_json
 from hoicli.io.inputs import MARK, open_input, packed_size
 from hoicli.io.messages import display_name
@@ -144,14 +144,14 @@ class Source:
             for index, item in enumerate(self.unpickled):
                 yield f"[{index}]", item
         elif self.kind == "json-list":
-            yield from self._parsed(split_items(self.data, self.data.index(b"[") + 1, to_end=True), json_item)
+            yield from self._numbered(items_of(self.data, self.data.index(b"[") + 1, json_item, to_end=True))
         else:
             opening = b"'preds': ["
             start = self.text.find(opening)
             if start < 0:
                 problem = f"is a JSON string without {opening.decode()}...]; the file may be cut off: write it again"
                 raise DataError(problem, place=self.name)
-            yield from self._parsed(split_items(self.text, start + len(opening)), literal)
+            yield from self._numbered(items_of(self.text, start + len(opening), literal))
 
     @cached_property
     def text(self) -> bytes:
@@ -163,11 +163,11 @@ class Source:
         except ValueError as error:
             raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name, code="damaged") from None
 
-    def _parsed(self, spans: Iterator[bytes], parse: Callable[[bytes], Any]) -> Iterator[tuple[str, Any]]:
+    def _numbered(self, items: Iterator[Any]) -> Iterator[tuple[str, Any]]:
         position = 0
         try:
-            for span in spans:
-                yield f"[{position}]", parse(span)
+            for item in items:
+                yield f"[{position}]", item
                 position += 1
         except (ValueError, RecursionError) as error:
             problem = f"not readable ({error}), and nothing after it was read; write the file again"

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -13,24 +14,27 @@ import orjson
 from hoicli.io.outputs import open_output
 
 
-def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[bytes]:
-    """The items of the list whose content starts at `start`, as slices, without a tree of the whole.
+def items_of(data: bytes, start: int, parse: Callable[[bytes], Any], *, to_end: bool = False) -> Iterator[Any]:
+    """The items of the list whose content starts at `start`, parsed one by one, without a tree of the whole.
 
     Items that are dictionaries nearly always begin with the same key, so the text is cut where that beginning recurs;
-    where the cut is not plainly the end of one item, the brackets are followed one by one. Each cut is looked for and
+    where what is before the cut is no whole item, the brackets are followed one by one. Each cut is looked for and
     tried once, so that the work is that of reading the file a few times. The list ends at its own closing bracket
-    (`to_end`: with nothing behind it). Raises ValueError where it breaks off.
+    (`to_end`: with nothing behind it). Raises ValueError where it breaks off, and what `parse` raises.
     """
     begin = after = cut = _skip_space(data, start)
     first_key = _FIRST_KEY.match(data, begin)
     while data[after : after + 1] != b"]":
-        end = -1
+        item, end = None, -1
         if first_key and 0 <= cut <= begin:
             cut = data.find(first_key.group(), begin + 1)
-            end = _plain_end(data, begin, cut)
+            body = data[begin:cut].rstrip(b" \t\r\n,") if cut >= 0 else b""
+            with suppress(ValueError, RecursionError):
+                item, end = parse(body), begin + len(body)
         if end < 0:
             end = _followed_end(data, begin)
-        yield data[begin:end]
+            item = parse(data[begin:end])
+        yield item
         after = _skip_space(data, end)
         separator = data[after : after + 1]
         if separator not in (b",", b"]"):
@@ -47,29 +51,11 @@ _FIRST_KEY = re.compile(rb"""\{\s*(?:"[^"\\]*"|'[^'\\]*')\s*:""")
 _TO_BRACKET = re.compile(rb"""[^][{}()"']*(?:%b[^][{}()"']*){0,500}([][{}()]?)""" % _STRING.encode(), re.DOTALL)
 """Up to the next bracket, or over so many strings: each takes 400 bytes while it is matched."""
 _SCALAR = re.compile(rb"""%b|[^][{}()"',\s]+""" % _STRING.encode(), re.DOTALL)
-_BESIDE_STRUCTURE = bytes(set(range(256)) - set(b"[]{}()\"'\\"))
 
 
 def _skip_space(data: bytes, position: int) -> int:
     match = _SPACE.match(data, position)
     return match.end() if match else position
-
-
-def _plain_end(data: bytes, begin: int, cut: int) -> int:
-    """Where the item ends if it is all there is before `cut`, or -1 where that is not plain to see.
-
-    What is left of the text without everything but brackets, quotes and backslashes tells: when each quote meets
-    its partner, no string holds a bracket, and the brackets must come in pairs inside one outer pair.
-    """
-    body = data[begin:cut].rstrip(b" \t\r\n,") if cut >= 0 else b""
-    if not (body.startswith(b"{") and body.endswith(b"}")):
-        return -1
-    inside = body.translate(None, _BESIDE_STRUCTURE).replace(b'""', b"").replace(b"''", b"")[1:-1]
-    for _ in range(8):  # levels of nesting; a detection has three
-        inside = inside.replace(b"{}", b"").replace(b"[]", b"").replace(b"()", b"")
-        if not inside:
-            return begin + len(body)
-    return -1
 
 
 def _followed_end(data: bytes, begin: int) -> int:

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.containers.text import literal, split_items
+from hoicli.converters.containers.text import items_of, literal
 from hoicli.errors import DataError
 from tests.support.costs import LARGER, require_linear
 
@@ -138,15 +138,15 @@ ITEMS = st.lists(
 
 @given(ITEMS, st.sampled_from([None, 0, 2]), st.sampled_from([(", ", ": "), (",", ":")]))
 @example([{"a": {"a": 1}}, {"a": 2}], None, (", ", ": "))  # the first key recurs at once: no item ends there
-def test_split_items_agrees_with_json(items: list[Any], indent: int | None, separators: tuple[str, str]) -> None:
+def test_items_of_a_list_agrees_with_json(items: list[Any], indent: int | None, separators: tuple[str, str]) -> None:
     text = json.dumps(items, indent=indent, separators=separators)
-    assert [json.loads(span) for span in split_items(text.encode(), 1, to_end=True)] == items
+    assert [*items_of(text.encode(), 1, json.loads, to_end=True)] == items
 
 
 @given(ITEMS)
-def test_split_items_agrees_with_repr(items: list[Any]) -> None:
+def test_items_of_a_list_agrees_with_repr(items: list[Any]) -> None:
     text = f"{{'preds': {items!r}, 'gts': {items!r}}}"
-    assert [literal(span) for span in split_items(text.encode(), len("{'preds': ["))] == items
+    assert [*items_of(text.encode(), len("{'preds': ["), literal)] == items
 
 
 @pytest.mark.parametrize(
@@ -161,27 +161,27 @@ def test_split_items_agrees_with_repr(items: list[Any]) -> None:
         (b"[", "breaks off"),
     ],
 )
-def test_split_items_says_what_is_wrong(text: bytes, problem: str) -> None:
+def test_items_of_a_list_says_what_is_wrong(text: bytes, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        list(split_items(text, 1, to_end=True))
+        list(items_of(text, 1, json.loads, to_end=True))
 
 
 @pytest.mark.parametrize(("between", "items"), [(b"1", 200_000), (b"{}", 100_000), (b'{"k": [{"k": 0}]}', 10_000)])
-def test_split_items_takes_time_by_the_size_alone(between: bytes, items: int) -> None:
+def test_items_of_a_list_takes_time_by_the_size_alone(between: bytes, items: int) -> None:
     """Each item once searched up to a megabyte for the first item's key, and copied what was before it."""
 
     def work(count: int) -> None:
         text = b'[{"k": 0}' + (b", " + between) * count + b', {"k": 0}]'
-        assert sum(1 for _ in split_items(text, 1)) == count + 2
+        assert sum(1 for _ in items_of(text, 1, json.loads)) == count + 2
 
     require_linear(work, items // LARGER, items)
 
 
 def test_a_long_list_of_text_has_one_end() -> None:
     for count in (1, 499, 500, 501, 3000):
-        assert list(split_items(b"[[" + b"'[', " * count + b"0], 1]", 1)) == [b"[" + b"'[', " * count + b"0]", b"1"]
+        assert list(items_of(b"[[" + b"'[', " * count + b"0], 1]", 1, bytes)) == [b"[" + b"'[', " * count + b"0]", b"1"]
         with pytest.raises(ValueError, match="breaks off"):
-            list(split_items(b"[[" + b"'', " * count + b"'", 1))
+            list(items_of(b"[[" + b"'', " * count + b"'", 1, bytes))
 
 
 # Files
