@@ -17,17 +17,16 @@ from hoicli.io.messages import note
 
 @command(
     reads="the files of data add: any format of convert --list",
-    writes="list: a row for each set; path, add, fetch: the path of its records",
+    writes="list: a row for each set; add, fetch: the path of its records",
     examples="""
-        hoicli data list  # all names, which of them you have, and their terms of use
+        hoicli data list  # all names, where those you have are stored, and their terms of use
         hoicli data add hico:test instances_test2015.json  # convert a copy once; later: --gt hico:test
         hoicli eval --gt hico:test preds.jsonl  # use it by name
-        hoicli data path hico:test  # where its records are stored
     """,
     see=["convert", "eval", "validate"],
 )
 def data(
-    action: Annotated[str, Argument("ACTION", one_of=("list", "add", "fetch", "path"))] = "list",
+    action: Annotated[str, Argument("ACTION", one_of=("list", "add", "fetch"))] = "list",
     name: Annotated[str | None, Argument("NAME", "DATASET:PART, such as hico:test.", offer=choices.NAMED_TRUTH)] = None,
     files: Annotated[options.Path | list[str] | None, Argument("FILE...", mark=Read())] = None,
     *,
@@ -41,27 +40,21 @@ def data(
     hoicli/data of your cache folder; HOICLI_DATA names another folder.
 
     Arguments:
-        action: list, add, fetch or path.
+        action: list, add or fetch.
         files: The files that add takes.
         from_: add: the format of the files, if it is not detected.
         dataset: add: whose labels they are, for a name of your own (default: hico).
     """
     from hoicli.converters import store
-    from hoicli.converters.named import located
 
     if action != "add" and (files or from_ or dataset):
         raise UsageError(f"data {action}: FILE, {arg('from_')} and {arg('dataset')} go with hoicli data add")
     if action == "list":
         if name:
-            raise UsageError("data list takes no name; hoicli data path NAME says where a set is")
+            raise UsageError("data list takes no name; it lists every set with its path")
         return Result(store.rows())
     if not name:
         raise UsageError(f"data {action}: give a name (hoicli data list shows them)")
-    if action == "path":
-        path = located(name)
-        if path == name:
-            raise UsageError(f"{name!r} is no name of ground truth (hoicli data list shows them)")
-        return _placed(name, path)
     if action == "add" and not files:
         raise UsageError(f"data add {name}: give the files to convert")
     if action == "fetch":
@@ -70,9 +63,5 @@ def data(
         given = [files] if isinstance(files, str | os.PathLike) else files or []
         added = store.add(name, [os.fspath(path) for path in given], dataset=text_of(dataset), source_format=from_)
     note(f"{name}: {added.images:,} images, gt:{added.signature}")
-    return _placed(name, str(added.path))
-
-
-def _placed(name: str, path: str) -> Result:
-    """The row of a set; the command prints the path alone, whatever --format says."""
+    path = str(added.path)  # which the command prints alone, whatever --format says
     return Result([{"name": name, "path": path}], rendered=lambda _: f"{path}\n".encode(errors="surrogateescape"))

@@ -84,19 +84,19 @@ class Inputs:
             return Stream([name], label, held=self._held(given, name, scored=False))
         from hoicli.converters.named import located
 
-        return Stream([located(path) for path in paths], label, self.opening.truth)
+        return Stream([located(path) for path in paths], label, self.opening.of(truth=True))
 
     def records(self, given: Given | None, label: str, what: str, *, name: str, scored: bool | None = None) -> Stream:
         """A stream of records of any kind, or with scores; it may be empty. Stdin without one. what: how the user calls
         them."""
         if (paths := piped_paths(given, what, name)) is not None:
-            return Stream(paths, label, self.opening.predictions if scored else self.opening)
+            return Stream(paths, label, self.opening.of(truth=False) if scored else self.opening)
         return Stream([name], label, held=self._held(given, name, scored=scored))
 
     def predictions(self, given: Given | None, *, name: str = "predictions") -> Predictions:
         """As `records`, of predictions or match records of one model."""
         if (paths := piped_paths(given, "PREDS", name)) is not None:
-            return Predictions(paths, self.opening.predictions)
+            return Predictions(paths, self.opening.of(truth=False))
         return Predictions([name], held=self._held(given, name, scored=True))
 
     def models(
@@ -111,7 +111,7 @@ class Inputs:
                 raise DataError(NO_SUCH_FILE, place=named, code="no-such-file")
         called = names_of(names)
         letters = [path or chr(ord("a") + at) for at, path in enumerate(paths)]
-        found = Predictions.named(letters, called, self.opening.predictions)
+        found = Predictions.named(letters, called, self.opening.of(truth=False))
         for at, (model, path) in enumerate(zip(found, paths, strict=True)):
             if path is None:
                 place = name if len(found) == 1 else f"{name}[{at}]"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -136,12 +135,6 @@ class Context:
         """Count a dropped item; the summary shows the count, the reason and the first place."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
-
-    def drop_besides(self, folder: Source, taken: Collection[str]) -> None:
-        """Count what else a folder holds than the files that are taken from it."""
-        others = sorted({*os.listdir(folder.path)} - {*taken})
-        if others:
-            self.drop("other files of a folder", f"{folder.name}/{others[0]}", len(others))
 
     def tell_lost(self, record: Record, *more: str) -> None:
         """Count what a written format has no place for: all of a record but its name, boxes, labels, triplets and the

@@ -18,6 +18,7 @@ themselves always stops it. Single and double precision are read exactly. Only o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         raise DataError("is no folder; give the folder that holds detections_01.mat to _80.mat", place=source.name)
     vocabulary = context.vocabulary
     paths = _paths(source, vocabulary)
-    context.drop_besides(source, [path.name for path in paths])
+    if others := sorted({*os.listdir(source.path)} - {path.name for path in paths}):
+        context.drop("other files of a folder", f"{source.name}/{others[0]}", len(others))
     columns = _columns(paths, vocabulary)
     images = images_by_position(columns, "columns", source, context)
     rows_of = [vocabulary.interactions_of(name) for name in vocabulary.objects]

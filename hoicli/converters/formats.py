@@ -139,7 +139,7 @@ _TABLE = (
     Format("state", "own", _PRED, ".npz of hoicli.Evaluator.state(), as each process of a training script saves it",
         signs="is_state"),
     Format("logits", "logits", _PRED,
-        ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them",
+        ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing",
         signs="sniff", joint=True, boxes=True),
     Format("diag-pairs", "box_pairs", "pairs", "box_pairs lists of Diag-HOI, .pkl or .json", signs="[box_pairs]",
         numbers=frozenset({"objects"})),

@@ -26,6 +26,7 @@ Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -284,19 +285,14 @@ def _loaded(homes: dict[str, Source], name: str, understand: Callable[[Any], T])
 
 def _read_list(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image of the split in anno_list.json."""
-    kept, others = 0, 0
+    counts = Counter[bool]()
 
-    def of_split() -> Iterator[tuple[str, Any]]:
-        nonlocal kept, others
-        for where, item in source.items():
-            folder = item.get("image_path_postfix") if isinstance(item, dict) else None
-            if isinstance(folder, str) and not folder.startswith(context.split):
-                others += 1
-            else:  # `build` reports an item that is not an image
-                kept += 1
-                yield where, item
-
-    def build(item: dict[str, Any]) -> Record:
+    def build(item: dict[str, Any]) -> Record | None:
+        folder = item.get("image_path_postfix")
+        of_split = not isinstance(folder, str) or folder.startswith(context.split)  # what is no path is refused below
+        counts[of_split] += 1
+        if not of_split:
+            return None
         height, width = item["image_size"][:2]
         image = _Image(context.vocabulary)
         for index, hoi in enumerate(item["hois"]):
@@ -307,13 +303,14 @@ def _read_list(source: Source, context: Context) -> Iterator[Record]:
         folder, _, below = item["image_path_postfix"].partition("/")
         return image.record(below or folder, width, height, positive)
 
-    yield from context.each(of_split(), build, source)
-    option = context.taking("train" if context.split == "test" else "test")
-    if others and not kept:
+    yield from context.each(source.items(), build, source)
+    option, others = context.taking("train" if context.split == "test" else "test"), counts[False]
+    if others and not counts[True]:
         problem = f"none of its {others:,} images is of the {context.split} split (image_path_postfix); see {option}"
         raise DataError(problem, place=source.name)
     if others:
-        context.announce(f"taking the {context.split} split: {kept:,} images; {option} takes the other {others:,}")
+        taken = f"taking the {context.split} split: {counts[True]:,} images"
+        context.announce(f"{taken}; {option} takes the other {others:,}")
 
 
 def _add_listed(image: _Image, hoi: dict[str, Any], field: str) -> None:

@@ -9,8 +9,7 @@ original image. box_scores are probabilities: the sigmoid of what the network gi
 width; without them the sizes of --image-list are taken. A column is an interaction: 600 in HICO-DET's order,
 SWIG-HOI's 14,130, or the 5,539 of them that are evaluated, in ascending order (INP-CC's test texts); or the classes
 that the dataset's `numbering` numbers, in the order of their numbers. `image_ids` are names or numbers, joined as in
-`inpcc`; without them a file's name is its image. A folder means its .npz files, sorted by name. `read` raises
-`DataError` naming file, array and place.
+`inpcc`; without them a file's name is its image. `read` raises `DataError` naming file, array and place.
 
 Scores and boxes are those of INP-CC's PostProcess (ltttpku/INP-CC models/model.py), in float64:
 
@@ -23,9 +22,8 @@ then suppresses pairs, which is left to it: the preds.pkl that it writes holds w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import repeat
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,9 +50,7 @@ Item = tuple[Any, Any, Floats, Floats, Floats]
 
 
 def sniff(source: Source) -> bool:
-    """An .npz file, or a folder of them."""
-    if source.kind == "folder":
-        return any(Path(source.path).glob("*.npz"))
+    """An .npz file."""
     return source.kind == "npz"
 
 
@@ -67,7 +63,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         raise UsageError(f"{arg('threshold', threshold)}: scores lie between 0 and 1")
     activation = softmax if context.options.get("activation") == "softmax" else sigmoid
     form, known = context.options.get("box_form", "cxcywh"), NumberedImages(source, context)
-    for file in _files([source, *source.companions], context):
+    for path in (source.path, *(companion.path for companion in source.companions)):
+        file = Source(path) if path != "-" else source  # opened anew, so that only one is in memory
         outputs = _Outputs(file, context)
 
         def build(item: Item, interactions: list[tuple[str, str]] = outputs.interactions) -> Record:
@@ -95,19 +92,6 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             return {**record, "width": width, "height": height, **table.columns}
 
         yield from context.each(outputs.images(), build, file)
-
-
-def _files(given: Iterable[Source], context: Context) -> Iterator[Source]:
-    """The .npz files, those of a folder opened one by one, so that only one of them is in memory."""
-    for source in given:
-        if source.kind != "folder":
-            yield source
-            continue
-        paths = sorted(Path(source.path).glob("*.npz"))
-        if not paths:
-            raise DataError("no .npz files in it; give the folder they were saved to", place=source.name)
-        context.drop_besides(source, [path.name for path in paths])
-        yield from map(Source, map(str, paths))
 
 
 class _Outputs:

@@ -1,6 +1,6 @@
 """Any file as an input of a stream: JSONL is read as it is, and what else `convert` reads is converted first.
 
-    Stream(["instances_test2015.json"], "ground truth", Opening().truth)
+    Stream(["instances_test2015.json"], "ground truth", Opening().of(truth=True))
 
 Detection, assumptions and messages are those of `convert`. The records are kept in an unnamed temporary file, so that
 they can be read twice and shared among processors; their errors name the dump and the image.
@@ -57,22 +57,14 @@ class Opening:
     image_list: str | None = None
     policy: ErrorPolicy = field(default_factory=ErrorPolicy)
 
-    @property
-    def truth(self) -> Opening:
-        """For ground truth: a format of predictions is not that of these files."""
-        return self._of("ground truth", True)
-
-    @property
-    def predictions(self) -> Opening:
-        """For predictions: a format of ground truth is not that of these files."""
-        return self._of("ground truth", False)
-
-    def _of(self, kind: str, wanted: bool) -> Opening:
+    def of(self, *, truth: bool) -> Opening:
+        """For ground truth, or for predictions: a format of the other is not that of these files."""
         if self.source_format is None:
             return self
         from hoicli.converters.formats import FORMATS
 
-        return self if (FORMATS[self.source_format].holds == kind) == wanted else replace(self, source_format=None)
+        fits = (FORMATS[self.source_format].holds == "ground truth") == truth
+        return self if fits else replace(self, source_format=None)
 
     def __call__(self, paths: Sequence[str]) -> list[Input]:
         """The paths with their dumps converted; `a.mat,b.mat` names two files. Raises `DataError` as `convert` does,

@@ -46,7 +46,7 @@ def test_commands() -> None:
         (("convert", "--part", ""), ["test", "train"]),
         (("convert", "--from", ""), [row.name for row in FORMATS.values() if row.reads]),
         (("convert", "--to", ""), [row.name for row in FORMATS.values() if row.writes]),
-        (("convert", "--from", "logits", "--box-scores", ""), ["logits", "probabilities"]),
+        (("convert", "--from", "logits", "--activation", ""), ["sigmoid", "softmax"]),
         (("corrupt", "--corruption", "jpeg,s"), [f"jpeg,{name}" for name in CORRUPTIONS if name[0] == "s"]),
         (("corrupt", "--severity", "1,"), ["1,all", "1,2", "1,3", "1,4", "1,5"]),
         (("shoe-sim", "--backend", "wordnet:w"), ["wordnet:wup"]),

@@ -54,7 +54,7 @@ def test_records(hoicli: Hoicli, tmp_path: Path, form: str) -> None:
 
 def logits(path: Path, numbers: list[float], columns: list[float]) -> Path:
     boxes, sizes = np.array([numbers * 2]), np.array([100, 200])
-    np.savez(path, pred_logits=np.array([columns]), pred_boxes=boxes, box_scores=np.array([[9.0]]), sizes=sizes)
+    np.savez(path, pred_logits=np.array([columns]), pred_boxes=boxes, box_scores=np.array([[1.0]]), sizes=sizes)
     return path
 
 

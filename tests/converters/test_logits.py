@@ -144,7 +144,6 @@ def test_a_batch_is_its_images(hoicli: Hoicli, tmp_path: Path) -> None:
         for index, name in enumerate(names)
     ]
     assert rows(hoicli("convert", *files)) == together
-    assert rows(hoicli("convert", folder)) == sorted(together, key=lambda record: str(record["image_id"]))
 
 
 @pytest.mark.parametrize(
@@ -304,7 +303,7 @@ def test_a_file_that_lacks_an_array_is_one_item(hoicli: Hoicli, tmp_path: Path) 
     good = arrays(7, images=None)
     saved(tmp_path / "raw/a.npz", good)
     saved(tmp_path / "raw/b.npz", {key: array for key, array in good.items() if key != "box_scores"})
-    found = hoicli("convert", tmp_path / "raw", "--on-error", "skip")
+    found = hoicli("convert", *sorted((tmp_path / "raw").iterdir()), "--on-error", "skip")
     assert [record["image_id"] for record in rows(found)] == ["a"]
     assert "b.npz: has no array box_scores; it needs pred_logits, pred_boxes, box_scores" in found.err
 

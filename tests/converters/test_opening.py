@@ -88,7 +88,7 @@ def test_a_record_is_placed_by_its_image() -> None:
 def test_a_joint_source_is_named_with_commas(hoicli: Hoicli) -> None:
     both = f"{FOREIGN / 'anno_bbox.mat'},{FOREIGN / 'anno.mat'}"
     converted = hoicli("convert", FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat")
-    found = list(Stream([both], "ground truth", Opening().truth))
+    found = list(Stream([both], "ground truth", Opening().of(truth=True)))
     assert b"".join(line.data for line in found).decode() == converted.out == hoicli("convert", both).out
 
 

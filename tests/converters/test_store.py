@@ -10,7 +10,7 @@ import pytest
 
 from hoicli.converters import named, store
 from hoicli.converters.named import NAMED
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, Hoicli, records_of
 
 GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 OTHER_LABELS = FIXTURES / "own/label_studio.json"
@@ -27,7 +27,7 @@ def test_a_set_that_was_added_is_ground_truth_everywhere(hoicli: Hoicli, folder:
     path = folder / "hico" / "test.jsonl"
     assert added.out.strip() == str(path)
     assert added.err.endswith("hoicli: hico:test: 8 images, gt:5e0e30fe\n")
-    assert hoicli("data", "path", "hico:test").out.strip() == str(path)
+    assert records_of(hoicli("data", "list"))[0]["path"] == str(path)
     for command in (["eval", "--protocol", "hico"], ["match"], ["diagnose"], ["pairstats"], ["validate"]):
         by_name = hoicli(*command, "--gt", "hico:test", PREDICTIONS)
         assert by_name.code == hoicli(*command, "--gt", GT, PREDICTIONS).code
@@ -50,7 +50,7 @@ def test_a_name_that_is_a_file_is_the_file(tmp_path: Path, monkeypatch: pytest.M
         (["data", "add", "test", GT], "'test' is no name of ground truth; give DATASET:PART"),
         (["data", "add", "../x:y", GT], "'../x:y' is no name of ground truth"),
         (["data", "add", "hico:test"], "data add hico:test: give the files to convert"),
-        (["data", "path", "hico:test", GT], "data path: FILE, --from and --dataset go with hoicli"),
+        (["data", "fetch", "hico:test", GT], "data fetch: FILE, --from and --dataset go with hoicli"),
     ],
 )  # fmt: skip
 def test_a_wrong_call_says_what_to_do(hoicli: Hoicli, arguments: list[Any], said: str) -> None:
