@@ -12,7 +12,6 @@ from hoicli.commands.options import Argument, Option
 from hoicli.commands.results import Result
 from hoicli.commands.values import text_of
 from hoicli.errors import UsageError, arg
-from hoicli.io.messages import note
 
 
 @command(
@@ -62,6 +61,5 @@ def data(
     else:
         given = [files] if isinstance(files, str | os.PathLike) else files or []
         added = store.add(name, [os.fspath(path) for path in given], dataset=text_of(dataset), source_format=from_)
-    note(f"{name}: {added.images:,} images, gt:{added.signature}")
-    path = str(added.path)  # which the command prints alone, whatever --format says
+    path = str(added)  # which the command prints alone, whatever --format says
     return Result([{"name": name, "path": path}], rendered=lambda _: f"{path}\n".encode(errors="surrogateescape"))

@@ -150,10 +150,6 @@ OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] 
 and the names by number."""
 
 
-ACTIVATIONS = ("sigmoid", "softmax")
-"""`--activation`: the functions from logits to scores."""
-
-
 @dataclass(frozen=True)
 class Numbers(Generic[T]):
     """What a file's numbers of verbs, objects or interactions mean; `refusal` ends the message about any other one."""

@@ -11,12 +11,13 @@ from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
 from hoicli.converters.named import NAME, NAMED, NamedTruth, folder, path_of, signed
 from hoicli.errors import DataError, Place, UsageError
+from hoicli.io.messages import note
 from hoicli.io.outputs import atomic_path, temporary_folder, writable
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
@@ -33,17 +34,10 @@ LARGEST = 1 << 26
 """Bytes at which a download is stopped: several times the largest of these files."""
 
 
-class Added(NamedTuple):
-    """A set that was added: its file, what signatures write of its annotations, and how many images it has."""
-
-    path: Path
-    signature: str
-    images: int
-
-
-def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_format: str | None = None) -> Added:
-    """Convert files of any format that `convert` reads, and keep them as the set of this name. Of files that hold two
-    parts, DATASET:train takes the training part, every other name the test part.
+def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_format: str | None = None) -> Path:
+    """Convert files of any format that `convert` reads, and keep them as the set of this name; its file. Of files that
+    hold two parts, DATASET:train takes the training part, every other name the test part. A note says how many images
+    it has, and what signatures write of its annotations.
 
     Raises `UsageError` for a name that is none, `DataError` for files that convert refuses, that are predictions, or
     that hold no image.
@@ -82,10 +76,11 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
         batches = read_scenes(chain([first], lines), known, scored=False, policy=ErrorPolicy())
         scenes = concatenate(batches, known)
     conversion.report()
-    return Added(target, signed(total_of(scenes.hashes))["gt"], len(scenes.image_ids))
+    note(f"{name}: {len(scenes.image_ids):,} images, gt:{signed(total_of(scenes.hashes))['gt']}")
+    return target
 
 
-def fetch(name: str) -> Added:
+def fetch(name: str) -> Path:
     """Download a set from its publishers, check it, and `add` it. Nothing downloaded is left.
 
     Raises `UsageError` for a set that is unknown, `DataError` as `download` does.

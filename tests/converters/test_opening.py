@@ -236,8 +236,8 @@ def test_derived_labels_are_told_of_once(hoicli: Hoicli, tmp_path: Path) -> None
 
 
 def test_other_files_of_a_folder_are_named(hoicli: Hoicli, tmp_path: Path) -> None:
-    for name in ("logits.npz", "results.json"):
-        (tmp_path / name).write_bytes((FOREIGN / name).read_bytes())
+    for path in (*(FOREIGN / "detections_mat").iterdir(), FOREIGN / "results.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
     result = hoicli("convert", tmp_path, "--image-list", GT)
     assert f"left out: other files of a folder: 1 (the first: {tmp_path}/results.json)" in result.err
     refused = hoicli("convert", "--from", "gen-vlkt", tmp_path / "results.json")

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from hoicli.converters import named, store
+from hoicli.converters import named
 from hoicli.converters.named import NAMED
 from tests.support.project import EIGHT, FIXTURES, Hoicli, records_of
 
@@ -100,6 +100,5 @@ def test_the_list_names_every_set_and_those_of_the_user(hoicli: Hoicli, folder: 
     assert all(row["terms"] and row["from"] and row["path"] is None for row in rows[:-1])
 
 
-def test_a_published_digest_has_a_name(hico_test: Path) -> None:
-    added = store.add("hico:test", [str(hico_test)])
-    assert (added.images, added.signature) == (9658, "hico-test-7cba1727")
+def test_a_published_digest_has_a_name(hoicli: Hoicli, hico_test: Path) -> None:
+    assert hoicli("data", "add", "hico:test", hico_test).err.endswith(": 9,658 images, gt:hico-test-7cba1727\n")

@@ -26,8 +26,6 @@ ANSWER_KEYS = (
 )  # fmt: skip
 """The keys of a row's answer; the first present one counts: `prediction` before `raw_output`, which is cut at 200
 characters."""
-SCORES = ("said", "tokens", "ones")
-"""What `--scores` takes."""
 FILE_KEYS = ("file_name", "filename", "image_path", "img_path", "image_file", "image", "img", "path")
 ID_KEYS = ("image_id", "img_id", "custom_id", "id")
 
