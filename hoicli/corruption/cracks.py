@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -13,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, box_means, remapped, rounded
+from hoicli.corruption.pixels import Image, Shape, remapped, rounded
 from hoicli.corruption.warps import Displacement
 
 STEPS = 20
@@ -77,7 +76,7 @@ def screen_crack(
     sources = splinter_motion(image.shape, drawn, impacts, reach, width, shift, glare).sources()
     result = remapped(image, *sources, border=cv2.BORDER_REFLECT)
     reflection = np.zeros(image.shape[:2], dtype=np.uint8)
-    for outline, at in _splinters(image.shape, drawn, impacts, reach):
+    for outline, at in _broken(image.shape, drawn, impacts, reach)[1]:
         if drawn.shining[at]:
             cv2.fillPoly(reflection, [_fixed(outline)], 255, lineType=cv2.LINE_AA, shift=4)
     result = _covered(result, 255, reflection, glare)
@@ -93,7 +92,7 @@ def splinter_motion(
     """Every splinter shows what lies a little beside it, up to `shift` pixels each way."""
     length = shift * scale_of(*shape[:2])
     numbers, shifts = np.zeros(shape[:2], dtype=np.uint16), [np.zeros(2)]
-    for outline, at in _splinters(shape, drawn, impacts, reach):
+    for outline, at in _broken(shape, drawn, impacts, reach)[1]:
         corners = np.rint(np.clip(outline, -30000, 30000)).astype(np.int32)
         cv2.fillPoly(numbers, [corners], len(shifts))
         shifts.append(np.rint(drawn.shifts[at] * length * 32) / 32)
@@ -112,42 +111,33 @@ def _covered(image: Image, grey: int, cover: NDArray[np.uint8], opacity: float) 
     """The image, which is changed, under paint of one grey; cover [height, width] 0 to 255."""
     share = np.arange(256)[:, None] * (opacity / 255)
     table = rounded(np.arange(256) * (1 - share) + grey * share)
-    pixels, thin = image.reshape(-1, image.shape[2]), np.flatnonzero((cover > 0) & (cover < 255))
-    places = cover.ravel().take(thin).astype(np.intp)[:, None] << 8
-    painted = table.take(places | pixels.take(thin, axis=0))
-    cv2.copyTo(cv2.LUT(image, table[255]), np.where(cover == 255, np.uint8(255), np.uint8(0)), image)
-    pixels[thin] = painted
+    pixels, under = image.reshape(-1, image.shape[2]), np.flatnonzero(cover != 0)
+    places = cover.ravel().take(under).astype(np.intp)[:, None] << 8
+    pixels[under] = table.take(places | pixels.take(under, axis=0))
     return image
 
 
-def _impacts(shape: Shape, drawn: Cracks, impacts: int, reach: float) -> Iterator[tuple[int, Path, NDArray[np.int64]]]:
-    """(impact, its cracks [R, STEPS + 1, 2] in pixels, the last corner of each that is within reach)."""
-    diagonal = float(np.hypot(shape[0], shape[1]))
+@lru_cache(maxsize=1)
+def _broken(
+    shape: Shape, drawn: Cracks, impacts: int, reach: float
+) -> tuple[NDArray[np.float64], list[tuple[Path, tuple[int, int, int]]]]:
+    """The lines [lines, 2 (start, end), 2] of all cracks within reach, and the splinters between them: outlines
+    [corners, 2], and their places in `shifts`. In pixels."""
+    lines, across, splinters = [], [], []
     for impact in range(impacts):
         within = _distances()[None, :] <= (drawn.lengths[impact] * reach)[:, None] + 1e-9
-        paths = drawn.centres[impact] * (shape[1], shape[0]) + drawn.rays[impact] * diagonal
-        yield impact, paths, np.maximum(1, within.sum(axis=1) - 1)
-
-
-def _sectors(
-    shape: Shape, drawn: Cracks, impacts: int, reach: float
-) -> Iterator[tuple[int, int, Path, Path, list[int]]]:
-    """(impact, crack, its path, the next crack's path, where the sector between them is cut), the end included."""
-    for impact, paths, ends in _impacts(shape, drawn, impacts, reach):
-        for ray in range(len(paths)):
+        paths = drawn.centres[impact] * (shape[1], shape[0]) + drawn.rays[impact] * float(np.hypot(shape[0], shape[1]))
+        ends = np.maximum(1, within.sum(axis=1) - 1)
+        for ray, (up, last) in enumerate(zip(paths, ends, strict=True)):
+            lines.append(np.stack([up[:last], up[1 : last + 1]], axis=1))
             beside = (ray + 1) % len(paths)
-            end = int(min(ends[ray], ends[beside]))
+            down, end = paths[beside], int(min(last, ends[beside]))
             cuts = [0, *(step for step in range(1, end) if drawn.cuts[impact, ray, step]), end]
-            yield impact, ray, paths[ray], paths[beside], cuts
-
-
-def _splinters(
-    shape: Shape, drawn: Cracks, impacts: int, reach: float
-) -> Iterator[tuple[NDArray[np.float64], tuple[int, int, int]]]:
-    """Outlines [corners, 2] in pixels, and their places in `shifts`: up one crack, over to the next, and back."""
-    for impact, ray, up, down, cuts in _sectors(shape, drawn, impacts, reach):
-        for begin, end in pairwise(cuts):
-            yield np.concatenate([up[begin : end + 1], down[begin : end + 1][::-1]]), (impact, ray, begin)
+            across.append(np.stack([up[cuts[1:]], down[cuts[1:]]], axis=1))
+            for start, stop in pairwise(cuts):  # up one crack, over to the next, and back
+                outline = np.concatenate([up[start : stop + 1], down[start : stop + 1][::-1]])
+                splinters.append((outline, (impact, ray, start)))
+    return np.concatenate(lines + across), splinters
 
 
 @lru_cache(maxsize=1)
@@ -160,15 +150,13 @@ def _lines(shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float
     scale = scale_of(*shape[:2])
     finer = 1 if scale >= 2 else 2
     canvas = np.zeros((shape[0] * finer, shape[1] * finer), dtype=np.uint8)
-    pieces = []
-    for _, paths, ends in _impacts(shape, drawn, impacts, reach):
-        for path, end in zip(paths, ends, strict=True):
-            pieces.append(np.stack([path[:end], path[1 : end + 1]], axis=1))
-    for _, _, up, down, cuts in _sectors(shape, drawn, impacts, reach):
-        pieces.append(np.stack([up[cuts[1:]], down[cuts[1:]]], axis=1))
-    both = np.concatenate(pieces)
+    both, _ = _broken(shape, drawn, impacts, reach)
     _stroke(canvas, (both + offset + 0.5) * finer - 0.5, width * scale * finer - SOFT_EDGES)
-    return canvas if finer == 1 else box_means(canvas[:, :, None], *shape[:2])[:, :, 0]
+    if finer == 1:
+        return canvas
+    pairs = canvas.view(np.uint16)
+    beside = ((pairs & 255) + (pairs >> 8) + 1) >> 1
+    return ((beside[::2] + beside[1::2] + 1) >> 1).astype(np.uint8)
 
 
 def _stroke(canvas: NDArray[np.uint8], pieces: NDArray[np.float64], breadth: float) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -22,6 +23,10 @@ STRIP = 32
 """Rows at a time, where a pixel takes many steps in floating point: what they need stays in the processor's cache."""
 LARGEST_SIGMA = 12.0
 """Pixels; a wider blur runs on a reduced picture, where it takes no longer than this one."""
+FEW_WEIGHTS = 128
+"""Up to so many weights of a kernel OpenCV adds them up faster than it transforms the picture."""
+TRANSFORMED = 130
+"""Cells of a kernel from which on OpenCV goes through a Fourier transform, however many of them are 0."""
 
 
 def rounded(values: NDArray[np.floating]) -> Image:
@@ -104,13 +109,43 @@ def filtered(image: Image, kernel: NDArray[np.float64], *, anchor: tuple[int, in
     """Correlation with a kernel of sum 1, whose weights are taken as whole numbers of 65536ths; anchor (x, y).
 
     OpenCV sends large kernels through a Fourier transform, which is not exact; in float64 its result is so near the
-    whole number that it is known.
+    whole number that it is known. Few weights are added up in float32, which holds all whole numbers up to 2^24.
     """
     weights = np.rint(kernel * 65536)
     weights.flat[np.argmax(weights)] += 65536 - weights.sum()
-    summed = cv2.filter2D(image, cv2.CV_64F, weights, anchor=anchor, borderType=border)
-    whole = np.rint(summed).astype(np.int32).reshape(image.shape)
-    return ((whole + 32768) >> 16).astype(np.uint8)
+    if np.count_nonzero(weights) > FEW_WEIGHTS:
+        summed = cv2.filter2D(image, cv2.CV_64F, weights, anchor=anchor, borderType=border)
+        whole = np.rint(summed).astype(np.int32)
+    else:
+        whole = _added_up(image, weights, anchor, border).astype(np.int32)
+    return ((whole + 32768) >> 16).astype(np.uint8).reshape(image.shape)
+
+
+def _added_up(image: Image, weights: NDArray[np.float64], anchor: tuple[int, int], border: int) -> NDArray[np.float32]:
+    """OpenCV's filter2D, the kernel in pieces too small to be transformed."""
+    (left, above), (high, wide), (height, width) = anchor, weights.shape, image.shape[:2]
+    around = above, high - 1 - above, left, wide - 1 - left
+    padded = cv2.copyMakeBorder(image, *around, border).astype(np.float32)
+    total = np.zeros((height, width, *padded.shape[2:]), dtype=np.float32)
+    for rows, columns in _pieces(weights):
+        part = padded[rows.start : rows.stop - 1 + height, columns.start : columns.stop - 1 + width]
+        total += cv2.filter2D(part, cv2.CV_32F, weights[rows, columns], anchor=(0, 0))[:height, :width]
+    return total
+
+
+def _pieces(weights: NDArray[np.float64]) -> Iterator[tuple[slice, slice]]:
+    """(rows, columns) that together hold all weights but zeros, as many columns at a time as OpenCV adds up."""
+    used = weights != 0
+    columns = np.flatnonzero(used.any(axis=0))
+    tops, ends = used.argmax(axis=0), len(used) - used[::-1].argmax(axis=0)
+    left, top, end = columns[0], tops[columns[0]], ends[columns[0]]
+    for before, column in pairwise(columns):
+        higher, lower = min(top, tops[column]), max(end, ends[column])
+        if (column + 1 - left) * (lower - higher) >= TRANSFORMED:
+            yield slice(top, end), slice(left, before + 1)
+            left, higher, lower = column, tops[column], ends[column]
+        top, end = higher, lower
+    yield slice(top, end), slice(left, columns[-1] + 1)
 
 
 def remapped(image: Image, x: NDArray[np.float64], y: NDArray[np.float64], *, border: int) -> Image:

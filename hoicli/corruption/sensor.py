@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -68,16 +69,15 @@ def shot_noise(image: Image, bits: Bits, photons: float) -> Image:
 @lru_cache(maxsize=5)
 def poisson_table(photons: float) -> Image:
     """[256 * 2^STEPS] the result for a value and a random number: the Poisson distribution inverted."""
-    from scipy.special import pdtr
-
     counts = np.arange(int(photons + 12 * np.sqrt(photons) + 12))
     results = np.clip(np.rint(counts * (255 / photons)), 0, 255).astype(np.uint8)
-    rows = []
-    for value in range(256):
-        below = np.rint(pdtr(counts, value / 255 * photons) * (1 << STEPS)).astype(np.int64)
-        below[-1] = 1 << STEPS
-        rows.append(np.repeat(results, np.diff(below, prepend=0)))
-    return np.concatenate(rows)
+    means = np.arange(1, 256)[:, None] / 255 * photons
+    factorials = np.array([math.lgamma(count + 1) for count in counts.tolist()])  # their logarithms
+    shares = np.exp(counts * np.log(means) - means - factorials)
+    below = np.rint(np.cumsum(shares, axis=1) * (1 << STEPS)).astype(np.int64)
+    below[:, -1] = 1 << STEPS
+    rows = [np.repeat(results, widths) for widths in np.diff(below, axis=1, prepend=0)]
+    return np.concatenate([np.zeros(1 << STEPS, dtype=np.uint8), *rows])  # black has no photons
 
 
 def salt_pepper_noise(image: Image, bits: Bits, share: float) -> Image:
@@ -105,7 +105,9 @@ def encode_jpeg(image: Image, quality: int, *, full_colour: bool = False, **kept
 
 def decode_jpeg(data: bytes) -> Image:
     """The pixels of a JPEG file that `encode_jpeg` made: [height, width] grey, or [height, width, 3] RGB."""
-    return np.asarray(PIL.Image.open(io.BytesIO(data)), dtype=np.uint8)
+    channels = cv2.IMREAD_ANYCOLOR | cv2.IMREAD_IGNORE_ORIENTATION
+    pixels = np.asarray(cv2.imdecode(np.frombuffer(data, np.uint8), channels), dtype=np.uint8)
+    return pixels if pixels.ndim == 2 else np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB), dtype=np.uint8)
 
 
 @dataclass(frozen=True)

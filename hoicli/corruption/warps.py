@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,6 +46,8 @@ def share_in_frame(warp: Warp, box: Box) -> float:
     points = np.stack([x.ravel(), y.ravel()], axis=1)
     if np.isfinite(warp.margin):  # what is farther from the border stays
         points = points[np.minimum(points, (width - 1, height - 1) - points).min(axis=1) < warp.margin]
+    if not len(points):
+        return 1.0
     left = np.count_nonzero(~_inside(warp.forward(points), warp.size))
     return round(1 - left / GRID**2, 4)
 
@@ -135,7 +138,7 @@ class Lens(Warp):
         for _ in range(50):
             slope = np.maximum(1 + 3 * self.k * r * r, 1e-9)
             before, r = r, np.clip(r - (r + self.k * r**3 - reachable) / slope, 0, limit)
-            if np.array_equal(before, r):
+            if np.abs(before - r).max() < 1e-12:  # the last bits may change for ever
                 break
         ratio = np.divide(r, start, out=np.ones_like(r), where=start > 0)
         moved: Points = self.centre + offset * ratio[:, None]
@@ -173,7 +176,7 @@ class Displacement(Warp):
     def __init__(self, dx: NDArray[Any], dy: NDArray[Any]) -> None:
         super().__init__((dx.shape[0], dx.shape[1]))
         self.dx, self.dy = dx, dy
-        self.margin = int(np.ceil(max(np.abs(dx).max(), np.abs(dy).max()))) + 1
+        self.margin = int(np.ceil(max(cv2.norm(dx, cv2.NORM_INF), cv2.norm(dy, cv2.NORM_INF)))) + 1
 
     def sources(self) -> tuple[Points, Points]:
         """As `Lens.sources`."""

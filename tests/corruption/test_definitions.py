@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage, stats
 
-from hoicli.corruption import cracks, environment, geometry, optical
+from hoicli.corruption import cracks, environment, geometry, optical, pixels
 from hoicli.corruption.catalogue import CORRUPTIONS, HOICLI_1, RECIPES, ROHOI, SEVERITIES, Effect, scale_of
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.pixels import filtered, gaussian_blur, resized
@@ -165,6 +165,15 @@ def test_defocus_is_a_plain_sum_over_its_kernel() -> None:
         )
         ours = filtered(image, kernel, anchor=(size // 2, size // 2), border=cv2.BORDER_REFLECT_101)
         assert np.abs(ours - expected).max() <= 0.51 + 255 * size * size / 65536 / 8
+
+
+@LEVELS
+def test_few_weights_added_up_are_the_exact_sum(monkeypatch: pytest.MonkeyPatch, severity: int) -> None:
+    """In pieces as through one Fourier transform in float64, on both sides of the border."""
+    added_up = [corrupt(SCENE, "motion_blur", severity, image_id=name) for name in range(4)]
+    monkeypatch.setattr(pixels, "FEW_WEIGHTS", 0)
+    for name, image in enumerate(added_up):
+        np.testing.assert_array_equal(image, corrupt(SCENE, "motion_blur", severity, image_id=name))
 
 
 @LEVELS
