@@ -90,15 +90,10 @@ class Found:
 
 @dataclass(frozen=True)
 class Unseen:
-    """triplets [T]: whether each of the ground truth is unseen. name: of the split, for signatures."""
+    """triplets [T]: whether each of the ground truth is unseen. name: of the training set, for signatures."""
 
     triplets: Bools
     name: str
-
-
-def of_split(truth: GroundTruth, split: str) -> Unseen:
-    """The unseen interactions of a zero-shot split (a key of the vocabulary's `unseen`)."""
-    return Unseen(np.isin(truth.scenes.interaction, sorted(truth.vocabulary.unseen[split])), split)
 
 
 def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -> Unseen:

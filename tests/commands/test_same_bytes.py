@@ -61,7 +61,7 @@ CALLS = {
     "match": Call(alone=True),
     "eval": Call(("--per-class",)),
     "pairstats": Call(one=False),
-    "recall": Call(("--per-class", "--bootstrap", "5"), datasets=("hico", "swig", "own")),
+    "recall": Call(("--per-class",), datasets=("hico", "swig", "own")),
     "diagnose": Call(("--per-class",), one=False),
     "curves": Call(one=False),
     "confusion": Call(one=False),

@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from hoicli.evaluation.recall_measured import Parts
 from tests.evaluation.recall_scenes import rows, values, written
 from tests.support.graphs import OBJECTS, VERBS, Record, predictions, truth
 from tests.support.project import EIGHT, FIXTURES, Hoicli
@@ -110,43 +108,15 @@ def test_unseen_are_the_triplets_that_training_lacks(hoicli: Hoicli, tmp_path: P
 
 
 def test_nothing_to_find(hoicli: Hoicli, tmp_path: Path) -> None:
-    found = measure(hoicli, tmp_path, [image("a")], [scored(image("a"), (0, "on", 1, 0.5))], "--bootstrap", "5")
+    found = measure(hoicli, tmp_path, [image("a")], [scored(image("a"), (0, "on", 1, 0.5))])
     assert set(found.values()) == {None}
 
 
 def test_hico_has_them_as_an_extension(hoicli: Hoicli) -> None:
-    lines = hoicli("recall", "--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", "--split", "rf-uc").out
+    lines = hoicli("recall", "--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl").out
     found = [json.loads(line) for line in lines.splitlines()]
-    assert {row["metric"].split("@")[0] for row in found} == {"R", "mR", "zR", "F1"}
+    assert {row["metric"].split("@")[0] for row in found} == {"R", "mR", "F1"}
     assert all("|extension:recall|" in row["signature"] for row in found)
-    assert all(("|split:rare_first|" in row["signature"]) == row["metric"].startswith("zR") for row in found)
-
-
-def test_a_resample_of_every_image_once_is_the_estimate() -> None:
-    random = np.random.default_rng(5)
-    image_, group = random.integers(0, 12, 200), random.integers(0, 5, 200)
-    parts = Parts(np.arange(200), image_, group, several=True, absent=2)
-    found = random.random(200) < 0.4
-    weights = np.ones((12, 3), dtype=np.int32)
-    weights[:, 1] = 2
-    assert parts.rounds(found, weights) == pytest.approx([parts.recall(found).value] * 3)
-    alone = np.zeros((12, 1), dtype=np.int32)
-    alone[4] = 1
-    inside = image_ == 4
-    # each of these groups is of more than three images; one that is not drawn has the mean of all
-    own = parts.recall(found).groups
-    drawn = {number: found[inside & (group == number)].mean() for number in np.unique(group[inside])}
-    assert 0 < len(drawn) < len(own)
-    filled = {number: sum(own.values()) / len(own) for number in own} | drawn
-    assert parts.rounds(found, alone) == pytest.approx([sum(filled.values()) / (len(own) + 2)])
-
-
-def test_a_verb_of_one_image_goes_further_than_in_resamples() -> None:
-    every = np.arange(5)
-    parts = Parts(every, every, np.array([0, 1, 1, 1, 1]), several=True)
-    drawn = np.array([[0], [5], [0], [0], [0]], dtype=np.int32)
-    # the first verb is found and not drawn: from 1 to the mean of both, times 2.07; the second stays at 0
-    assert parts.rounds(every == 0, drawn) == pytest.approx([(1 + 2.07 * (0.5 - 1)) / 2])
 
 
 # What may not change a number
@@ -214,7 +184,6 @@ def test_the_ground_truth_as_its_own_predictions_is_all_found(
             ("--as-released", "openpsg", "--k", "20,101"),
             "--k 101: openpsg ranks 100 predictions without graph constraint; give --k up to 100",
         ),
-        (("--split", "uo", "--train", "gt.jsonl"), "--split, --train: both say which triplets are unseen; keep one"),
         (
             ("--dataset", "vcoco"),
             "--dataset vcoco: its actions have roles, and may have no object; recall is of triplets of subject, verb "
@@ -222,10 +191,8 @@ def test_the_ground_truth_as_its_own_predictions_is_all_found(
         ),
     ],
 )
-def test_a_wrong_call(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
-    gt = EIGHT / "gt.jsonl"
-    arguments = [str(gt) if word == "gt.jsonl" else word for word in options]
-    result = hoicli("recall", "--gt", gt, *arguments, EIGHT / "predictions.jsonl")
+def test_a_wrong_call(hoicli: Hoicli, options: tuple[str, ...], message: str) -> None:
+    result = hoicli("recall", "--gt", EIGHT / "gt.jsonl", *options, EIGHT / "predictions.jsonl")
     assert (result.code, result.out, result.err) == (2, "", f"hoicli: {message}\n")
 
 

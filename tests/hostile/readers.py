@@ -137,7 +137,7 @@ READERS: list[Reader] = [
     *pair("audit", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *pair("show", "-o DIR/sheet.png", "--top all --size 64 -o DIR/drawn"),
     *pair("explore", "--slice people,objects -o DIR/explorer"),
-    *pair("recall", "", "--split rf-uc --per-class --bootstrap 5", "--as-released openpsg"),
+    *pair("recall", "", "--per-class", "--as-released openpsg"),
     *pair("diagnose", "", "--as-released --per-class", "--emit predictions", "--plot DIR/plot.svg"),
     *pair("diagnose", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *rows("""

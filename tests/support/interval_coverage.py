@@ -16,7 +16,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.kit import Floats, Ints
@@ -25,13 +24,13 @@ from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import HIDDEN, HIDDEN_OF_MEANS, Rounds, Weighted, resampled, swapped
-from hoicli.resampling.sums import ImageSums, by_image, rate
+from hoicli.resampling.sums import ImageSums, by_image
 from hoicli.shoe.matching import UNIT
 from hoicli.shoe.scores import f1_of
 
 PLAIN, ALIKE, BETTER = range(3)
 """The three detectors of a world; the last is better."""
-HIDDEN_OF = {"SHOE, soft mAP": HIDDEN_OF_MEANS, "mR@K": HIDDEN_OF_MEANS}
+HIDDEN_OF = {"SHOE, soft mAP": HIDDEN_OF_MEANS}
 """What `Rounds.means` takes where that is not HIDDEN."""
 
 
@@ -56,7 +55,7 @@ def truth_of(rng: np.random.Generator, images: int, classes: int) -> Truth:
 
 
 def detector(rng: np.random.Generator, truth: Truth, quality: float) -> dict[str, Weighted]:
-    """A detector's numbers: mAP, soft mAP, mF1 and mR@K. `quality`: how far its true positives' scores stand out."""
+    """A detector's numbers: mAP, soft mAP and mF1. `quality`: how far its true positives' scores stand out."""
     images, classes = len(truth.hard), len(truth.common)
     found = rng.random(len(truth.image)) < 1 / (1 + np.exp(-(quality - 0.3 + 0.8 * truth.hard[truth.image])))
     false = rng.integers(0, images, 4 * images), rng.choice(classes, 4 * images, p=(truth.common + 1 / classes) / 2)
@@ -70,14 +69,10 @@ def detector(rng: np.random.Generator, truth: Truth, quality: float) -> dict[str
     shape = classes, images
     parts = [by_image(class_, image, worth, shape) for worth in (gain, UNIT * (score > 0.5) * ~hit)]
     parts += [by_image(truth.class_, truth.image, worth, shape) for worth in (UNIT * ~found, np.ones_like(truth.image))]
-    right, every = by_image(truth.class_, truth.image, found.astype(np.int64), shape), parts[3].toarray()
-    share = csr_array(right.toarray() / np.maximum(every, 1))
-    there = csr_array((every > 0).astype(np.int64))
     return {
         "mAP": RankedLists(*columns, *asked, PROTOCOLS["hico"].grid, score=score[order]),
         "SHOE, soft mAP": RankedLists(*columns, *asked, (), gain=gain[order], unit=UNIT, score=score[order]),
         "SHOE, mF1": ImageSums(parts[:3], parts[3], f1_of),
-        "mR@K": ImageSums([share, there], there, rate),
     }
 
 
