@@ -17,7 +17,7 @@ from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import image_parts, triplet_parts
 from hoicli.records import caveats
 from hoicli.records.fingerprint import total_of
-from hoicli.records.kit import Bools, Ints, expanded, find, run_starts, starts_of
+from hoicli.records.kit import Bools, Ints, among, distinct, expanded, find, run_starts, starts_of
 from hoicli.records.scenes import Scenes, are_subjects, box_kinds, other_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -123,7 +123,7 @@ class GroundTruth:
         stated = image * classes + np.where(unclear, ~scenes.label, scenes.label)
         derived = (scenes.caveats & caveats.mask([caveats.DERIVED_LABELS]) > 0)[scenes.image_of_hoi]
         own = (scenes.image_of_hoi * classes + scenes.interaction)[derived & (scenes.interaction >= 0)]
-        return np.unique(np.concatenate([stated[~unclear], own])), np.unique(stated[unclear])
+        return distinct(np.concatenate([stated[~unclear], own])), distinct(stated[unclear])
 
     @cached_property
     def other_subjects(self) -> int:
@@ -189,7 +189,7 @@ class GroundTruth:
         numbers = np.arange(len(self.vocabulary.interactions))
         if not protocol.classes:
             return numbers >= 0
-        return np.isin(numbers, sorted(self.vocabulary.members(protocol.classes)))
+        return among(numbers, self.vocabulary.members(protocol.classes))
 
     @_kept
     def members(self, part: Part) -> Bools:
@@ -213,7 +213,7 @@ class GroundTruth:
         if protocol.classes:
             counts &= self.scored(protocol)[self.scenes.interaction]
         if protocol.drop_no_interaction:
-            counts &= ~np.isin(self.scenes.interaction, sorted(self.vocabulary.no_interaction_ids))
+            counts &= ~among(self.scenes.interaction, self.vocabulary.no_interaction_ids)
         return counts
 
     def annotated(self, protocol: Protocol) -> tuple[Ints, Ints]:

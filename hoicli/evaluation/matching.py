@@ -19,7 +19,7 @@ from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import triplet_parts
 from hoicli.records import caveats
 from hoicli.records.boxes import best_per_image, pair_nms
-from hoicli.records.kit import Bools, Floats, Ints, run_starts
+from hoicli.records.kit import Bools, Floats, Ints, find, run_starts
 from hoicli.records.outcomes import FALSE_POSITIVE, OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.scenes import Scenes, are_subjects
 
@@ -182,8 +182,8 @@ class Batch(Pairing):
         code[live] = OUTCOME_CODES["over_the_cap"]
         code[live[first]] = FALSE_POSITIVE
         positive, ambiguous = self.truth.image_labels
-        code[live[first[np.isin(key[first], ambiguous)]]] = OUTCOME_CODES["unannotated_image"]
-        code[live[first[np.isin(key[first], positive)]]] = TRUE_POSITIVE
+        code[live[first[find(ambiguous, key[first])[1]]]] = OUTCOME_CODES["unannotated_image"]
+        code[live[first[find(positive, key[first])[1]]]] = TRUE_POSITIVE
         none = np.zeros(0)
         return Outcomes(code, none.astype(np.int64), none.astype(np.int64), none, none, none.astype(bool))
 

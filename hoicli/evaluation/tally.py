@@ -23,7 +23,7 @@ from hoicli.evaluation.listed import Listed, Ranked
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
-from hoicli.records.kit import Bools, Floats, Growing, Ints, joined, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, among, joined, starts_of
 from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -304,7 +304,7 @@ def averaged(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Boo
     if protocol.drop_no_interaction:
         in_mean[sorted(vocabulary.no_interaction_ids)] = False
     if protocol.classes:
-        in_mean &= np.isin(np.arange(len(positives)), sorted(vocabulary.members(protocol.classes)))
+        in_mean &= among(np.arange(len(positives)), vocabulary.members(protocol.classes))
     return in_mean
 
 

@@ -14,7 +14,7 @@ from hoicli.evaluation.protocols import GRID_TENTHS, Protocol
 from hoicli.evaluation.selection import main_protocol, rows_of
 from hoicli.pairs.reading import distinct_pairs
 from hoicli.records.boxes import taken
-from hoicli.records.kit import Bools, Floats, Ints, rank_by_id
+from hoicli.records.kit import Bools, Floats, Ints, among, rank_by_id
 from hoicli.records.scenes import Scenes, box_kinds
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -43,7 +43,7 @@ class TruthPairs:
         interactions = len(truth.vocabulary.interactions)
         self.classes = {"full": np.ones(interactions, dtype=bool)}
         for name, ids in truth.vocabulary.groups.items():
-            self.classes[name] = np.isin(np.arange(interactions), sorted(ids))
+            self.classes[name] = among(np.arange(interactions), ids)
         self.members = {
             name: np.bincount(self.pair, weights=mask[scenes.interaction[self.triplet]], minlength=len(keys)) > 0
             for name, mask in self.classes.items()

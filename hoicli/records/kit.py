@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -102,6 +102,11 @@ def find(ascending: Ints, values: Ints) -> tuple[Ints, Bools]:
         return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
     place: Ints = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
     return place, ascending[place] == values
+
+
+def among(values: Ints, members: Iterable[int]) -> Bools:
+    """[M] which of the values are members: as `np.isin`, which imports masked arrays as `np.unique` does."""
+    return find(np.array(sorted(members), dtype=np.int64), values)[1]
 
 
 def groups(one: Ints, other: Ints, count: int) -> Ints:

@@ -15,7 +15,7 @@ from hoicli.records.columns import NUMBERS, Part, integers, numbers, read_column
 from hoicli.records.image import problems, seldom_problems, truth_problems
 from hoicli.records.images import RawImages, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.kit import Bools, Floats, Ints, runs_of
+from hoicli.records.kit import Bools, Floats, Ints, distinct, runs_of
 from hoicli.records.parsing import Problem, Record
 from hoicli.records.roles import FIELDS, Roles, class_table
 from hoicli.records.scenes import Scenes
@@ -166,7 +166,7 @@ def _known_objects(
     keys = np.array([] if scored else named, dtype=np.int64)
     if not vocabulary.roles and not scored:  # where objects may be absent there is no Known Object setting
         keys = np.append(keys, raw.image_of_hoi * objects + labels[raw.object])
-    image, known = np.divmod(np.unique(keys), objects)
+    image, known = np.divmod(distinct(keys), objects)
     return np.bincount(image, minlength=len(image_hois)), known, derived
 
 

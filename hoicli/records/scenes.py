@@ -9,7 +9,7 @@ import numpy as np
 
 from hoicli.records import caveats
 from hoicli.records.images import Images
-from hoicli.records.kit import Bools, Ints
+from hoicli.records.kit import Bools, Ints, among
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -67,8 +67,7 @@ class Scenes(Images):
 
 def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
     """[N] which labels (object ids, -1 for none) a subject may have: person, or the dataset's `subjects`."""
-    found: Bools = np.isin(labels, sorted(vocabulary.subject_ids))
-    return found
+    return among(labels, vocabulary.subject_ids)
 
 
 def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:

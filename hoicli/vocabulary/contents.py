@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from hoicli.vocabulary.labels import BOXES, SUBJECT, Vocabulary
 
 
 def _read(file_name: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(files(__package__).joinpath(file_name).read_text(encoding="utf-8"))
+    data: dict[str, Any] = json.loads(Path(__file__).with_name(file_name).read_bytes())
     return data
 
 
