@@ -101,29 +101,25 @@ def _error(path: Path, problem: str) -> DataError:
 def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
     """The number of images. Reads only the headers, so that a wrong set fails before the work. Raises `DataError` for a
     file without a cell array of the right number of rows, or with another number of columns."""
-    shapes = [_shape(path) for path in paths]
-    for path, name, (rows, columns) in zip(paths, vocabulary.objects, shapes, strict=True):
-        count = len(vocabulary.interactions_of(name))
+    widths = list[int]()
+    for path, name in zip(paths, vocabulary.objects, strict=True):
+        found = variables(Source(str(path)))
+        if VARIABLE not in found:
+            raise _error(path, f"is not in the file, which holds {', '.join(found) or 'nothing'}")
+        _, _, kind, shape = found[VARIABLE]
+        if kind != "cell" or len(shape) != 2:
+            fix = "convert the predictions (results.json) of which GEN-VLKT's or PPDM's script made flat rows"
+            raise _error(path, f"is no matrix of cells by image; {fix}")
+        (rows, columns), count = shape, len(vocabulary.interactions_of(name))
         if rows != count:
             known = f"{name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
             order = "files are numbered in COCO order (01 is person), and rows are its interactions"
             raise _error(path, f"has {rows:,} rows, but {known}; {order}")
-        if columns != shapes[0][1]:
-            other = f"{paths[0].name} has {shapes[0][1]:,}; the files are not of one set"
+        widths.append(columns)
+        if columns != widths[0]:
+            other = f"{paths[0].name} has {widths[0]:,}; the files are not of one set"
             raise _error(path, f"has {columns:,} columns, but {other}")
-    return shapes[0][1]
-
-
-def _shape(path: Path) -> tuple[int, int]:
-    """(rows, columns) of all_boxes."""
-    found = variables(Source(str(path)))
-    if VARIABLE not in found:
-        raise _error(path, f"is not in the file, which holds {', '.join(found) or 'nothing'}")
-    _, _, kind, shape = found[VARIABLE]
-    if kind != "cell" or len(shape) != 2:
-        fix = "convert the predictions (results.json) of which GEN-VLKT's or PPDM's script made flat rows"
-        raise _error(path, f"is no matrix of cells by image; {fix}")
-    return shape[0], shape[1]
+    return widths[0]
 
 
 def _read_file(

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
@@ -244,11 +245,9 @@ def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
     found = [" ".join(normalise(str(text)) for text in texts) for texts in rows]
     known = [" ".join(pair) for pair in vocabulary.interactions]
     if found != known:
-        differs = next(
-            (at for at, (one, other) in enumerate(zip(found, known, strict=False)) if one != other), len(rows)
-        )
-        problem = f"is not interaction {differs + 1} of {vocabulary.name}; give the anno.mat of HICO-DET"
-        raise DataError(problem, field=f"list_action({differs + 1})")
+        differs = next(at for at, (one, other) in enumerate(zip_longest(found, known), start=1) if one != other)
+        problem = f"is not interaction {differs} of {vocabulary.name}; give the anno.mat of HICO-DET"
+        raise DataError(problem, field=f"list_action({differs})")
 
 
 def _file_names(value: Any, field: str) -> list[str]:

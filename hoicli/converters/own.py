@@ -7,7 +7,6 @@ Nothing is shifted. --box-form may say that the boxes of records are no corners;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
@@ -33,7 +32,9 @@ def is_state(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, checked, with its boxes as corners."""
     if context.format == "state":
-        yield from _read_state(source, context)
+        known, images = context.vocabulary, given_of(arrays(source, NAMES), context.vocabulary, source.name)
+        items = ((f"image {short(image[0])}.", image) for image in images)
+        yield from context.each(items, lambda one: detections(one[0], one[1], known).record(known, scored=True), source)
         return
 
     def check(record: Record) -> Iterator[Problem]:
@@ -59,11 +60,3 @@ def _checked(source: Source, context: Context, check: Callable[[Record], Iterato
             for problem in check(record):
                 raise problem.error(line.place)
             yield record
-
-
-def _read_state(source: Source, context: Context) -> Iterator[Record]:
-    def record(image: tuple[str, dict[str, Any]]) -> Record:
-        return detections(*image, context.vocabulary).record(context.vocabulary, scored=True)
-
-    images = given_of(arrays(source, NAMES), context.vocabulary, source.name)
-    yield from context.each(((f"image {short(image[0])}.", image) for image in images), record, source)

@@ -11,7 +11,7 @@ from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import Any
 
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
@@ -103,34 +103,29 @@ def download(row: NamedTruth, folder: Path) -> Path:
     """The file of a set, downloaded to `folder`. Raises `DataError` if the server cannot be reached, refuses, redirects
     or sends something else than the published file."""
     target = folder / row.url.rpartition("/")[2]
+    request = urllib.request.Request(row.url, headers={"User-Agent": "hoicli"})  # noqa: S310 (https: see `named`)
     with writable(str(target)), open(target, "wb") as file:
-        _transfer(row, file)
+        try:
+            with (
+                urllib.request.build_opener(_NoRedirect).open(request, timeout=PATIENCE) as response,
+                Progress(f"fetch {row.name}", unit="B") as progress,
+            ):
+                while piece := response.read1(1 << 18):
+                    file.write(piece)
+                    progress.advance(len(piece))
+                    if file.tell() > LARGEST:
+                        problem = f"sends more than {LARGEST:,} bytes; the published file is smaller"
+                        raise DataError(problem, place=Place(row.url), code="network")
+        except (urllib.error.URLError, TimeoutError, HTTPException, ConnectionError) as error:
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
+            problem = f"no download ({error}); try again later, or get the file by hand: hoicli data add NAME FILE"
+            raise DataError(problem, place=Place(row.url), code="network") from None
     found = checksum(target, row.checksum)
     if found != row.checksum:
         problem = f"is not the published file ({found}, not {row.checksum}); fetch it again, or get it by hand"
         raise DataError(problem, place=Place(row.url), code="network")
     return target
-
-
-def _transfer(row: NamedTruth, file: IO[bytes]) -> None:
-    """Write what the server sends, up to LARGEST bytes."""
-    request = urllib.request.Request(row.url, headers={"User-Agent": "hoicli"})  # noqa: S310 (https: see `named`)
-    try:
-        with (
-            urllib.request.build_opener(_NoRedirect).open(request, timeout=PATIENCE) as response,
-            Progress(f"fetch {row.name}", unit="B") as progress,
-        ):
-            while piece := response.read1(1 << 18):
-                file.write(piece)
-                progress.advance(len(piece))
-                if file.tell() > LARGEST:
-                    problem = f"sends more than {LARGEST:,} bytes; the published file is smaller"
-                    raise DataError(problem, place=Place(row.url), code="network")
-    except (urllib.error.URLError, TimeoutError, HTTPException, ConnectionError) as error:
-        if isinstance(error, urllib.error.HTTPError):
-            error.close()
-        problem = f"no download ({error}); try again later, or get the file by hand: hoicli data add NAME FILE"
-        raise DataError(problem, place=Place(row.url), code="network") from None
 
 
 def checksum(path: Path, like: str) -> str:
