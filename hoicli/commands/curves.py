@@ -6,9 +6,9 @@ from typing import Annotated
 
 from hoicli.commands import choices, options
 from hoicli.commands.command import command
-from hoicli.commands.options import Names, Numbers, Option, Unpack, Viewed
+from hoicli.commands.options import Names, Option, Unpack, Viewed
 from hoicli.commands.results import Result
-from hoicli.commands.values import names_of, numbers_of, text_of
+from hoicli.commands.values import names_of, text_of
 from hoicli.vocabulary.datasets import load
 
 
@@ -18,8 +18,7 @@ from hoicli.vocabulary.datasets import load
     examples="""
         hoicli curves --gt gt.jsonl preds.jsonl  # all classes, rare and non-rare ones
         hoicli curves --gt gt.jsonl --plot curves.png old.jsonl new.jsonl  # a figure of two models
-        hoicli curves --gt gt.jsonl --verb ride --interaction 'ride bicycle' --threshold 0.3 preds.jsonl
-            # one verb, one class, and precision and recall at 0.3
+        hoicli curves --gt gt.jsonl --interaction 'ride bicycle' preds.jsonl  # one class, too
         hoicli match --gt gt.jsonl --protocol hico preds.jsonl | hoicli curves  # from a match stream
     """,
     see=["eval", "diagnose", "confusion"],
@@ -33,10 +32,7 @@ def curves(
     protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     name: options.ModelNames = None,
     per_class: bool = False,
-    verb: Annotated[Names, Option("NAME", several=True)] = None,
-    object_: Annotated[Names, Option("NAME", several=True)] = None,
     interaction: Annotated[Names, Option("NAME", several=True)] = None,
-    threshold: Annotated[Numbers, Option("T,T,...")] = None,
     tag: options.Tag = None,
     **shared: Unpack[Viewed],
 ) -> Result:
@@ -50,37 +46,27 @@ def curves(
     Arguments:
         protocol: The protocol that decides what is correct: the dataset's main one (default), another, or a file.
         per_class: Add the curve of every class.
-        verb: Add the classes of a verb; repeatable, or several with commas.
-        object_: Add the classes of an object; repeatable, or several with commas.
         interaction: Add the curve of one class: 'ride bicycle', in V-COCO 'ride instr'; repeatable, or several with
             commas.
-        threshold: Add precision, recall and F1 at exactly these score thresholds.
     """
     from hoicli.commands.inputs import Inputs
-    from hoicli.diagnosis.curve_rows import Asked, curve_rows
+    from hoicli.diagnosis.curve_rows import classes_named, curve_rows
     from hoicli.evaluation.protocol_files import explicit, one_protocol
     from hoicli.evaluation.selection import main_protocol
     from hoicli.evaluation.tally import class_vocabulary
 
     given, own = names_of(protocol), text_of(dataset)
     row = one_protocol(given, own)
-    asked = Asked(
-        thresholds=tuple(dict.fromkeys(numbers_of("threshold", threshold))),
-        per_class=per_class,
-        verbs=tuple(dict.fromkeys(names_of(verb))),
-        objects=tuple(dict.fromkeys(names_of(object_))),
-        interactions=tuple(dict.fromkeys(names_of(interaction))),
-    )
     of_named = None if row is None else row.dataset
     inputs = Inputs(own, shared, within=of_named or "hico")
     models = inputs.models(predictions, name)
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     vocabulary = load(own or of_named or models[0].dataset or "hico")
     chosen = [row or main_protocol(vocabulary)]
-    asked.check(class_vocabulary(vocabulary, chosen[0]))
+    single = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))
     views, named = inputs.views(vocabulary), explicit(given)
     truth = None if gt is None else inputs.annotated(gt, vocabulary)
-    of = chosen, vocabulary, inputs.filters, inputs.policy, asked
+    of = chosen, vocabulary, inputs.filters, inputs.policy, None if per_class else single
     rows = [
         made
         for model in models

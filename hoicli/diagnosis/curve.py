@@ -77,10 +77,6 @@ class Curve:
             return None
         return int(points[self.f1(points).argmax()])
 
-    def kept(self, threshold: float) -> int:
-        """How many predictions score at least as much as a threshold."""
-        return int(np.searchsorted(-self.score, -threshold, side="right"))
-
     def decisive(self, levels: Sequence[float]) -> Ints:
         """The points, ascending, that decide the interpolated precision at some recalls: of all with at least that
         recall the one with the highest precision, of equals the one with the highest recall. Every other point has a

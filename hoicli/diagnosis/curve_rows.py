@@ -37,59 +37,26 @@ STEPS = 100
 """Of so many evenly spaced recalls the deciding points are written, and those of as many thresholds."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Which rows are wanted. thresholds: to read besides the curve's own. per_class: the curve of every class. verbs,
-    objects: the group of the classes of each. interactions: the curve of each, as `VERB OBJECT` (or role)."""
-
-    thresholds: tuple[float, ...] = ()
-    per_class: bool = False
-    verbs: tuple[str, ...] = ()
-    objects: tuple[str, ...] = ()
-    interactions: tuple[str, ...] = ()
-
-    def check(self, vocabulary: Vocabulary) -> None:
-        """Raises `UsageError` for a name that is none of the vocabulary of the classes."""
-        self.groups(vocabulary)
-        self.classes(vocabulary)
-
-    def groups(self, vocabulary: Vocabulary) -> list[tuple[Row, Ints]]:
-        """(how its rows are marked, its classes) of each verb and object that is asked for. Raises `UsageError` for an
-        unknown one."""
-        columns = {"verb": (self.verbs, 0), vocabulary.qualifier: (self.objects, 1)}
-        if self.objects and (vocabulary.roles or not any(name for _, name in vocabulary.interactions)):
-            raise UsageError(f"{arg('object_', self.objects[0])}: the classes of this protocol have no objects")
-        found: list[tuple[Row, Ints]] = []
-        for key, (names, side) in columns.items():
-            for name in names:
-                members = [at for at, pair in enumerate(vocabulary.interactions) if pair[side] == name]
-                if not members:
-                    raise _unknown(f"--{key} {name}", vocabulary, f"{key}s")
-                found.append(({"subset": "full", key: name}, np.array(members, dtype=np.int64)))
-        return found
-
-    def classes(self, vocabulary: Vocabulary) -> Ints:
-        """The classes whose curves are asked for by name. Raises `UsageError` for an unknown one."""
-        known = {" ".join(filter(None, pair)): at for at, pair in enumerate(vocabulary.interactions)}
-        for name in self.interactions:
-            if name not in known:
-                raise _unknown(arg("interaction", name), vocabulary, "interactions")
-        return np.array(sorted({known[name] for name in self.interactions}), dtype=np.int64)
-
-
-def _unknown(given: str, vocabulary: Vocabulary, kind: str) -> UsageError:
-    listed = f"hoicli vocab {vocabulary.path or vocabulary.name} --list {kind}"
-    return UsageError(f"{given}: no class of {vocabulary.name} has it; {listed} lists them")
+def classes_named(names: Sequence[str], vocabulary: Vocabulary) -> Ints:
+    """The classes with these names, `VERB OBJECT` (or role). Raises `UsageError` for an unknown one."""
+    known = {" ".join(filter(None, pair)): at for at, pair in enumerate(vocabulary.interactions)}
+    for name in names:
+        if name not in known:
+            listed = f"hoicli vocab {vocabulary.path or vocabulary.name} --list interactions"
+            problem = f"no class of {vocabulary.name} has it; {listed} lists them"
+            raise UsageError(f"{arg('interaction', name)}: {problem}")
+    return np.array(sorted({known[name] for name in names}), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Curves:
     """One model's ranked lists under one view of a protocol, and the rows to write. evaluated: its results and what
-    the rows say of them; ranked: all predictions that have an outcome."""
+    the rows say of them; ranked: all predictions that have an outcome. single: the classes whose own curves are wanted,
+    None for all."""
 
     evaluated: Evaluated
     ranked: ScoredLists
-    asked: Asked
+    single: Ints | None
 
     @cached_property
     def lists(self) -> ScoredLists:
@@ -105,28 +72,19 @@ class Curves:
         return mean_precision(self.lists, self.evaluated.results.positives, self._levels)
 
     def rows(self) -> Iterator[Row]:
-        """Of every subset, then of the verbs and objects asked for, the curve of their classes pooled and the mean of
-        their classes' curves; then the curves of single classes. Values are in percent, thresholds are scores."""
+        """Of every subset the curve of its classes pooled and the mean of its classes' curves; then the curves of
+        `single` classes that the protocol averages. Values are in percent, thresholds are scores."""
         evaluated, vocabulary = self.evaluated, self.evaluated.classes
-        groups: list[tuple[Row, Ints]] = [({"subset": name}, members) for name, members in evaluated.members.items()]
-        averaged = self._averaged
-        for named, members in self.asked.groups(vocabulary):
-            groups.append((named, members[np.isin(members, averaged)]))
-        for named, members in groups:
-            yield from self._group(named, members)
+        for subset, members in evaluated.members.items():
+            yield from self._group({"subset": subset}, members)
         group = class_subsets(vocabulary, evaluated.protocol)
-        chosen = averaged if self.asked.per_class else self.asked.classes(vocabulary)
-        for number in chosen[np.isin(chosen, averaged)].tolist():
+        averaged = np.flatnonzero(evaluated.results.in_mean)
+        for within in (self.single, evaluated.within):  # the classes of a part of a slice
+            averaged = averaged if within is None else averaged[np.isin(averaged, list(within))]
+        for number in averaged.tolist():
             verb, name = vocabulary.interactions[number]
             named = {"subset": group.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
             yield from self._class(named, number)
-
-    @cached_property
-    def _averaged(self) -> Ints:
-        """The classes that the protocol averages, within the part of a slice of classes."""
-        classes = np.flatnonzero(self.evaluated.results.in_mean)
-        within = self.evaluated.within
-        return classes if within is None else classes[np.isin(classes, sorted(within))]
 
     @cached_property
     def _ends(self) -> tuple[Row, Row]:
@@ -155,15 +113,13 @@ class Curves:
         yield from self._curve(named, curve_of(self.lists, results.positives, np.array([number]), pooled=False))
 
     def _curve(self, named: Row, curve: Curve) -> Iterator[Row]:
-        """The best threshold, those asked for, the points of the curve, and the calibration."""
+        """The best threshold, the points of the curve, and the calibration."""
         if (best := curve.best) is None:
             nowhere = {**named, "threshold": None, "rank": 0}
             yield self._row("best_f1", nowhere, 0.0 if curve.positives else None, curve.positives)
         else:
             f1 = curve.f1(np.array([best]))[0]
             yield self._row("best_f1", {**named, **self._place(curve, best)}, percent(f1), curve.positives)
-        for threshold in self.asked.thresholds:
-            yield from self._at(named, curve, threshold)
         for point in curve.points(self._levels, STEPS).tolist():
             place = {**named, **self._place(curve, point)}
             yield self._row("precision", place, percent(curve.precision[point]), point + 1)
@@ -175,19 +131,6 @@ class Curves:
     def _place(curve: Curve, point: int) -> Row:
         reachable = bool(curve.reachable[point])
         return {"threshold": float(curve.score[point]) if reachable else None, "rank": point + 1}
-
-    def _at(self, named: Row, curve: Curve, threshold: float) -> Iterator[Row]:
-        """The three values at a threshold that was asked for. Without a prediction that reaches it, precision is null
-        and recall 0."""
-        rank = curve.kept(threshold)
-        found = int(curve.found[rank - 1]) if rank else 0
-        values = {
-            "precision_at": (found / rank if rank else None, rank),
-            "recall_at": (found / curve.positives if curve.positives else None, curve.positives),
-            "f1_at": (2 * found / (rank + curve.positives) if curve.positives else None, curve.positives),
-        }
-        for metric, (value, n) in values.items():
-            yield self._row(metric, {**named, "threshold": threshold, "rank": rank}, percent(value), n)
 
     def _calibration(self, named: Row, curve: Curve) -> Iterator[Row]:
         """ECE, the share of right predictions and their mean score, over all and in each bin that has some."""
@@ -212,7 +155,7 @@ def curve_rows(
     vocabulary: Vocabulary,
     filters: Filters,
     policy: ErrorPolicy,
-    asked: Asked,
+    single: Ints | None,
     *,
     named: Collection[str] = (),
     views: Views = ALONE,
@@ -228,4 +171,4 @@ def curve_rows(
         for protocol, results, lists in tally.scored(own):
             signed = {**settings, "data": own.signed, **tally.settings(protocol)}
             for evaluated in Evaluated.of(protocol, own, wanted, results, signed, tags):
-                yield from Curves(evaluated, lists, asked).rows()
+                yield from Curves(evaluated, lists, single).rows()

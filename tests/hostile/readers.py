@@ -131,7 +131,7 @@ READERS: list[Reader] = [
     *pair("match", "--protocol hico", law=TRUTH),
     *pair("match", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *pair("pairstats", "", "--format csv"),
-    *pair("curves", "", "--per-class --threshold 0.5", "--plot DIR/plot.svg"),
+    *pair("curves", "", "--per-class", "--plot DIR/plot.svg"),
     *pair("confusion", "", "--top all --plot DIR/plot.svg"),
     *pair("audit", "", "--same 0.3 --sure 0"),
     *pair("audit", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
