@@ -51,7 +51,7 @@ from numpy.typing import NDArray
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import check_pairs
 from hoicli.evaluation.protocols import Protocol
-from hoicli.records.kit import Bools, Floats, Ints, expanded, find, ranks_in_groups, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, distinct, expanded, find, ranks_in_groups, starts_of
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.roles import class_columns
 from hoicli.vocabulary.labels import Vocabulary
@@ -194,7 +194,7 @@ class BoxMatches:
         self.some[found.box_match] = True
         truth_boxes = (found.truth_box_match, found.truth_subject, found.truth_object)
         self._width = max(int(boxes.max(initial=0)) for boxes in truth_boxes) + 1
-        self._keys = np.unique(found.box_match * self._width + found.truth_box_match)
+        self._keys = distinct(found.box_match * self._width + found.truth_box_match)
 
     def __call__(self, box: Ints, truth_box: Ints) -> Bools:
         """Row by row, whether the two match."""

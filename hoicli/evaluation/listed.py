@@ -105,13 +105,13 @@ def ranking(classes: NDArray[np.signedinteger[Any]], score: Floats, ties: Ties =
 
     Each class is sorted alone, which is less work, and by a fast unstable sort, since equal scores are rare; these are
     put in order after it. So the order depends on the values alone, never on the sort's implementation."""
-    order = by_class(classes, np.arange(len(score)))
-    falling = -score[order]
-    bounds = [*run_starts(classes[order]).tolist(), len(order)]
-    for start, end in pairwise(bounds):
-        order[start:end] = order[start:end][np.argsort(falling[start:end])]
-    ordered, owner = score[order], classes[order]
-    same = np.flatnonzero((ordered[1:] == ordered[:-1]) & (owner[1:] == owner[:-1]))
+    classes = _digits(classes)
+    order = np.argsort(classes, kind="stable")
+    falling, owner = -score[order], classes[order]
+    for start, end in pairwise([*run_starts(owner).tolist(), len(order)]):
+        inside = np.argsort(falling[start:end])
+        order[start:end], falling[start:end] = order[start:end][inside], falling[start:end][inside]
+    same = np.flatnonzero((falling[1:] == falling[:-1]) & (owner[1:] == owner[:-1]))
     if len(same):
         tied = distinct(np.concatenate([same, same + 1]))
         rows = order[tied]
@@ -126,6 +126,9 @@ def by_score(score: Floats, ties: Ties = lambda _: ()) -> Ints:
 
 def by_class(classes: NDArray[np.signedinteger[Any]], order: Ints) -> Ints:
     """[T] the predictions by class, and those of one class as in `order`."""
-    if classes.max(initial=0) < 1 << 15:
-        classes = classes.astype(np.int16)  # NumPy sorts these by their digits
-    return order[np.argsort(classes[order], kind="stable")]
+    return order[np.argsort(_digits(classes)[order], kind="stable")]
+
+
+def _digits(classes: NDArray[np.signedinteger[Any]]) -> NDArray[np.signedinteger[Any]]:
+    """The classes, if possible of the type that NumPy sorts by its digits."""
+    return classes.astype(np.int16) if classes.max(initial=0) < 1 << 15 else classes

@@ -79,11 +79,11 @@ class TruthPairs:
             if person is not None:
                 of_person = person[row] == self.subject[mate]
                 row, mate = row[of_person], mate[of_person]
-            overlap = np.full(len(row), np.inf)
-            for mine, theirs in ((subject, self.subject), (object_, self.object)):
-                if person is None:
-                    same = kinds[mine[row]] == self.truth.kinds[theirs[mate]]
-                    row, mate, overlap = row[same], mate[same], overlap[same]
+            overlap, sides = np.full(len(row), np.inf), ((subject, self.subject), (object_, self.object))
+            if person is None:
+                same = np.all([kinds[mine[row]] == self.truth.kinds[theirs[mate]] for mine, theirs in sides], axis=0)
+                row, mate, overlap = row[same], mate[same], overlap[same]
+            for mine, theirs in sides:
                 side = protocol_iou(protocol, taken(scenes.boxes, mine[row]), taken(truth.boxes, theirs[mate]))
                 enough = reaches(protocol, side)
                 row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
