@@ -18,7 +18,7 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.match_stream import MatchStream
+from hoicli.evaluation.match_stream import MatchedView, MatchStream
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
@@ -127,7 +127,7 @@ def match_and_diagnose(
 
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
         tally = Tally(protocols, classes)
-        diagnoses = [Diagnosis(row, classes, reading, tally.listed) for row in views if diagnosed]
+        diagnoses = [Diagnosis(row, classes, tally.listed, reading) for row in views if diagnosed]
         collectors = [collector(row) for row in views]
         coverage = Coverage()
         for batch, outcomes in matched_batches(part, truth, every, filters, shared):
@@ -157,7 +157,7 @@ def each_match(
     of: Settled,
     filters: Filters,
     policy: ErrorPolicy,
-    add: Callable[[Protocol, Located], None],
+    add: Callable[[MatchedView, Located], None],
 ) -> list[tuple[Protocol, dict[str, str]]]:
     """Hand every batch of match records to `add`, with the view of the protocol that they are of; (each view, in their
     order, with the settings of its signature). Records of other protocols are ignored; of views only those of slices of
@@ -189,8 +189,8 @@ def each_match(
         for view, records in stream.batches(lines, policy, check):
             if view.row.name == protocol.name:
                 found = _located_records(records, vocabulary, protocol)
-                add(view.row, found)
                 view.tally.listed.add(found.image_ids, found.image, found.interaction, found.score)
+                add(view, found)
     views = [stream.views[key] for key in stream.of([protocol.name])]
     if not views:
         advice = f"write them with hoicli match --protocol {protocol.name}"

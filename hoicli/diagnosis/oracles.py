@@ -70,16 +70,12 @@ def _round_edges(end: int, *, whole: bool) -> list[int]:
 
 
 class Diagnosis:
-    """Gathers the error types of one model, batch by batch in any order. `reading`: how their repairs were assigned."""
+    """Gathers the error types of one model, batch by batch in any order. listed: the predictions of a tally, to which
+    each batch is added before it is added here. `reading`: how repairs were assigned."""
 
-    def __init__(
-        self, protocol: Protocol, classes: int, reading: Reading = "shared", listed: Listed | None = None
-    ) -> None:
-        """listed: the predictions of a tally, to which each batch is added before it is added here; None: none has
-        them."""
+    def __init__(self, protocol: Protocol, classes: int, listed: Listed, reading: Reading = "shared") -> None:
         self.reading, self.protocol = reading, protocol
-        self._classes = classes
-        self._own, self._listed = listed is None, Listed() if listed is None else listed
+        self._classes, self._listed = classes, listed
         self._unseen: list[str] = []
         self._columns = Growing(**COLUMNS)
         self._made: Corrections | None = None
@@ -87,8 +83,6 @@ class Diagnosis:
 
     def add(self, found: Located, types: ErrorTypes) -> None:
         """Add a batch of images."""
-        if self._own:
-            self._listed.add(found.image_ids, found.image, found.interaction, found.score)
         missed = types.missed
         if self.reading == "released":  # it ignores images without predictions
             missed &= np.bincount(found.image[found.counted], minlength=len(found.image_ids))[found.truth_image] > 0
@@ -131,8 +125,6 @@ class Diagnosis:
 
     def merge(self, other: Diagnosis) -> None:
         """Add another diagnosis of the same model, gathered from other images, whose tally was merged before."""
-        if self._own:
-            self._listed.merge(other._listed)
         columns = {name: other._columns[name] for name in COLUMNS}
         self._add(columns, len(other._listed.image_ids), len(other._listed))
 

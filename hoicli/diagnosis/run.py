@@ -14,6 +14,7 @@ from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.match_stream import MatchedView
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import one_protocol
 from hoicli.evaluation.protocols import Protocol
@@ -126,9 +127,9 @@ def diagnose_models(
             continue
         of_views: dict[str, Diagnosis] = {}
 
-        def add(view: Protocol, found: Located, of_views: dict[str, Diagnosis] = of_views) -> None:
-            diagnosis = of_views.setdefault(view.key, Diagnosis(view, len(vocabulary.interactions), reading))
-            diagnosis.add(found, types_of(found, reading))
+        def add(view: MatchedView, found: Located, of_views: dict[str, Diagnosis] = of_views) -> None:
+            gathered = Diagnosis(view.row, len(vocabulary.interactions), view.tally.listed, reading)
+            of_views.setdefault(view.row.key, gathered).add(found, types_of(found, reading))
 
         for view, settings in each_match(model, of, filters, policy, add):
             if truth is not None:

@@ -15,15 +15,13 @@ import pytest
 
 from hoicli.diagnosis.applied import ORACLES
 from hoicli.diagnosis.errors import ERRORS
-from hoicli.diagnosis.gather import typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import Reading
-from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.listed import Listed
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.records.intake import ErrorPolicy
 from tests.support.arrays import GT, PREDICTIONS, records
-from tests.support.diagnosis import DIAG, HICO, READINGS, Record, diagnosis, typed
-from tests.support.kernel import ground_truth, lines
+from tests.support.diagnosis import DIAG, HICO, READINGS, Record, diagnosis, diagnosis_of, typed
+from tests.support.kernel import ground_truth
 from tests.support.project import Hoicli
 
 TRUTH, PREDICTED = records(GT), records(PREDICTIONS)[:-1]
@@ -36,17 +34,11 @@ EVERY = ["none", *ORACLES]
 @cache
 def of_fixtures(reading: Reading = "shared") -> Diagnosis:
     """The fixtures diagnosed in two halves."""
-    first, second = (diagnosis_of(PREDICTED[half::2], reading) for half in (1, 0))
+    (listed, first), (other, second) = (diagnosis_of(TRUTH, PREDICTED[half::2], reading) for half in (1, 0))
+    listed.merge(other)
     first.merge(second)
     first.add_unseen(ground_truth(TRUTH))
     return first
-
-
-def diagnosis_of(predictions: list[Record], reading: Reading) -> Diagnosis:
-    result = Diagnosis(DIAG, len(HICO.interactions), reading)
-    for _, found, types in typed_batches(lines(predictions), ground_truth(TRUTH), Filters(), ErrorPolicy(), reading):
-        result.add(found, types)
-    return result
 
 
 @cache
@@ -157,7 +149,7 @@ def test_the_released_code_leaves_out_classes_that_are_all_wrong_and_of_groups_s
 
 def test_no_interaction_is_in_the_mean_where_the_protocol_counts_it() -> None:
     number = min(HICO.no_interaction_ids)
-    found = next(Diagnosis(PROTOCOLS["hico"], len(HICO.interactions)).results(HICO))
+    found = next(Diagnosis(PROTOCOLS["hico"], len(HICO.interactions), Listed()).results(HICO))
     assert not found.in_full.any()
     first = diagnosed_by_hico([image(number, 2)])
     assert first.positives[number] == 1
@@ -165,7 +157,7 @@ def test_no_interaction_is_in_the_mean_where_the_protocol_counts_it() -> None:
 
 
 def diagnosed_by_hico(truth: list[Record]) -> Diagnosis:
-    found = Diagnosis(PROTOCOLS["hico"], len(HICO.interactions))
+    found = Diagnosis(PROTOCOLS["hico"], len(HICO.interactions), Listed())
     found.add_unseen(ground_truth(truth))
     return found
 

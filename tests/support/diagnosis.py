@@ -13,6 +13,7 @@ from hoicli.diagnosis.gather import typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.listed import Listed
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.selection import protocol_of
 from hoicli.records.intake import ErrorPolicy
@@ -36,12 +37,21 @@ def diagnosis(
     reading: Reading = "shared",
     vocabulary: Vocabulary = HICO,
 ) -> Diagnosis:
-    annotated = ground_truth(truth, vocabulary)
-    result = Diagnosis(protocol_of(vocabulary), len(vocabulary.interactions), reading)
-    for _, found, types in typed_batches(lines(predictions), annotated, Filters(), ErrorPolicy(), reading):
-        result.add(found, types)
-    result.add_unseen(annotated)
+    result = diagnosis_of(truth, predictions, reading, vocabulary)[1]
+    result.add_unseen(ground_truth(truth, vocabulary))
     return result
+
+
+def diagnosis_of(
+    truth: Sequence[Record], predictions: Sequence[Record], reading: Reading, vocabulary: Vocabulary = HICO
+) -> tuple[Listed, Diagnosis]:
+    """The predictions, and their diagnosis without images that have none."""
+    listed, annotated = Listed(), ground_truth(truth, vocabulary)
+    result = Diagnosis(protocol_of(vocabulary), len(vocabulary.interactions), listed, reading)
+    for _, found, types in typed_batches(lines(predictions), annotated, Filters(), ErrorPolicy(), reading):
+        listed.add(found.image_ids, found.image, found.interaction, found.score)
+        result.add(found, types)
+    return listed, result
 
 
 def typed(
