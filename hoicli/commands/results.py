@@ -158,12 +158,6 @@ class Records(Iterator["Record"]):
         self.lines = iter(lines)
         self._held: list[Record] = []
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For a pickle: all that are left, which are made for it."""
-        left = list(self)
-        self.lines = iter(left)
-        return Records, (left,), {"notes": self.notes, "failed": self.failed}
-
     def __next__(self) -> Record:
         import orjson
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hoicli.errors import UsageError
-from hoicli.figures.styles import LINES, NORMAL, PAPER, SMALL, TINY, Look, Style
+from hoicli.figures.styles import NORMAL, PAPER, SMALL, TINY, Look, Style
 from hoicli.io.messages import display_name, note
 from hoicli.io.outputs import atomic_path, check_figure
 
@@ -81,15 +81,6 @@ def draw_bars(ax: Axes, bars: Sequence[Bar]) -> None:
     low, high = min(values), max(values)
     room = (high - low) or 1.0
     ax.set_xlim(low - 0.03 * room if low < 0 else 0.0, high + 0.16 * room)  # the longest bar's number needs the rest
-
-
-def draw_lines(ax: Axes, lines: Iterable[tuple[str, Sequence[tuple[float, float]]]]) -> None:
-    """A line a series through its points, each with a colour, marker and stroke of its own."""
-    for at, (name, points) in enumerate(lines):
-        colour, marker, stroke = LINES[at % len(LINES)]
-        xs, ys = [x for x, _ in points], [y for _, y in points]
-        ax.plot(xs, ys, color=colour, marker=marker, linestyle=stroke, ms=4, lw=1.2, label=name or None)
-    hide_frame(ax)
 
 
 def draw_cells(

@@ -10,7 +10,7 @@ import numpy as np
 
 from hoicli.errors import UsageError, arg
 from hoicli.figures.canvas import Bar, add_legend, draw_bars, fill, hide_frame, saved, titled
-from hoicli.figures.shown import ALL_CLASSES, caveats_of, doubled, label, model_name, value_of
+from hoicli.figures.shown import ALL_CLASSES, caveats_of, label, model_name, value_of
 from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, GROUPED, ORACLES, PAGE_WIDTH, PAPER, STYLES, Look
 from hoicli.records.results import Row
 
@@ -80,7 +80,9 @@ def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
         if row.get("metric") == "delta_mAP" and row.get("subset") in ALL_CLASSES:
             model, oracle = model_name(row), row["oracle"]
             if oracle in found.setdefault(model, {}):
-                raise doubled(f"oracle {oracle}", model)
+                whose = f"oracle {oracle} for model {model or 'without a name'}"
+                advice = f"give each file its own {arg('tag', 'model=NAME')}"
+                raise UsageError(f"{arg('plot')}: two values of {whose}; {advice}")
             found[model][oracle] = value_of(row)
     if not found:
         raise UsageError(f"{arg('plot')}: there is no delta_mAP over all classes (subset full, or 25) to draw")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from hoicli.corruption.catalogue import FAMILIES, family_of
-from hoicli.figures.canvas import add_legend, draw_cells, draw_lines, saved, titled
+from hoicli.figures.canvas import add_legend, draw_cells, hide_frame, saved, titled
 from hoicli.figures.shown import first_of, label, labels
 from hoicli.figures.styles import COLUMN_WIDTH, LINES, PAGE_WIDTH, PAPER, SMALL, Look
 
@@ -43,7 +43,9 @@ def plot_robustness(
         width = look.room(COLUMN_WIDTH)
         figure.set_size_inches(width, min(2.7, 0.8 * width))
         ax = figure.add_subplot()
-        draw_lines(ax, lines.items())
+        for (colour, marker, stroke), (name, points) in zip(LINES, lines.items(), strict=False):
+            ax.plot(*zip(*points, strict=True), color=colour, marker=marker, linestyle=stroke, ms=4, lw=1.2, label=name)
+        hide_frame(ax)
         ticks = sorted({severity for points in lines.values() for severity, _ in points})
         ax.set_xticks(ticks, [str(severity or "clean") for severity in ticks])
         ax.set_ylim(bottom=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from hoicli.errors import UsageError, arg, visible
+from hoicli.errors import visible
 from hoicli.records.caveats import words_of
 from hoicli.records.results import Row
 
@@ -43,14 +43,6 @@ def value_of(row: Row) -> float | None:
     """The value of a row, None for one that cannot be drawn."""
     value = row.get("value")
     return None if value is None or not math.isfinite(value) else float(value)
-
-
-def doubled(what: str, model: str, where: str = "") -> UsageError:
-    """The error for two values of which a figure has room for one."""
-    return UsageError(
-        f"{arg('plot')}: two values of {what} for model {model or 'without a name'}{where}; "
-        f"give each file its own {arg('tag', 'model=NAME')}"
-    )
 
 
 def caveats_of(rows: Iterable[Row]) -> list[str]:

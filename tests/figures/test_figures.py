@@ -11,8 +11,7 @@ import pytest
 from hoicli.errors import UsageError
 from hoicli.figures.diagnosis import NO_SUM, plot_diagnosis
 from hoicli.figures.styles import ORACLES, STYLES
-from hoicli.figures.sweeps import plot_pairs
-from tests.support.figures import Rows, deltas, sweep, words
+from tests.support.figures import Rows, deltas, words
 
 COMPOSITION = {
     "edges": [0, 10, 20, 30],
@@ -78,38 +77,13 @@ def test_names_are_text_and_short(tmp_path: Path) -> None:
     plot_diagnosis(deltas(names[3]), {}, str(tmp_path / "glyph.png"))  # no warning about the font
 
 
-def pairs(path: Path, rows: Rows) -> list[str]:
-    plot_pairs(rows, str(path))
-    return words(path)
-
-
-@pytest.mark.parametrize(("key", "caption"), [("nms", "pair NMS"), ("det_threshold", "detection")])
-def test_pairs(tmp_path: Path, key: str, caption: str) -> None:
-    texts = pairs(tmp_path / "pairs.svg", [*sweep("CDN", key), *sweep("UPTS", key)])
-    assert {"CDN", "UPTS", "pair recall (%)", "pair precision (%)", f"At each {caption} threshold"} <= set(texts)
-    assert [texts.count(text) for text in ("none", "0.5", "0.25")] == [2, 2, 2]
-
-
-def test_a_point_without_a_value_is_left_out(tmp_path: Path) -> None:
-    rows = [{**row, "value": None} if row["nms"] == 0.5 else row for row in sweep("")]
-    assert {"0.5", "0.25"} & set(pairs(tmp_path / "pairs.svg", rows)) == {"0.25"}
-
-
-def test_both_thresholds_swept(tmp_path: Path) -> None:
-    detected = [row for row in sweep("", "det_threshold") if row["det_threshold"]]
-    rows = [*sweep(""), *({**row, "value": row["value"] - 5} for row in detected)]
-    texts = pairs(tmp_path / "pairs.svg", rows)
-    assert {"0.5 / none", "none / 0.5", "none / none"} <= set(texts)
-    assert "At each pair NMS / detection threshold" in " ".join(texts)
-
-
 def test_a_caveat_is_said_beside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     signed = {"signature": "protocol:x|people:unmarked"}
-    plot_pairs([{**row, **signed} for row in sweep("CDN")], str(tmp_path / "pairs.svg"))
+    plot_diagnosis([{**row, **signed} for row in deltas("CDN")], {}, str(tmp_path / "x.svg"))
     said = "Caveat: the ground truth does not mark the people nobody annotated"
     assert said in capsys.readouterr().err
-    assert said in (tmp_path / "pairs.svg").read_text()
-    plot_pairs(sweep("CDN"), str(tmp_path / "pairs.svg"))
+    assert said in (tmp_path / "x.svg").read_text()
+    plot_diagnosis(deltas("CDN"), {}, str(tmp_path / "x.svg"))
     assert "Caveat" not in capsys.readouterr().err
 
 
@@ -138,16 +112,12 @@ def test_what_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"end the name in \.png, \.svg or \.pdf"):
             plot_diagnosis(deltas(), {}, str(tmp_path / name))
     with pytest.raises(UsageError, match=r"there is no folder .*none; make it first"):
-        plot_pairs(sweep(""), str(tmp_path / "none" / "x.svg"))
+        plot_diagnosis(deltas(), {}, str(tmp_path / "none" / "x.svg"))
     (tmp_path / "folder.svg").mkdir()
     with pytest.raises(UsageError, match="is a directory"):
-        plot_pairs(sweep(""), str(tmp_path / "folder.svg"))
+        plot_diagnosis(deltas(), {}, str(tmp_path / "folder.svg"))
     with pytest.raises(UsageError, match="no delta_mAP"):
         plot_diagnosis([], {"CDN": COMPOSITION}, good)
-    with pytest.raises(UsageError, match="no pair recall"):
-        plot_pairs([{**row, "value": None} for row in sweep("")], good)
     with pytest.raises(UsageError, match=r"two values of oracle duplicate for model CDN; .*--tag model=NAME"):
         plot_diagnosis([*deltas("CDN"), *deltas("CDN")], {}, good)
-    with pytest.raises(UsageError, match="two values of pair_recall for model without a name"):
-        plot_pairs([*sweep(""), *sweep("")], good)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.svg"]

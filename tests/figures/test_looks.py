@@ -20,9 +20,8 @@ from hoicli.figures.diagnosis import plot_diagnosis
 from hoicli.figures.ratings import Counts, plot_counts, plot_kappa
 from hoicli.figures.robustness import plot_heat_maps, plot_robustness
 from hoicli.figures.styles import NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
-from hoicli.figures.sweeps import plot_pairs
 from hoicli.vocabulary.datasets import load
-from tests.support.figures import deltas, sweep
+from tests.support.figures import deltas
 
 LOOKS = {
     "natural": PAPER,
@@ -121,7 +120,6 @@ FIGURES: dict[str, Draw] = {
     "diagnose five": lambda path, look: plot_diagnosis(
         [row for name in MODELS for row in deltas(name)], {name: composition() for name in MODELS}, path, look
     ),
-    "pairstats": lambda path, look: plot_pairs([*sweep("CDN"), *sweep(MODELS[1], "det_threshold")], path, look),
     "robust": lambda path, look: plot_robustness(robust("CDN"), path, look=look),
     "robust five": lambda path, look: plot_robustness(robust(*MODELS), path, look=look),
     "robust heat five": lambda path, look: plot_heat_maps(
