@@ -21,7 +21,7 @@ from hoicli.io.messages import note
             --tag recipe=hoicli-1 preds.jsonl >> rows.jsonl  # one cell of the grid; repeat for all
         hoicli robust --allow-missing --protocol hico rows.jsonl  # a grid that is not complete yet
         hoicli robust --plot robust.png all.jsonl  # a figure of the complete benchmark
-        hoicli robust --rank-by cri --format latex all.jsonl  # models ranked by CRI, for a paper
+        hoicli robust --format latex all.jsonl  # models ranked by MRI, for a paper
     """,
     see=["corrupt", "eval"],
     plot="Draw the models: --plot-kind.",
@@ -36,7 +36,6 @@ def robust(
     severity: Annotated[Names, Option("N", offer="corruption.catalogue:SEVERITIES", several=True)] = None,
     unit: Annotated[str | None, Option(one_of=("percent", "fraction"))] = None,
     allow_missing: bool = False,
-    rank_by: Annotated[str, Option("NAME", one_of="robustness.rows:RANKED_BY")] = "mri",
     plot_kind: Annotated[str, Option(one_of="figures.robustness:PLOTS")] = "curves",
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
@@ -60,7 +59,6 @@ def robust(
             occur.
         unit: The unit of the values, whatever the rows say.
         allow_missing: Accept an incomplete grid, and say what is missing.
-        rank_by: What ranks the models: mri, cri, clean or relative_drop.
         plot_kind: curves: means by severity; heatmap: every cell, a panel for each model.
     """
     from hoicli.commands.inputs import lines, policy_of
@@ -77,7 +75,7 @@ def robust(
     grids, remarks = grids_of(gathering, wanted, unit=unit, allow_missing=allow_missing)
     if len(grids) > 1 and "model" in tags:
         raise UsageError(f"{arg('tag', 'model')}: would merge the rows of {len(grids)} models; leave it out")
-    grids = ranked(grids, rank_by)
+    grids = ranked(grids)
     for remark in remarks:
         note(remark)
     results = policy.signed(robustness_rows(grids, tags=tags))

@@ -8,22 +8,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels
-from hoicli.corruption.pixels import Image, Shape, circled, rounded, strips, waves
+from hoicli.corruption.pixels import Image, Shape, circled, draw_side, rounded, strips, waves
 
 
-def draw_direction(rng: Generator, _shape: Shape, _levels: Levels) -> int:
-    """1 or -1."""
-    return 1 if rng.random() < 0.5 else -1
-
-
-def exposure(image: Image, direction: int, over_stops: float, under_stops: float) -> Image:
-    """So many stops more (direction 1) or less light, of which the sensor keeps what lies between black and white.
+def exposure(image: Image, is_over: bool, over_stops: float, under_stops: float) -> Image:
+    """So many stops more or less light, of which the sensor keeps what lies between black and white.
 
     Light is linear and pixels are sRGB; a table of the 256 values does it.
     """
     value = np.arange(256) / 255
     light = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
-    light = np.minimum(light * 2.0 ** (over_stops if direction > 0 else -under_stops), 1)
+    light = np.minimum(light * 2.0 ** (over_stops if is_over else -under_stops), 1)
     value = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
     return np.asarray(cv2.LUT(image, rounded(255 * value)), dtype=np.uint8).reshape(image.shape)
 
@@ -121,7 +116,7 @@ def vignette(image: Image, _: None, start: float, strength: float) -> Image:
 
 
 EFFECTS = {
-    "exposure": Effect(exposure, draw_direction),
+    "exposure": Effect(exposure, draw_side),
     "rainbow": Effect(rainbow, draw_rainbow),
     "occlusion": Effect(occlusion, draw_rectangles, hidden=occluded),
     "vignette": Effect(vignette),

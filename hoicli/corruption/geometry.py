@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, box_means, circled, remapped, rounded, strips, waves
+from hoicli.corruption.pixels import Image, Shape, box_means, circled, draw_side, remapped, rounded, strips, waves
 from hoicli.corruption.warps import Displacement, Lens, Zoom
 
 Grids = NDArray[np.float64]
@@ -83,11 +83,6 @@ def elastic(image: Image, fields: Fields, amplitude: float, sigma: float) -> Ima
     return remapped(image, *sources, border=cv2.BORDER_REFLECT)
 
 
-def draw_lens(rng: Generator, _shape: Shape, _levels: Levels) -> bool:
-    """Barrel or pincushion."""
-    return bool(rng.random() < 0.5)
-
-
 def lens_motion(shape: Shape, is_barrel: bool, barrel: float, pincushion: float) -> Lens:
     """The displacement of the lens."""
     return Lens((shape[0], shape[1]), barrel if is_barrel else pincushion)
@@ -150,7 +145,7 @@ def _enlarged(image: Image, down: int, right: int) -> Image:
 EFFECTS = {
     "moire": Effect(moire, draw_grids),
     "elastic": Effect(elastic, draw_field, motion=elastic_motion),
-    "perspective": Effect(perspective, draw_lens, motion=lens_motion),
+    "perspective": Effect(perspective, draw_side, motion=lens_motion),
     "pixelate": Effect(pixelate),
     "zoom_blur": Effect(zoom_blur, motion=zoom_motion),
 }

@@ -16,6 +16,8 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
+from hoicli.corruption.catalogue import Levels
+
 Image = NDArray[np.uint8]
 Shape = tuple[int, ...]
 
@@ -35,6 +37,11 @@ def rounded(values: NDArray[np.floating]) -> Image:
     OpenCV's conversion, which is one pass; its sum with nothing is what makes it convert.
     """
     return np.asarray(cv2.addWeighted(values, 1, values, 0, 0, dtype=cv2.CV_8U), dtype=np.uint8).reshape(values.shape)
+
+
+def draw_side(rng: np.random.Generator, _shape: Shape, _levels: Levels) -> bool:
+    """Of a corruption of two kinds (over- and underexposed, barrel and pincushion), whether it is the first."""
+    return bool(rng.random() < 0.5)
 
 
 def random_bits(rng: np.random.Generator, shape: Shape) -> NDArray[np.uint16]:

@@ -26,16 +26,6 @@ def draw_normal(rng: Generator, shape: Shape, _levels: Levels) -> Noise:
     return rng.standard_normal(shape, dtype=np.float32)
 
 
-def draw_bits(rng: Generator, shape: Shape, _levels: Levels) -> Bits:
-    """Sixteen random bits for each channel of each pixel."""
-    return random_bits(rng, shape)
-
-
-def draw_pixel_bits(rng: Generator, shape: Shape, _levels: Levels) -> Bits:
-    """Sixteen random bits for each pixel."""
-    return random_bits(rng, (*shape[:2], 1))
-
-
 def _add(image: Image, noise: Noise) -> Image:
     """The image and whole-numbered noise, within 0 and 255."""
     total = cv2.add(image, noise.astype(np.int16), dtype=cv2.CV_8U)
@@ -168,8 +158,8 @@ def _lost_blocks(shape: Shape, slices: Slices, level: Level) -> NDArray[np.int64
 
 EFFECTS = {
     "gaussian_noise": Effect(gaussian_noise, draw_normal),
-    "shot_noise": Effect(shot_noise, draw_bits),
-    "salt_pepper_noise": Effect(salt_pepper_noise, draw_pixel_bits),
+    "shot_noise": Effect(shot_noise, lambda rng, shape, _: random_bits(rng, shape)),
+    "salt_pepper_noise": Effect(salt_pepper_noise, lambda rng, shape, _: random_bits(rng, (*shape[:2], 1))),
     "jpeg": Effect(jpeg),
     "speckle_noise": Effect(speckle_noise, draw_normal),
     "packet_loss": Effect(packet_loss, draw_slices, hidden=lost_pixels),

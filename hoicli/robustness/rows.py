@@ -17,9 +17,6 @@ from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
 from hoicli.tables.layouts import PARTS
 
-RANKED_BY = ("mri", "cri", "clean", "relative_drop")
-"""What models can be ranked by: the metrics of a whole grid. Of the last, less is better."""
-
 OVER = "over severities"
 """The heading of what a table's line says of all severities."""
 
@@ -29,15 +26,9 @@ _Value = tuple[str, _PartOf, float | None, int, str]
 """(metric, the part it is of, value, n, unit)."""
 
 
-def ranked(grids: Sequence[Grid], by: str = "mri") -> list[Grid]:
-    """The best model first, equals by name, those without a value last. `by`: one of RANKED_BY."""
-    sign = 1 if by == "relative_drop" else -1
-
-    def merit(grid: Grid) -> tuple[bool, float, str]:
-        value = next(value for metric, part, value, _, _ in _overall(grid) if metric == by and not part)
-        return value is None, sign * (value or 0.0), grid.model
-
-    return sorted(grids, key=merit)
+def ranked(grids: Sequence[Grid]) -> list[Grid]:
+    """The highest MRI first, equals by name."""
+    return sorted(grids, key=lambda grid: (-mri(grid.levels()), grid.model))
 
 
 def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = None) -> list[Row]:

@@ -91,7 +91,7 @@ ASKED = {
     "wrong outputs": "assert run(['eval', '-o', 'none/x', 'y']) == run(['diagnose', '--plot', 'none/x.png', 'y']) == 2",
     "a wrong count": "assert run(['compare', '--bootstrap', '1']) == 2",
     "completions": """for words in ('eval --protocol', 'convert --from', 'corrupt --corruption', 'convert --activation',
-                    'shoe-sim --backend', 'shoe-eval --ap', 'shoe-sim --merge', 'robust --rank-by', 'prompts --coords'):
+                    'shoe-sim --backend', 'shoe-eval --ap', 'shoe-sim --merge', 'prompts --coords'):
         command = typer.main.get_command(app)
         assert BashComplete(command, {}, 'hoicli', '').get_completions(words.split(), '')""",
 }

@@ -290,16 +290,16 @@ def test_packet_loss_takes_whole_blocks_and_more_with_severity(image_id: int) ->
 def test_exposure_is_light_times_a_power_of_two(severity: int) -> None:
     stops = HOICLI_1.level("exposure", severity)
     ramp = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
-    for direction, used in ((1, stops[0]), (-1, -stops[1])):
-        result = environment.exposure(ramp, direction, *stops).ravel().astype(int)
+    for is_over, used in ((True, stops[0]), (False, -stops[1])):
+        result = environment.exposure(ramp, is_over, *stops).ravel().astype(int)
         assert (np.diff(result) >= 0).all()
         assert result[0] == 0
         light = ((100 / 255 + 0.055) / 1.055) ** 2.4 * 2**used
         assert result[100] == round(255 * min(1, 1.055 * light ** (1 / 2.4) - 0.055))
-    over = environment.exposure(ramp, 1, *stops)
+    over = environment.exposure(ramp, True, *stops)
     assert (over == 255).sum() > (ramp == 255).sum()
     # by hand: sRGB 128 is 0.2159 of the light; twice that is 0.4317, sRGB 176
-    assert environment.exposure(np.array([[[128]]], dtype=np.uint8), 1, 1, 0).item() == 176
+    assert environment.exposure(np.array([[[128]]], dtype=np.uint8), True, 1, 0).item() == 176
 
 
 @LEVELS

@@ -184,15 +184,8 @@ def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
     ]
     path = written(tmp_path / "rows.jsonl", rows)
 
-    def order(*options: str) -> dict[str, int]:
-        return {
-            row["tags"]["model"]: row["value"] for row in results(hoicli, *options, path) if row["metric"] == "rank"
-        }
-
-    assert order() == {"high": 1, "middle": 2, "low": 3}
-    assert list(order("--rank-by", "clean")) == ["middle", "high", "low"]
-    assert list(order("--rank-by", "relative_drop")) == ["high", "low", "middle"]
-    assert list(order("--rank-by", "cri"))[-1] == "middle"
+    order = {row["tags"]["model"]: row["value"] for row in results(hoicli, path) if row["metric"] == "rank"}
+    assert order == {"high": 1, "middle": 2, "low": 3}
     table = hoicli("robust", "--format", "table", path).out
     assert table.splitlines()[0].split() == ["rank", "clean", "mri", "cri", "relative_drop", "worst"]
     assert "corruption         family" in table
@@ -489,7 +482,6 @@ def test_different_settings_do_not_average() -> None:
     ("arguments", "code", "message"),
     [
         (("--unit", "per mille"), 2, "hoicli: --unit per mille: choose percent or fraction\n"),
-        (("--rank-by", "size"), 2, "hoicli: --rank-by size: choose from mri, cri, clean, relative_drop\n"),
         (("--corruption", "jpeg,,fog"), 2, "hoicli: --corruption jpeg,,fog: give names with commas between,"),
         (("--severity", "0"), 2, "hoicli: --severity 0: give whole numbers of at least 1"),
         (("--plot", "x.gif"), 2, "hoicli: --plot x.gif: end the name in .png, .svg or .pdf\n"),
