@@ -1,14 +1,14 @@
 """The mAP of several models under every oracle, on the same resamples and swaps.
 
-Of a round nothing is kept but the mean of each subset. Oracles with the same ranked lists (`applied.ASKING`) are one
-piece of work, and pieces and rounds are shared out to the processors.
+Of a round nothing is kept but the mean of each subset.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, product
+from functools import cache
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -16,19 +16,15 @@ import numpy as np
 from hoicli.diagnosis.applied import ASKING, ORACLES
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.tally import Mean
-from hoicli.io.progress import Progress
 from hoicli.records.kit import Floats, Ints
-from hoicli.resampling.draws import Block, Resampling, blocks
+from hoicli.resampling.draws import Block, Resampling
 from hoicli.resampling.pieces import Times
 from hoicli.resampling.ranked import Prepared, RankedLists
-from hoicli.resampling.rounds import Rounds, shared_among
+from hoicli.resampling.rounds import Rounds, over_blocks
 from hoicli.vocabulary.labels import Vocabulary
 
-_EASY = (*ASKING, "false_positive")
-_HARD = tuple((oracle,) for oracle in ORACLES if oracle not in _EASY)
-TOGETHER = (*_HARD[: len(_HARD) // 2], _EASY, *_HARD[len(_HARD) // 2 :])
-"""All oracles, and none, as pieces of work, with the largest in the middle, where two processes meet. The lists of
-false_positive, which are nothing but true positives, are hardly any."""
+EVERY = (*ASKING, *(oracle for oracle in ORACLES if oracle not in ASKING))
+"""All oracles, and none; those that share their ranked lists are neighbours."""
 
 
 class UnderOracle(NamedTuple):
@@ -38,10 +34,6 @@ class UnderOracle(NamedTuple):
     estimates: Sequence[Sequence[Mean]]
     resamples: Floats
     swaps: Floats
-
-
-_Lists = list[list[Prepared]]
-"""Of each model, by ranking; then those of the first mixed with each other's."""
 
 
 @dataclass(frozen=True)
@@ -60,54 +52,39 @@ class OracleRounds:
         results = zip(*(model.results(self.vocabulary) for model in self.models), strict=True)
         estimates = {of[0].oracle: [result.means(self.subsets) for result in of] for of in results}
         ranked = [model.ranked(self.image_ids) for model in self.models]
-        rivals = len(self.models) - 1
 
-        def work(share: Sequence[tuple[int, Block]]) -> dict[int, list[Floats]]:
-            prepared = {number: _prepared([list(of(TOGETHER[number])) for of in ranked]) for number in dict(share)}
-            done: dict[int, list[Floats]] = {number: [] for number in prepared}
-            rounds = sum(block.rounds for _, block in share)
-            with Progress("types of errors: resamples and swaps", total=rounds, unit="round") as bar:
-                for block in sorted({block for _, block in share}, key=lambda block: block.number):
-                    times, coins = self._drawn(block)
-                    for number in (number for number, other in share if other == block):
-                        done[number].append(self._round(prepared[number], times, coins))
-                        bar.advance(block.rounds)
-            return done
+        @cache
+        def prepared() -> list[list[Prepared]]:
+            """In each process its own."""
+            return _prepared(zip(*(of(EVERY) for of in ranked), strict=True))
 
-        every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
+        def work(block: Block) -> list[Floats]:
+            return self._round(prepared(), block)
+
         hits = sum(int(model.counts()["true_positive"].sum()) for model in self.models)
-        shares = shared_among(
-            work, list(product(range(len(TOGETHER)), every)), hits * len(TOGETHER) * resampling.rounds
-        )
+        label = "types of errors: resamples and swaps"
+        rounds = dict(zip(EVERY, over_blocks(work, resampling, label, hits * len(EVERY)), strict=True))
         found = {}
-        for number, oracles in enumerate(TOGETHER):
-            rounds = np.concatenate([part for share in shares for part in share.get(number, ())], axis=-1)
-            for place, oracle in enumerate(oracles):
-                alone, mixed = np.split(rounds[place], [len(self.models)])
-                swaps = mixed.reshape(rivals, 2, *mixed.shape[1:])
-                found[oracle] = UnderOracle(estimates[oracle], alone, swaps)
-        return {oracle: found[oracle] for oracle in estimates}
+        for oracle, means in estimates.items():
+            alone, mixed = np.split(rounds[oracle], [len(self.models)])
+            found[oracle] = UnderOracle(means, alone, mixed.reshape(len(self.models) - 1, 2, *mixed.shape[1:]))
+        return found
 
-    def _drawn(self, block: Block) -> tuple[Times, Times]:
-        """The resamples and the swaps of a block."""
-        coins = block.swaps(len(self.image_ids))
-        return Times(block.resamples(len(self.image_ids))), Times(np.concatenate((1 - coins, coins)))
-
-    def _round(self, prepared: _Lists, times: Times, coins: Times) -> Floats:
-        """[oracles, models + 2 * rivals, S, R] the means on a block's resamples, then with its swaps."""
-        systems = [
-            [
-                self._means(Rounds(*one, observed))
-                for lists in own
-                for one, observed in zip(lists.ap(times), lists.observed, strict=True)
+    def _round(self, prepared: Sequence[Sequence[Prepared]], block: Block) -> list[Floats]:
+        """Of each of EVERY, [models + 2 * rivals, S, R]: the means on a block's resamples, then with its swaps."""
+        images = len(self.image_ids)
+        times, coins = Times(block.resamples(images)), Times(block.coins(images))
+        found: list[Floats] = []
+        for lists in prepared:
+            systems = [
+                [self._means(Rounds(*one, observed)) for one, observed in zip(own.ap(times), own.observed, strict=True)]
+                for own in lists[: len(self.models)]
             ]
-            for own in prepared[: len(self.models)]
-        ]
-        for rival in prepared[len(self.models) :]:
-            sides = [side for lists in rival for side in lists.ap_of_sides(coins)]
-            systems += [[self._means(Rounds(*side[at])) for side in sides] for at in (0, 1)]
-        means: Floats = np.stack([np.stack(system) for system in systems], axis=1)
-        return means
+            for rival in lists[len(self.models) :]:
+                sides = rival.ap_of_sides(coins)
+                systems += [[self._means(Rounds(*side[at])) for side in sides] for at in (0, 1)]
+            found += map(np.stack, zip(*systems, strict=True))
+        return found
 
     def _means(self, rounds: Rounds) -> Floats:
         """[S, R] of each subset, without the classes that have no ground truth in a round."""
@@ -115,16 +92,14 @@ class OracleRounds:
         return np.stack([rounds.means(members, never) for members in self.drawn])
 
 
-def _prepared(models: Sequence[Sequence[RankedLists]]) -> _Lists:
-    """The lists of each model after the same oracles, ready for rounds."""
-    alone = [_by_ranking(lists) for lists in models]
-    mixed = [[Prepared(_mixed(*pair)) for pair in zip(alone[0], rival, strict=True)] for rival in alone[1:]]
-    return [*(list(map(Prepared, model)) for model in alone), *mixed]
-
-
-def _by_ranking(lists: Sequence[RankedLists]) -> list[list[RankedLists]]:
-    """Neighbours that share a ranking together."""
-    return [list(same) for _, same in groupby(lists, key=lambda one: id(one.hit))]
+def _prepared(lists: Iterable[Sequence[RankedLists]]) -> list[list[Prepared]]:
+    """For each ranking, of every model its lists, ready for rounds; then those of the first mixed with each other's.
+    lists: of the models after each oracle."""
+    made = []
+    for _, same in groupby(lists, key=lambda of_models: id(of_models[0].hit)):
+        first, *rivals = zip(*same, strict=True)
+        made.append([Prepared(each) for each in (first, *rivals, *(_mixed(first, rival) for rival in rivals))])
+    return made
 
 
 def _mixed(first: Sequence[RankedLists], second: Sequence[RankedLists]) -> list[RankedLists]:

@@ -79,6 +79,11 @@ class Block:
         coins = np.unpackbits(octets, axis=1, bitorder="little")[:, :images]
         return np.ascontiguousarray(coins.T.astype(np.int32))
 
+    def coins(self, images: int) -> Weights:
+        """[2 * images, rounds]: what one of two systems has after `swaps`, of both models' outputs."""
+        swaps = self.swaps(images)
+        return np.concatenate((1 - swaps, swaps))
+
     def _bits(self, purpose: int, count: int) -> NDArray[np.uint64]:
         generator = np.random.PCG64(np.random.SeedSequence([self.seed, purpose, self.number]))
         return np.asarray(generator.random_raw(count), dtype=np.uint64)

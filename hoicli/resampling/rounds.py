@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.io.progress import Progress
 from hoicli.io.workers import shared_out
@@ -110,12 +111,13 @@ def resampled(models: Sequence[Weighted], resampling: Resampling, label: str) ->
     if not resampling.rounds:
         return [Rounds.none(model) for model in models]
 
-    def work(block: Block) -> list[Rounds]:
+    def work(block: Block) -> list[NDArray[Any]]:
         weights = block.resamples(models[0].images)
-        return [Rounds(*model.ap(weights)) for model in models]
+        return [part for model in models for part in model.ap(weights)]
 
-    drawn = _all_blocks(work, resampling, label, sum(model.true_positives for model in models))
-    return [replace(rounds, observed=model.observed) for rounds, model in zip(drawn, models, strict=True)]
+    found = over_blocks(work, resampling, label, sum(model.true_positives for model in models))
+    every = zip(found[::2], found[1::2], models, strict=True)
+    return [Rounds(ap, positives, model.observed) for ap, positives, model in every]
 
 
 def swapped(first: Weighted, second: Weighted, resampling: Resampling, label: str) -> list[Rounds]:
@@ -129,19 +131,21 @@ def swapped(first: Weighted, second: Weighted, resampling: Resampling, label: st
         return [Rounds.none(first)] * 2
     mixed = first.interleaved(second)
 
-    def work(block: Block) -> list[Rounds]:
-        coins = block.swaps(first.images)
-        return [Rounds(*side) for side in mixed.ap_of_sides(np.concatenate((1 - coins, coins)))]
+    def work(block: Block) -> list[NDArray[Any]]:
+        one, other = mixed.ap_of_sides(block.coins(first.images))
+        return [*one, *other]
 
-    return _all_blocks(work, resampling, label, 2 * mixed.true_positives)
+    found = over_blocks(work, resampling, label, 2 * mixed.true_positives)
+    return [Rounds(ap, positives) for ap, positives in (found[:2], found[2:])]
 
 
-def _all_blocks(
-    work: Callable[[Block], list[Rounds]], resampling: Resampling, label: str, true_positives: int
-) -> list[Rounds]:
-    """`work` on every block, in several processes where there is enough of it."""
+def over_blocks(
+    work: Callable[[Block], Sequence[NDArray[Any]]], resampling: Resampling, label: str, true_positives: int
+) -> list[NDArray[Any]]:
+    """What `work` makes of all rounds, block by block: arrays whose last axis is rounds, perhaps none. In several
+    processes where there is enough of it."""
 
-    def run(share: Sequence[Block]) -> list[list[Rounds]]:
+    def run(share: Sequence[Block]) -> list[Sequence[NDArray[Any]]]:
         done = []
         rounds = sum(block.rounds for block in share)
         with Progress(label, total=rounds, unit="round") as bar:
@@ -150,12 +154,9 @@ def _all_blocks(
                 bar.advance(block.rounds)
         return done
 
-    shares = shared_among(run, blocks(resampling), true_positives * resampling.rounds)
-    parts = [part for share in shares for part in share]
-    return [
-        Rounds(np.concatenate([r.ap for r in runs], axis=1), np.concatenate([r.positives for r in runs], axis=1))
-        for runs in zip(*parts, strict=True)
-    ]
+    every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
+    parts = [part for share in shared_among(run, every, true_positives * resampling.rounds) for part in share]
+    return [np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True)]
 
 
 def shared_among(work: Callable[[Sequence[S]], T], items: Sequence[S], effort: int) -> list[T]:
