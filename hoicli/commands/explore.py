@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import PAGE, READ_FOLDER, Count
+from hoicli.commands.checks import PAGE, READ_FOLDER
 from hoicli.commands.command import command
 from hoicli.commands.options import Filtered, Names, Option, Unpack
 from hoicli.commands.results import Notes
@@ -40,7 +40,6 @@ def explore(
     bootstrap: Annotated[int, Option("N", mark=options.ROUNDS_OR_NONE)] = 1000,
     seed: options.Seed = 0,
     serve: bool = False,
-    port: Annotated[int, Option("N", mark=Count(0, 65535))] = 0,
     output: Annotated[options.Path | None, Option("DIR|FILE.html", mark=PAGE, short="-o")] = None,
     **shared: Unpack[Filtered],
 ) -> Notes:
@@ -60,7 +59,6 @@ def explore(
             name, the gains are computed, too.
         bootstrap: The number of resamples of the images, and for two models of swaps; 0: neither intervals nor p.
         serve: Serve the page at 127.0.0.1, for this machine only, and write nothing.
-        port: The port of --serve; 0 (default) takes a free one.
         output: The folder to write, whole or not at all: new, empty, or an earlier page, which is replaced; or
             FILE.html: the page as one file, without pictures.
     """
@@ -79,8 +77,6 @@ def explore(
     if (path is None) != serve:
         how = f"{arg('output', like='PAGE.html')}, the page to write, or {arg('serve')} to look at it now"
         raise UsageError(f"explore: give {how}; one of the two")
-    if port and not serve:
-        raise UsageError(f"{arg('port', port)}: goes with {arg('serve')}")
     if path is not None and images is not None and is_file(path):
         problem = f"one file holds no pictures; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('images', text_of(images))}: {problem}")
@@ -111,6 +107,6 @@ def explore(
         if path is not None:
             write_page(measured, truth, path, folder)
             return Notes()
-        server = page_server(measured, truth, port, folder)
+        server = page_server(measured, truth, folder)
     server.run()
     return Notes()

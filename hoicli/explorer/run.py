@@ -42,9 +42,9 @@ def write_page(measured: Measured, gt: Stream, path: str, folder: str | None) ->
             (target / name).symlink_to(source.resolve())
 
 
-def page_server(measured: Measured, gt: Stream, port: int, folder: str | None) -> Explorer:
+def page_server(measured: Measured, gt: Stream, folder: str | None) -> Explorer:
     """What serves the page on this machine."""
     from hoicli.explorer.server import Explorer  # half of what a page takes to import
 
     images, behind, missing = _images(measured, gt, folder)
-    return Explorer(port, dict(page_files(measured, images, missing)), behind)
+    return Explorer(dict(page_files(measured, images, missing)), behind)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from hoicli.errors import UsageError
 from hoicli.explorer.pictures import TYPES
 from hoicli.io.messages import note
 
@@ -31,16 +29,10 @@ class Explorer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, files: Mapping[str, bytes], pictures: Mapping[str, Path]) -> None:
-        """port: 0 takes a free one. Raises `UsageError` for a port that is taken or not allowed."""
+    def __init__(self, files: Mapping[str, bytes], pictures: Mapping[str, Path]) -> None:
         self.files, self.pictures = files, pictures
-        try:
-            super().__init__((ADDRESS, port), _Answer)
-        except OSError as error:
-            raise UsageError(f"--port {port}: {error.strerror or error}; give another, or 0 for any") from None
+        super().__init__((ADDRESS, 0), _Answer)  # at a free port
         self.hosts = {f"{name}:{self.server_port}" for name in NAMES}
-        if self.server_port == HTTP_PORT:  # which browsers leave out
-            self.hosts.update(NAMES)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A browser that has left in the middle of an answer is no failure."""

@@ -145,8 +145,6 @@ def test_no_folder_of_others_is_touched(hoicli: Hoicli, tmp_path: Path) -> None:
         ),
         ((), "give -o PAGE.html, the page to write, or --serve to look at it now"),
         (("-o", "-"), "give -o DIR or -o PAGE.html, what to write, or --serve to look at the page now"),
-        (("-o", "page", "--port", "80"), "--port 80: goes with --serve"),
-        (("--serve", "--port", "70000"), "--port 70000: give a whole number from 0 to 65,535"),
         (("-o", "page", "two.jsonl", "three.jsonl"), "three.jsonl: the page shows one model or two"),
         (("-o", "page", "--slice", "verb"), "--slice verb: the page filters by verb, object and frequency anyway"),
         (("-o", "page", "--slice", "none"), "--slice none: there is no such slice or file"),

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.errors import UsageError
 from hoicli.explorer.server import Explorer
 from tests.support.explorers import serving, write_scenes
 from tests.support.project import PATIENCE
@@ -34,7 +33,7 @@ def server(tmp_path: Path) -> Iterator[Explorer]:
     (tmp_path / "one.png").write_bytes(png())
     (tmp_path / "secret").write_text("secret")
     pictures = {"pictures/000000.png": tmp_path / "one.png", "pictures/000001.png": tmp_path / "gone.png"}
-    with running(Explorer(0, {"index.html": b"<p>page</p>", "data/facts.js": b"x"}, pictures)) as made:
+    with running(Explorer({"index.html": b"<p>page</p>", "data/facts.js": b"x"}, pictures)) as made:
         yield made
 
 
@@ -84,17 +83,6 @@ def test_only_this_machine_asks_by_its_own_name(server: Explorer) -> None:
     for host in ("", "evil.example", "127.0.0.1", *with_port):
         assert asked(server, "/", host)[0] == 403, host
     assert server.server_address[0] == "127.0.0.1"
-    with pytest.raises(UsageError, match=f"--port {port}: "):
-        Explorer(port, {}, {})
-
-
-def test_the_port_that_addresses_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    monkeypatch.setattr("hoicli.explorer.server.HTTP_PORT", port)
-    with running(Explorer(port, {"index.html": b"page"}, {})) as made:
-        codes = {host: asked(made, "/", host)[0] for host in ("localhost", "127.0.0.1", f"localhost:{port}", "evil")}
-    assert codes == {"localhost": 200, "127.0.0.1": 200, f"localhost:{port}": 200, "evil": 403}
 
 
 def test_it_is_only_read(server: Explorer) -> None:
