@@ -67,7 +67,7 @@ def show(
     """
     from hoicli.commands.inputs import Inputs
     from hoicli.figures.overlays import encoded, sheet
-    from hoicli.figures.showing import Choice, Source, chosen, is_sheet, write_pictures
+    from hoicli.figures.showing import Source, chosen, is_sheet, write_pictures
     from hoicli.io.outputs import write_output
 
     target = text_of(output)
@@ -75,21 +75,21 @@ def show(
         raise UsageError(f"show: say where to write with {arg('output')}: FILE.png for one sheet, or a folder")
     if predictions is None and gt is None:
         raise UsageError(f"show: give predictions, or ground truth with {arg('gt')}")
-    choice = Choice(names_of(image_id), count_of("first", first), count_of("top", top))
-    if choice.count == 0:
+    image_ids, most, best = names_of(image_id), count_of("first", first), count_of("top", top)
+    if most == 0:
         raise UsageError(f"{arg('first', 0)}: draws nothing; give a number from 1, or all")
     one_sheet = is_sheet(target)
-    if one_sheet and choice.count is None and not image_id:
+    if one_sheet and most is None and not image_ids:
         raise UsageError(f"{arg('first', 'all')}: too much for one sheet; give a number, or a folder")
     inputs = Inputs(text_of(dataset), shared)
     models = inputs.models(predictions, name) if predictions is not None else []
     sources = [] if gt is None else [Source("ground truth", inputs.truth(gt), scored=False)]
     sources += [Source(model.model, model.unmatched("show"), scored=True) for model in models]
     for source in sources:
-        source.read(choice, inputs.policy)
+        source.read(image_ids, most, inputs.policy)
     inputs.policy.report()
     folder = None if images is None else Path(images)
-    found = list(chosen(sources, choice, folder))
+    found = list(chosen(sources, image_ids, most, best, folder))
     drawing = _drawn(found, folder, size or (TILE if one_sheet else PICTURE))
     if one_sheet:
         write_output(target, encoded(sheet(list(drawing))))

@@ -27,16 +27,6 @@ ENDINGS = (".jpg", ".jpeg", ".png")
 """Of images that are looked up by their id."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What is drawn. image_ids: these images; else the first `count` by id, None for all. top: so many best triplets of
-    an image and stream, None for all."""
-
-    image_ids: Sequence[str] = ()
-    count: int | None = None
-    top: int | None = None
-
-
 @dataclass
 class Source:
     """A stream and what is kept of it: the records of its images by id."""
@@ -46,12 +36,13 @@ class Source:
     scored: bool
     kept: dict[str, Record] = field(default_factory=dict)
 
-    def read(self, choice: Choice, policy: ErrorPolicy) -> None:
-        """Read all lines, and keep the records of the images that may be drawn.
+    def read(self, image_ids: Sequence[str], most: int | None, policy: ErrorPolicy) -> None:
+        """Read all lines, and keep the records of the images that may be drawn: these, or else the first `most` by id,
+        None for all.
 
         Raises `DataError` for a bad line, which `policy` may drop, and for an empty stream."""
         register = ImageRegister()
-        most = None if choice.image_ids else choice.count
+        most = None if image_ids else most
         self.stream.first  # noqa: B018 (raises if the stream is empty)
         any_sound = False
         for line in self.stream:
@@ -64,7 +55,7 @@ class Source:
                 image_id = str(record["image_id"])
                 register.add(image_id, line)
                 any_sound = True
-                if not choice.image_ids or image_id in choice.image_ids:
+                if not image_ids or image_id in image_ids:
                     self.kept[image_id] = record
             if most is not None and len(self.kept) > 2 * most:
                 self._forget(most)
@@ -78,21 +69,24 @@ class Source:
         self.kept = {image_id: self.kept[image_id] for image_id in sorted(self.kept)[:count]}
 
 
-def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> Iterator[Overlay]:
-    """The images to draw, in the order of the choice, else by id; of sources that were read.
+def chosen(
+    sources: Sequence[Source], image_ids: Sequence[str], most: int | None, top: int | None, folder: Path | None
+) -> Iterator[Overlay]:
+    """The images to draw, these or the first `most` by id, of sources that were read. top: so many best triplets of an
+    image and stream, None for all.
 
     Raises `DataError` for an image that no stream has, and where there is nothing to draw.
     """
     there = sorted({image_id for source in sources for image_id in source.kept})
-    if choice.image_ids:
-        missing = [image_id for image_id in choice.image_ids if image_id not in there]
+    if image_ids:
+        missing = [image_id for image_id in image_ids if image_id not in there]
         if missing:
             raise DataError(f"no stream has image {missing[0]!r}; name images as the records do (image_id)")
-        there = list(dict.fromkeys(choice.image_ids))
+        there = list(dict.fromkeys(image_ids))
     if not there:
         raise DataError("nothing to draw")
     files = cache(partial(_files_in, folder))  # read where a record does not name its file
-    for image_id in there[: None if choice.image_ids else choice.count]:
+    for image_id in there[: None if image_ids else most]:
         records = [source.kept.get(image_id) for source in sources]
         named = [record["file_name"] for record in records if record and type(record.get("file_name")) is str]
         sizes = [
@@ -101,10 +95,10 @@ def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> It
             if record and all(is_number(record.get(key)) and record[key] > 0 for key in ("width", "height"))
         ]
         file_name = next(iter(named), None) or files().get(image_id) or files().get(number_or_name(image_id))
-        yield Overlay(image_id, next(iter(sizes), None), list(_layers(sources, records, choice)), file_name)
+        yield Overlay(image_id, next(iter(sizes), None), list(_layers(sources, records, top)), file_name)
 
 
-def _layers(sources: Sequence[Source], records: Sequence[Record | None], choice: Choice) -> Iterator[Layer]:
+def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: int | None) -> Iterator[Layer]:
     """What each stream says of an image. An object's box of zeros, as official V-COCO lists have it, is none."""
     inks = cycle(INKS)
     for source, record in zip(sources, records, strict=True):
@@ -112,7 +106,7 @@ def _layers(sources: Sequence[Source], records: Sequence[Record | None], choice:
         boxes = [] if record is None else record["boxes"]
         hois = [] if record is None else record["hois"]
         if source.scored:
-            hois = sorted(hois, key=lambda hoi: -hoi["score"])[: choice.top]  # equal scores in the record's order
+            hois = sorted(hois, key=lambda hoi: -hoi["score"])[:top]  # equal scores in the record's order
         for hoi in hois:
             pairs.setdefault((hoi["subject"], hoi["object"]), []).append(_label(hoi, record, scored=source.scored))
         made = [
