@@ -54,9 +54,8 @@ def recall(
             of the boxes; r1-sgg counts it in both, and leaves out images with boxes alone.
     """
     from hoicli.commands.inputs import Inputs, required
+    from hoicli.evaluation.recall import evaluable, measured, not_in_training, recall_rows
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
-    from hoicli.evaluation.recall_found import not_in_training
-    from hoicli.evaluation.recall_measured import evaluable, measured, recall_rows
 
     gt, ks, own = required(gt, "recall"), counts_of("k", k), text_of(dataset)
     vocabulary = evaluable(load(own or "hico"))
