@@ -157,11 +157,11 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     def add(record: Record) -> None:
         require("metric" not in record and not ("predictions" in record and "gt" in record))
         masks.append(caveats.of_record(record.get("caveats")))
-        if not sound:
-            _check_besides(record, vocabulary if has_roles else None, scored=scored)
         sizes.append(_size(record))
-        named = [name for key in ("image_hois", "ambiguous_hois") for _, name in record.get(key) or ()]
-        unknown.append(0 if vocabulary is None else sum(name not in known.object_ids for name in named))
+        if not sound:
+            _check_besides(record, sizes[-1], vocabulary if has_roles else None, scored=scored)
+        listed = () if vocabulary is None else (record.get("image_hois"), record.get("ambiguous_hois"))
+        unknown.append(sum(name not in known.object_ids for pairs in listed if pairs for _, name in pairs))
 
     raw = raw_images(
         lines,
@@ -204,14 +204,15 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
 
 def _size(record: Record) -> Size | None:
     """The image's size, if the record gives it in numbers."""
-    width, height = (record.get(side, 0) for side in ("width", "height"))
+    width, height = record.get("width", 0), record.get("height", 0)
     return (width, height) if is_number(width) and is_number(height) and width > 0 < height else None
 
 
-def _check_besides(record: Record, vocabulary: Vocabulary | None, *, scored: bool) -> None:
-    """Raises for a problem of the fields that `raw_images` does not read. vocabulary: one with roles."""
+def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | None, *, scored: bool) -> None:
+    """Raises for a problem of the fields that `raw_images` does not read. size: as `_size` has it, which is sound.
+    vocabulary: one with roles."""
     require(not any(seldom_problems(record, vocabulary, scored=scored)))
-    for key in ("width", "height"):
+    for key in ("width", "height") if size is None else ():
         require(key not in record or (is_number(record[key]) and record[key] > 0))
     scores = record.get("scores")
     if scores is not None:
