@@ -137,15 +137,15 @@ def spearman(first: Floats, second: Floats, *, permutations: int = 10_000, seed:
     return Correlation(rho, low, high, (1 + hits) / (1 + permutations), count)
 
 
-def fisher_interval(rho: float, items: int, confidence: float = 0.95) -> tuple[float | None, float | None]:
-    """The confidence interval of a correlation by Fisher's z: tanh(atanh rho -+ z / sqrt(items - 3)).
+def fisher_interval(rho: float, items: int) -> tuple[float | None, float | None]:
+    """The 95 % interval of a correlation by Fisher's z: tanh(atanh rho -+ z / sqrt(items - 3)).
 
     0.799 over 500 items gives [0.765, 0.829] (supplement, 6.3). None below four items, and for 1 and -1, where z has no
     end: an interval without width would say that nothing else is possible.
     """
     if items <= 3 or abs(rho) == 1:
         return None, None
-    half = NormalDist().inv_cdf((1 + confidence) / 2) / math.sqrt(items - 3)
+    half = NormalDist().inv_cdf(0.975) / math.sqrt(items - 3)
     return math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)
 
 

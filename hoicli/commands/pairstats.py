@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.commands import options
@@ -88,8 +87,7 @@ def pairstats(
     inputs, vocabulary = Inputs(own, shared, within="hico"), load(own or "hico")
     models = inputs.models(predictions, name)
     tags = tags_of(tag, *(["model"] if models[0].tagged else []))
-    thresholds = numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold)
-    settings = sweeps(*thresholds)
+    settings = sweeps(numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold))
     row = chosen or protocol_of(vocabulary)
     if as_released and row.person_first:
         # neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes
@@ -97,17 +95,13 @@ def pairstats(
         raise UsageError(f"{arg('as_released')}: {problem}")
     truth = inputs.annotated(gt, vocabulary)
     served(truth, [row])
-    measure = partial(
-        pair_statistics,
-        protocol=row,
-        one_to_one=one_to_one,
-        as_released=as_released,
-        triplet_scores=verb_score == "triplet",
-        interactiveness=interactiveness,
-    )
     rows: list[Row] = []
     for model in models:
-        statistics = measure(model.unmatched("pairstats"), truth, settings, inputs.policy)
+        statistics = pair_statistics(
+            model.unmatched("pairstats"), truth, settings, inputs.policy,
+            protocol=row, one_to_one=one_to_one, as_released=as_released,
+            triplet_scores=verb_score == "triplet", interactiveness=interactiveness,
+        )  # fmt: skip
         check_counted(statistics.tally, vocabulary, model.name, allowed=inputs.filters.allow_uncounted)
         whose = {"model": model.model, **tags} if model.tagged else tags
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=whose)
