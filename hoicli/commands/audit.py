@@ -59,11 +59,11 @@ def audit(
     from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.protocol_files import one_protocol
     from hoicli.evaluation.selection import main_protocol
-    from hoicli.validation.audit import DUPLICATE, KINDS, Audit, AuditRows
+    from hoicli.validation.audit import Audit
     from hoicli.validation.candidates import Rules
 
     gt, own, most = required(gt, "audit"), text_of(dataset), count_of("top", top)
-    kinds, row = KINDS if predictions else (DUPLICATE,), one_protocol([protocol] if protocol else [], own)
+    row = one_protocol([protocol] if protocol else [], own)
     vocabulary = load(own or (row.dataset if row else "hico"))
     row = row or main_protocol(vocabulary)
     if predictions and row.whole_image:
@@ -75,9 +75,8 @@ def audit(
     for model in models:
         model.unmatched("audit")
     streams = [(model.model, model) for model in models]
-    audited = Audit(inputs.annotated(gt, vocabulary), row, rules, streams, inputs.filters, inputs.policy)
-    made = AuditRows(audited, kinds, tags)
+    made = Audit(inputs.annotated(gt, vocabulary), row, rules, streams, inputs.filters, inputs.policy, tags)
     found = list(made.candidates(most))
-    if more := audited.more(kinds):
-        note(more)
+    if made.more:
+        note(made.more)
     return Result(inputs.policy.signed([*found, *made.means()]))

@@ -43,7 +43,6 @@ def shoe_sim(
     *,
     backend: Annotated[str | None, Option("NAME", one_of="shoe.pairs:BACKENDS")] = None,
     dataset: Annotated[options.Path | None, options.dataset()] = None,
-    all_pairs: bool = False,
     pairs: Annotated[Given | None, Option("FILE", mark=READ)] = None,
     wordnet: options.WordNet = None,
     merge: Annotated[str | None, Option(one_of="shoe.pairs:RULES")] = None,
@@ -60,10 +59,10 @@ def shoe_sim(
     """How similar senses are, for shoe-eval: a line for each pair, from WordNet or from language models.
 
     With --gt: the pairs that shoe-eval needs for these predictions, the sense of each ground-truth label with every
-    sense of the predicted labels of its image. With --dataset alone: the senses of its classes among themselves, or
-    with --all-pairs every pair that predictions in its labels can need. With --pairs: lines of your own, of words or
-    senses. Similarity is 0 to 1; a sense and itself are 1 and have no line. A line says where it comes from: `scores`
-    of models with the digest of the `prompt` and the `date`, or the `measure` (hoicli doctor --schema similarity).
+    sense of the predicted labels of its image. With --dataset alone: the senses of its classes among themselves. With
+    --pairs: lines of your own, of words or senses. Similarity is 0 to 1; a sense and itself are 1 and have no line. A
+    line says where it comes from: `scores` of models with the digest of the `prompt` and the `date`, or the `measure`
+    (hoicli doctor --schema similarity).
 
     Arguments:
         predictions: Predictions; with --merge, tables. - or nothing is stdin.
@@ -71,7 +70,6 @@ def shoe_sim(
             is in OPENAI_API_KEY), or table, which is --merge mean.
         dataset: The dataset of the ground truth's labels (hico); without --gt: the senses of its classes among
             themselves.
-        all_pairs: With --dataset alone: every pair that predictions in its labels can need.
         pairs: Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.
         merge: Join tables into one: a line has all models' ratings and one similarity. Ties of a majority go to the
             model first by name.
@@ -111,8 +109,6 @@ def shoe_sim(
         raise UsageError(f"{arg('backend', backend)} asks no model; {which}")
     if pairs is not None and (gt is not None or predictions is not None):
         raise UsageError(f"{arg('pairs')} rates lines of its own: give it no other files")
-    if all_pairs and (gt is not None or dataset is None):
-        raise UsageError(f"{arg('all_pairs')}: goes with {arg('dataset')} alone")
     if pairs is None and gt is None and (predictions is not None or dataset is None):
         how = f"a {arg('dataset')}, or lines of your own with {arg('pairs', like='FILE')}"
         raise UsageError(f"give the ground truth with {arg('gt', like='FILE')}, {how}")
@@ -139,7 +135,7 @@ def shoe_sim(
         streams = inputs.truth(gt), inputs.predictions(predictions)
         work = TableWork(evaluation_pairs(*streams, own or "hico", policy))
     else:
-        work = TableWork(dataset_pairs(own or "hico", all_pairs=all_pairs))
+        work = TableWork(dataset_pairs(own or "hico"))
     if check is not None:
         rows, lacking = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
         return Records(policy.reported(rows, left=True), failed=lacking)

@@ -106,13 +106,6 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text)).lower()
 
 
-class ServerError(DataError):
-    """An endpoint refuses a request, or has not answered it after `RETRIES` tries."""
-
-    def __init__(self, problem: str, *, place: str = "") -> None:
-        super().__init__(problem, place=place, code="network")
-
-
 class StoppedError(Exception):
     """The run ends; waiting threads give up."""
 
@@ -145,7 +138,7 @@ class Client:
     def send(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
         """The model's reply, tried again with growing pauses while the server is busy, absent or broken.
 
-        Raises `ServerError` when it refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
+        Raises `DataError` when it refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
         """
         wait, reason = FIRST_WAIT, ""
         for attempt in range(RETRIES):
@@ -160,8 +153,8 @@ class Client:
                 self._not_before = max(self._not_before, time.monotonic() + later.seconds)
         raise self._error(f"{reason}, {RETRIES} times")
 
-    def _error(self, problem: str) -> ServerError:
-        return ServerError(problem, place=Place(self._endpoint.shown(self._endpoint.chat)))
+    def _error(self, problem: str) -> DataError:
+        return DataError(problem, place=Place(self._endpoint.shown(self._endpoint.chat)), code="network")
 
     def _pause_until(self, moment: float) -> None:
         """Wait until a time of the monotonic clock. Raises `StoppedError` if the run ends before it."""
@@ -170,7 +163,7 @@ class Client:
             raise StoppedError
 
     def _request(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
-        """Send one request. Raises `_LaterError` for a temporary failure, `ServerError` for a permanent one."""
+        """Send one request. Raises `_LaterError` for a temporary failure, `DataError` for a permanent one."""
         body = {"model": model, "messages": list(messages), "temperature": 0}
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hoicli"}
         if self._endpoint.key:

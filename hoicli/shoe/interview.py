@@ -27,7 +27,7 @@ from hoicli.records.parsing import Record
 from hoicli.records.results import Row
 from hoicli.shoe.answers import Answer, AnswerCache, Key
 from hoicli.shoe.backends import synsets_of
-from hoicli.shoe.client import Client, Endpoint, ServerError
+from hoicli.shoe.client import Client, Endpoint
 from hoicli.shoe.pairs import SCALE, Pair, Rated, days_of
 from hoicli.shoe.rating import TableWork
 from hoicli.wordnet.lexicon import open_wordnet
@@ -99,7 +99,10 @@ _RATING = re.compile(r"""["']rating["']\s*:\s*(?:["']([0-4](?:\.0+)?)["']|([0-4]
 def questions(pairs: Sequence[Pair]) -> list[Question]:
     """The pairs with their glosses. Raises `DataError` for a sense that WordNet does not have."""
     wordnet = open_wordnet()
-    gloss = {sense: wordnet.synset(wordnet.name(row)).definition() for sense, row in synsets_of(wordnet, pairs).items()}
+    gloss = {
+        sense: wordnet.reader.synset(wordnet.graph.names[row]).definition()
+        for sense, row in synsets_of(wordnet, pairs).items()
+    }
     return [Question(pos, a, b, gloss[a], gloss[b]) for pos, a, b in pairs]
 
 
@@ -229,9 +232,11 @@ class Interview:
         for _ in range(ASKS):
             try:
                 reply = client.send(model, messages)
-            except ServerError as error:
+            except DataError as error:
                 if not self._skip:
-                    raise ServerError(f"{error.problem}; run again to go on", place=error.place) from None
+                    raise DataError(
+                        f"{error.problem}; run again to go on", place=error.place, code=error.code
+                    ) from None
                 return error.problem
             rating, text = parse_rating(reply), self._endpoint.shown(reply)[:2000]
             today = time.strftime("%Y-%m-%d", time.gmtime())

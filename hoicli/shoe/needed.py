@@ -21,7 +21,7 @@ from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
 from hoicli.records.triplets import Name, Triplets, merged, read_triplets, triplet_batches
-from hoicli.shoe.labels import Likeness, classes_of, likenesses, named_pairs
+from hoicli.shoe.labels import classes_of, likenesses, named_pairs
 from hoicli.shoe.pairs import Pair
 from hoicli.shoe.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
@@ -57,9 +57,8 @@ def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: Erro
     return [*verbs.asked, *objects.asked]
 
 
-def dataset_pairs(dataset: str, *, all_pairs: bool) -> set[Pair]:
-    """The senses of a dataset's classes among themselves; with `all_pairs` also with every sense that its labels may
-    have, which is all that predictions in these labels can need."""
+def dataset_pairs(dataset: str) -> set[Pair]:
+    """The senses of a dataset's classes among themselves."""
     vocabulary = load(dataset)
     classes: Iterable[tuple[str, str]] = vocabulary.interactions
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
@@ -72,10 +71,6 @@ def dataset_pairs(dataset: str, *, all_pairs: bool) -> set[Pair]:
         own = sorted({sense for _, sense in names if sense is not None})
         pairs |= {(pos, a, b) for place, a in enumerate(own) for b in own[place + 1 :]}
         senseless |= {label for label, sense in names if sense is None and label}
-        if all_pairs:
-            labels: list[Name] = list(dict.fromkeys((label, None) for label, _ in names))
-            met = np.repeat(np.arange(len(names)), len(labels)), np.tile(np.arange(len(labels)), len(names))
-            pairs.update(Likeness(pos, list(names), labels, candidates, met).asked)
     note_senseless(senseless)
     return pairs
 

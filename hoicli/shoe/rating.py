@@ -109,5 +109,5 @@ def senses_of(word: str, pos: str) -> list[str]:
     """
     if _is_sense(word):
         wordnet = open_wordnet()
-        return [wordnet.name(number) for number in synsets_of(wordnet, [(pos, word, word)]).values()]
+        return [wordnet.graph.names[number] for number in synsets_of(wordnet, [(pos, word, word)]).values()]
     return list(candidates(word, pos)) if pos in LABELS else []

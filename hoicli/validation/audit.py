@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -49,12 +49,13 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
     "duplicates_merged": (DUPLICATE,),
     "contradicted_removed": (CONTRADICTED,),
     "missing_added": (MISSING,),
+    "all_changed": KINDS,
 }
-"""The annotations that mAP is of besides those as given -> the kind of candidates that they are without."""
+"""The annotations that mAP is of besides those as given -> the kinds of candidates that they are without."""
 
 
 class Audit:
-    """The candidates in one ground truth, with the models that say so."""
+    """The candidates in one ground truth, with the models that say so, and their rows."""
 
     def __init__(
         self,
@@ -64,12 +65,14 @@ class Audit:
         models: Iterable[tuple[str, Predictions]] = (),
         filters: Filters | None = None,
         policy: ErrorPolicy | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> None:
-        """models: (name, predictions). Raises `DataError` for a bad stream, and for ground truth that the protocol
-        cannot use."""
+        """models: (name, predictions). tags: of every row. Raises `DataError` for a bad stream, and for ground truth
+        that the protocol cannot use."""
         models = list(models)
         self.truth, self.protocol, self.rules = truth, protocol, rules.of(len(models))
-        self.filters, policy = filters or Filters(), policy or ErrorPolicy()
+        self.filters, policy, self._tags = filters or Filters(), policy or ErrorPolicy(), tags or {}
+        self._vocabulary = truth.vocabulary
         self.duplicates: Duplicates = near_duplicates(truth.scenes, truth.vocabulary, protocol, rules.same)
         served(truth, [protocol] if models else [])
         several = len(models) > 1
@@ -115,20 +118,20 @@ class Audit:
         """The triplets that the models predict and nobody annotated."""
         return missing(self.truth, self.opinions, self.rules)
 
-    def more(self, kinds: Sequence[str]) -> str:
-        """Which setting finds more candidates of these kinds, and how many; "" for none."""
-        rules, of_models = self.rules, [kind for kind in kinds if kind != DUPLICATE]
-        if not self.opinions or not of_models:
+    @cached_property
+    def more(self) -> str:
+        """Which setting finds more candidates that models name, and how many; "" for none."""
+        if not self.opinions:
             return ""
+        rules = self.rules
         several = (rules.votes or 1) > 1
         wider = replace(rules, votes=1) if several else replace(rules, sure=rules.sure / 2)
         found = []
-        for kind in of_models:
-            if kind == CONTRADICTED:
-                here, there = self.contradicted.models, contradicted(self.truth, self._evidence, wider).models
-            else:
-                here, there = self.missing.models, missing(self.truth, self.opinions, wider).models
-            now, then = len(here), len(there)
+        for kind, here, there in (
+            (CONTRADICTED, self.contradicted, contradicted(self.truth, self._evidence, wider)),
+            (MISSING, self.missing, missing(self.truth, self.opinions, wider)),
+        ):
+            now, then = len(here.models), len(there.models)
             found += [f"{then:,} {kind} (now {now:,})"] if then > now else []
         setting = arg("votes", 1) if several else arg("sure", f"{wider.sure:g}")
         return f"{setting} finds {' and '.join(found)}" if found else ""
@@ -161,19 +164,13 @@ class Audit:
             scenes = merged(scenes, found)
         return scenes
 
-
-class AuditRows:
-    """Makes the rows of an audit. kinds: of candidates, in the order of the rows."""
-
-    def __init__(self, audit: Audit, kinds: Sequence[str], tags: Mapping[str, str]) -> None:
-        self._audit, self._kinds, self._tags = audit, kinds, tags
-        self._truth, self._vocabulary = audit.truth, audit.truth.vocabulary
+    # Rows
 
     def candidates(self, top: int | None) -> Iterator[Row]:
         """How many candidates there are of each kind, and the `top` of each, surest first (None: all)."""
         made = {DUPLICATE: self._duplicate_rows, CONTRADICTED: self._contradicted_rows, MISSING: self._missing_rows}
-        for kind in self._kinds:
-            ends = row_ends(self._audit.protocol.name, self._tags, self._audit.settings(kind)) | {"note": NOTE}
+        for kind in KINDS if self.opinions else (DUPLICATE,):
+            ends = row_ends(self.protocol.name, self._tags, self.settings(kind)) | {"note": NOTE}
             count, images = self._size(kind)
             head: Row = {"metric": "candidates", "subset": "full", "kind": kind}
             yield head | {"value": count, "n": images, "unit": "candidates", **ends}
@@ -183,15 +180,15 @@ class AuditRows:
 
     def _size(self, kind: str) -> tuple[int, int]:
         """(candidates, images that have some)."""
-        scenes, audit = self._truth.scenes, self._audit
+        scenes = self.truth.scenes
         if kind == DUPLICATE:
-            image = scenes.image_of_box[audit.duplicates.first]
+            image = scenes.image_of_box[self.duplicates.first]
         else:
-            image = audit.missing.of.image if kind == MISSING else scenes.image_of_hoi[audit.contradicted.seen.truth]
+            image = self.missing.of.image if kind == MISSING else scenes.image_of_hoi[self.contradicted.seen.truth]
         return len(image), len(np.unique(image))
 
     def _duplicate_rows(self, count: int) -> Iterator[Row]:
-        scenes, found = self._truth.scenes, self._audit.duplicates
+        scenes, found = self.truth.scenes, self.duplicates
         by_id = rank_by_id(scenes.image_ids)[scenes.image_of_box[found.first]]
         order = np.lexsort((found.second, found.first, by_id, -found.iou))[:count]
         for row in order.tolist():
@@ -213,12 +210,12 @@ class AuditRows:
 
     def _verbs(self, box: int, begin: int, end: int) -> list[str]:
         """The verbs of some triplets that a box belongs to."""
-        scenes = self._truth.scenes
+        scenes = self.truth.scenes
         rows = (scenes.subject[begin:end] == box) | (scenes.object[begin:end] == box)
         return [self._vocabulary.verbs[verb] for verb in np.unique(scenes.verb[begin:end][rows]).tolist()]
 
     def _contradicted_rows(self, count: int) -> Iterator[Row]:
-        scenes, found = self._truth.scenes, self._audit.contradicted
+        scenes, found = self.truth.scenes, self.contradicted
         seen = found.seen
         for at, row in enumerate(seen.truth[:count].tolist()):
             image, label = int(scenes.image_of_hoi[row]), int(scenes.object_label[row])
@@ -230,7 +227,7 @@ class AuditRows:
                     "score": float(seen.score[model, at]),
                     "own_score": None if np.isnan(seen.own[model, at]) else float(seen.own[model, at]),
                 }
-                for model, opinion in enumerate(self._audit.opinions)
+                for model, opinion in enumerate(self.opinions)
                 if found.says[model, at]
             ]
             yield {
@@ -245,7 +242,7 @@ class AuditRows:
             }
 
     def _missing_rows(self, count: int) -> Iterator[Row]:
-        scenes, missing = self._truth.scenes, self._audit.missing
+        scenes, missing = self.truth.scenes, self.missing
         found = missing.of
         for at in range(count):
             image = int(found.image[at])
@@ -258,14 +255,14 @@ class AuditRows:
                 "where": [box for box in found.boxes[..., at].tolist() if box[0] == box[0]],
                 "models": [
                     {"model": opinion.name, "score": score}
-                    for opinion, score in zip(self._audit.opinions, missing.score[:, at].tolist(), strict=True)
+                    for opinion, score in zip(self.opinions, missing.score[:, at].tolist(), strict=True)
                     if score == score
                 ],
             }
 
     def _places(self, image: int, boxes: Iterable[int]) -> list[int | None]:
         """The places of annotated boxes in their image, None for no box."""
-        first = int(self._truth.scenes.box_start[image])
+        first = int(self.truth.scenes.box_start[image])
         return [None if box < 0 else box - first for box in boxes]
 
     def _named(self, class_: int, label: int) -> Row:
@@ -277,37 +274,33 @@ class AuditRows:
         return {"verb": verb, "object": name}
 
     def means(self) -> Iterator[Row]:
-        """The mAP of every model on the annotations as given, and as changed by the candidates of each of the kinds and
-        of all, with the differences."""
-        wanted = {name: kinds for name, kinds in CHANGES.items() if set(kinds) <= set(self._kinds)}
-        if len(wanted) > 1:
-            wanted["all_changed"] = tuple(self._kinds)
-        given = self._of([opinion.tally for opinion in self._audit.opinions], "as_given", ())
-        shares = shared_out(partial(self._changed, wanted), list(wanted)) if given else []
+        """The mAP of every model on the annotations as given and on all CHANGES, with the differences."""
+        given = self._of([opinion.tally for opinion in self.opinions], "as_given", ())
+        shares = shared_out(self._changed, list(CHANGES)) if given else []
         rows = {name: of_models for share in shares for name, of_models in share.items()}
         for place, own in enumerate(given):
             before = {row["subset"]: row for row in own}
             yield from own
-            for name in wanted:
+            for name in CHANGES:
                 for row in rows[name][place]:
                     was, value = before[row["subset"]]["value"], row["value"]
                     yield row
                     change = None if value is None or was is None else value - was
                     yield {**row, "metric": "audit_delta_mAP", "value": change, "from": was, "to": value}
 
-    def _changed(self, wanted: Mapping[str, Sequence[str]], names: Sequence[str]) -> dict[str, list[list[Row]]]:
-        """The mAP of each model on the annotations of these names, which are without the kinds of `wanted`."""
+    def _changed(self, names: Sequence[str]) -> dict[str, list[list[Row]]]:
+        """The mAP of each model on these of the CHANGES."""
         found = {}
         for name in names:
-            truth = GroundTruth(self._audit.changed(wanted[name]), self._vocabulary, self._truth.name)
-            found[name] = self._of(self._audit.against(truth), name, wanted[name])
+            truth = GroundTruth(self.changed(CHANGES[name]), self._vocabulary, self.truth.name)
+            found[name] = self._of(self.against(truth), name, CHANGES[name])
         return found
 
     def _of(self, tallies: Sequence[Tally], name: str, kinds: Sequence[str]) -> list[list[Row]]:
         """The mAP of each model on annotations of a name, which are without these kinds of candidates."""
-        settings = self._audit.signed
+        settings = self.signed
         if kinds:
-            settings["audit"] = "/".join([name, *dict.fromkeys(self._audit.settings(kind)["audit"] for kind in kinds)])
+            settings["audit"] = "/".join([name, *dict.fromkeys(self.settings(kind)["audit"] for kind in kinds)])
         noted = {"note": CIRCULAR} if {CONTRADICTED, MISSING} & set(kinds) else {}
         tags = {**self._tags, "annotations": name}
         return [
@@ -317,5 +310,5 @@ class AuditRows:
                     tally, self._vocabulary, Wanted(), None, settings=settings, tags={"model": opinion.name, **tags}
                 )
             ]
-            for opinion, tally in zip(self._audit.opinions, tallies, strict=True)
+            for opinion, tally in zip(self.opinions, tallies, strict=True)
         ]

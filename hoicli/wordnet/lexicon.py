@@ -80,7 +80,7 @@ class Lexicon:
         return [] if self.words is None else self._listed(self.words, word, pos)
 
     def _listed(self, lemmas: Lemmas, word: str, pos: str) -> list[str]:
-        return [self.name(row) for row in lemmas.get(word, []) if row in self.graph.ranges[pos]]
+        return [self.graph.names[row] for row in lemmas.get(word, []) if row in self.graph.ranges[pos]]
 
     def word_senses(self, word: str, pos: str) -> list[int]:
         """Rows of all synsets a word of any form or case may mean, spaces read as underscores."""
@@ -105,17 +105,9 @@ class Lexicon:
     def canonical(self, sense: str) -> str:
         """The sense's own name, by whatever word of the synset it is named; another text stays as it is."""
         try:
-            return self.name(self.index(sense))
+            return self.graph.names[self.index(sense)]
         except KeyError:
             return sense
-
-    def name(self, row: int) -> str:
-        """The sense's name: "ride.v.10"."""
-        return self.graph.names[row]
-
-    def synset(self, name: str) -> Any:
-        """nltk's `Synset` of a sense: its definition, examples, lemmas and relations."""
-        return self.reader.synset(name)
 
     def translated(self, sense: str) -> str | None:
         """The sense here that is a sense of WordNet 3.0, None where there is none: that of the most words in common.
@@ -126,7 +118,7 @@ class Lexicon:
         if self.graph is own.graph:
             return sense
         votes: Counter[str] = Counter()
-        for lemma in own.synset(sense).lemmas():
+        for lemma in own.reader.synset(sense).lemmas():
             among = self.reader.lemmas(lemma.name(), sense.rsplit(".", 2)[1])
             votes.update({other.synset().name() for other in among if other.key() == lemma.key()})
         return max(votes, key=votes.__getitem__, default=None)

@@ -75,7 +75,7 @@ def _resolved(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
     named = _SENSE.fullmatch(label.strip())
     if named:
         try:
-            name = wordnet.name(wordnet.index(label.strip()))
+            name = wordnet.graph.names[wordnet.index(label.strip())]
         except KeyError:
             return {}
         return {name: name.rsplit(".", 2)[0]} if named[1] == pos else {}
@@ -250,7 +250,7 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
 def _rows_of(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
     wordnet = open_wordnet()
     for sense, lemma in resolve(label, pos).items():
-        synset = wordnet.synset(sense)
+        synset = wordnet.reader.synset(sense)
         chosen = choice is not None and sense == choice.sense
         why = None if lemma == normalise(label) else f"from {lemma!r}"
         if choice is not None and chosen:

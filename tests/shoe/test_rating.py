@@ -99,17 +99,6 @@ def test_the_classes_of_a_dataset(hoicli: Hoicli) -> None:
     )
 
 
-@pytest.mark.long
-def test_the_classes_of_a_dataset_with_every_sense(hoicli: Hoicli) -> None:
-    """Of the labels, not only those that the annotations have."""
-    found = keys(hoicli("shoe-sim", "--backend", "wordnet:wup", "--dataset", "hico").out)
-    wide = set(keys(hoicli("shoe-sim", "--backend", "wordnet:wup", "--dataset", "hico", "--all-pairs").out))
-    assert set(found) < wide
-    pool = set(candidates("hold", "v"))
-    curated, _ = ground_truth_sense("hico", "carry", "cup")
-    assert {("v", *sorted((str(curated), sense))) for sense in pool - {curated}} <= wide
-
-
 def test_senses_named_in_the_records_are_taken(hoicli: Hoicli, tmp_path: Path) -> None:
     record: dict[str, Any] = {"image_id": "a", "boxes": [[0, 0, 9, 9]] * 2, "labels": ["person", "thing"],
               "synsets": [None, "kite.n.03"],
@@ -283,7 +272,6 @@ LLM = ("--backend", "llm", "--dataset", "hico")
         (("--check", TRUTH, "--model", "m", "--dataset", "hico"), "--check rates nothing: give it --gt and"),
         (LLM, "llm: name a --model to ask"),
         ((*LLM, "--model", "m", "--dry-run", "--price", "1"), "--price 1: give"),
-        (("--backend", "lexical", "--gt", TRUTH, "--all-pairs"), "--all-pairs: goes with --dataset alone"),
     ],
 )  # fmt: skip
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], words: str) -> None:

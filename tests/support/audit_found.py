@@ -21,7 +21,7 @@ from random import Random
 from typing import NamedTuple
 
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.validation.audit import CONTRADICTED, DUPLICATE, KINDS, MISSING, Audit, AuditRows
+from hoicli.validation.audit import CONTRADICTED, DUPLICATE, MISSING, Audit
 from hoicli.validation.candidates import Rules
 from tests.support.kernel import Given, Record, ground_truth, lines
 from tests.support.project import FIXTURES
@@ -124,7 +124,7 @@ def found(world: World, rules: Rules, models: int, errors: int, seed: int) -> Co
     """By the kind of candidate: how many errors of each kind it finds, and how many candidates are "false"."""
     truth, known = spoilt(world.truth, errors, seed)
     streams = [(str(number), Given(lines(world.models[number]))) for number in range(models)]
-    made = AuditRows(Audit(ground_truth(truth), PROTOCOLS["hico"], rules, streams), KINDS if models else KINDS[:1], {})
+    made = Audit(ground_truth(truth), PROTOCOLS["hico"], rules, streams)
     hits, counts = set(), Counter[tuple[str, str]]()
     for row in made.candidates(None):
         if row["metric"] == "candidate":

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.boxes import iou
-from hoicli.validation.audit import KINDS, Audit, AuditRows
+from hoicli.validation.audit import KINDS, Audit
 from hoicli.validation.candidates import Rules
 from tests.support.audit_found import COMMON, found, world
 from tests.support.kernel import Given, Record, ground_truth, lines
@@ -61,7 +61,7 @@ def predicted(truth: Sequence[Record], seed: int) -> list[Record]:
 def audited(truth: Sequence[Record], *models: Sequence[Record], rules: Rules | None = None) -> list[Row]:
     """All rows, as JSON has them."""
     streams = [(f"m{number}", Given(lines(records))) for number, records in enumerate(models)]
-    made = AuditRows(Audit(ground_truth(truth), HICO, rules or Rules(), streams), KINDS if models else KINDS[:1], {})
+    made = Audit(ground_truth(truth), HICO, rules or Rules(), streams)
     rows = [*made.candidates(None), *made.means()]
     return json.loads(json.dumps(rows))  # type: ignore[no-any-return]
 

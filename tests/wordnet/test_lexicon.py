@@ -32,7 +32,7 @@ def test_a_sense_is_nltks(pos: str) -> None:
     joined = {kind: set(zip(*(side.tolist() for side in GRAPH_.edges(kind)), strict=True)) for kind in METHODS}
     for row in GRAPH_.ranges[pos][::61]:
         theirs = plain.synset_from_pos_and_offset(pos, int(GRAPH_.offset[row]))
-        ours = WN.synset(WN.name(row))
+        ours = WN.reader.synset(WN.graph.names[row])
         assert (ours.name(), ours.pos(), ours.offset()) == (theirs.name(), theirs.pos(), theirs.offset())
         assert (ours.definition(), ours.examples()) == (theirs.definition(), theirs.examples())
         assert (ours.lemma_names(), ours.lexname()) == (theirs.lemma_names(), theirs.lexname())
@@ -66,11 +66,11 @@ def test_words_are_looked_up_as_nltk_does(pos: str) -> None:
 def test_a_satellite_is_an_adjective_and_counted_among_them() -> None:
     """As in WordNet, whatever nltk is installed: 3.9.2 and later count satellites alone."""
     row = WN.index("galore.s.01")
-    assert (GRAPH_.pos(row), WN.name(row), WN.index("galore.a.01")) == ("a", "galore.s.01", row)
-    assert WN.synset("galore.s.01").lemmas()[0].syntactic_marker() == "(ip)"
+    assert (GRAPH_.pos(row), WN.graph.names[row], WN.index("galore.a.01")) == ("a", "galore.s.01", row)
+    assert WN.reader.synset("galore.s.01").lemmas()[0].syntactic_marker() == "(ip)"
     good = [name for name in WN.senses("good", "a") if name.startswith("good.")]
     assert good[:3] == ["good.a.01", "good.a.03", "good.s.06"]
-    assert [WN.synset(name).name() for name in good] == good
+    assert [WN.reader.synset(name).name() for name in good] == good
     with pytest.raises(KeyError):
         WN.index("able.s.01")
 
@@ -93,7 +93,7 @@ def test_any_text_may_be_asked_for(text: str, pos: str) -> None:
         row = WN.index(text)
     except KeyError:
         return
-    assert WN.index(WN.name(row)) == row
+    assert WN.index(WN.graph.names[row]) == row
 
 
 @pytest.mark.long
@@ -114,8 +114,8 @@ def test_a_count_in_the_concordance_is_its_own_and_that_of_all_below() -> None:
 def test_swig_hoi_numbers_its_objects_by_this_database(shared: Path) -> None:
     vocabulary = json.loads((shared / "data/swig-hoi/swig_vocabulary.json").read_text())
     for entry in vocabulary["categories"]:
-        name = WN.name(GRAPH_.at(entry["noun_id"][0], int(entry["noun_id"][1:])))
-        assert entry["def"].startswith(WN.synset(name).definition()[:40])
+        name = GRAPH_.names[GRAPH_.at(entry["noun_id"][0], int(entry["noun_id"][1:]))]
+        assert entry["def"].startswith(WN.reader.synset(name).definition()[:40])
 
 
 def imported(*arguments: str) -> set[str]:

@@ -332,7 +332,7 @@ def test_a_packed_corpus_that_unpacks_to_too_much_or_not_at_all(
 
 
 def offset_of(sense: str) -> str:
-    return f"{embedded().synset(sense).offset():08d}"
+    return f"{embedded().reader.synset(sense).offset():08d}"
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def test_any_text_has_only_senses_there_are(label: str, pos: str) -> None:
     found = candidates(label, pos)
     assert len(found) == len(set(found))
     for sense in found:
-        assert WN.name(WN.index(sense)) == sense
+        assert WN.graph.names[WN.index(sense)] == sense
         assert WN.graph.pos(WN.index(sense)) == pos
 
 
@@ -135,7 +135,7 @@ def test_the_table_names_what_there_is() -> None:
             assert set(named) <= set(load(dataset).objects), verb
     for entry in table["objects"]["coco"].values():
         used.append(entry if isinstance(entry, str) else entry["sense"])
-    assert [WN.name(WN.index(sense)) for sense in used] == used
+    assert [WN.graph.names[WN.index(sense)] for sense in used] == used
     assert set(table["objects"]["coco"]) == set(coco_objects())
     assert set(load("hico").verbs) - set(table["verbs"]["hico"]) == {"no_interaction"}
     assert set(load("swig").verbs) == set(table["verbs"]["swig"])

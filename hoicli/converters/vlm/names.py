@@ -111,7 +111,7 @@ def _is_person(word: str) -> bool:
 
     wordnet = embedded()
     senses = wordnet.word_senses(word, "n")
-    return bool(senses) and wordnet.synset(wordnet.name(senses[0])).lexname() == "noun.person"
+    return bool(senses) and wordnet.reader.synset(wordnet.graph.names[senses[0]]).lexname() == "noun.person"
 
 
 def _verb(words: list[str]) -> str:
