@@ -12,7 +12,7 @@ from hoicli.commands.checks import APPENDED, READ, Read
 from hoicli.commands.command import command
 from hoicli.commands.options import Files, Given, Names, Option, Piped, Unpack
 from hoicli.commands.results import Records, Result, instead
-from hoicli.commands.values import text_of, texts_of
+from hoicli.commands.values import numbers_of, text_of, texts_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
 
@@ -156,10 +156,7 @@ def shoe_sim(
 
 def _prices(text: str | None) -> tuple[float, float] | None:
     """The price of a million tokens in, and of a million out."""
-    try:
-        known = None if text is None else tuple(map(float, text.split(",")))
-    except ValueError:
-        known = ()
-    if known is not None and (len(known) != 2 or not all(0 <= one < 1e9 for one in known)):
+    known = numbers_of("price", text)
+    if text is not None and (len(known) != 2 or not all(0 <= one < 1e9 for one in known)):
         raise UsageError(f"{arg('price', text)}: give IN,OUT, the prices of a million tokens")
-    return None if known is None else (known[0], known[1])
+    return (known[0], known[1]) if known else None

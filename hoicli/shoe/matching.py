@@ -217,14 +217,16 @@ class Shoe:
         return blocks_of(np.maximum(most, PAIRS_AT_ONCE // IMAGES_AT_ONCE))
 
     def _met(self) -> Meetings:
-        """The meetings; sets `nearest` on the way."""
+        """The meetings. Sets `nearest`, of each prediction the most similar ground truth, of equals the first, and how
+        similar that is."""
         nothing = np.zeros(0, dtype=np.int64)
         meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
         for block in self._blocks():
             overlap, met = self._overlap(block), 0
             for prediction, row in self._pairs(block):
                 similarity = self.similarities(row, prediction)
-                self._seek(prediction, row, similarity)
+                best = first_largest(prediction, similarity)
+                self.nearest[prediction[best]], self.nearest_similarity[prediction[best]] = row[best], similarity[best]
                 meetings.append(self._meet(overlap, prediction, row, similarity))
                 met += len(meetings[-1].truth)
                 if met > MOST_MEETINGS:  # so many are of an image that is a block by itself
@@ -242,12 +244,6 @@ class Shoe:
         first, count = self.truth.hoi_start[image], np.diff(self.truth.hoi_start)[image]
         for run, row in counterparts(first, count):
             yield run + starts[0], row
-
-    def _seek(self, prediction: Ints, row: Ints, similarity: Ints) -> None:
-        """Set `nearest` for each prediction (runs): the most similar of its ground-truth rows, the first of equals, and
-        the similarity."""
-        best = first_largest(prediction, similarity)
-        self.nearest[prediction[best]], self.nearest_similarity[prediction[best]] = row[best], similarity[best]
 
     def _meet(self, overlap: Overlap, prediction: Ints, row: Ints, similarity: Ints) -> Meetings:
         """The pairs from `_pairs`, of that similarity, that overlap enough."""

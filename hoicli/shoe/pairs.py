@@ -52,16 +52,12 @@ class Rated:
     prompt: str | None = None
     date: str | None = None
 
-    def source(self) -> Record:
-        """Where it is from, for a line of a table."""
-        known = {key: getattr(self, key) for key in ("merge", "measure", "prompt", "date")}
-        return {key: value for key, value in known.items() if value is not None}
-
     @cached_property
     def told(self) -> Record:
         """What a line of a table says of it."""
-        scores = {} if self.scores is None else {"scores": dict(sorted(self.scores.items()))}
-        return {**scores, "similarity": self.similarity, **self.source()}
+        told = {"scores": self.scores and dict(sorted(self.scores.items())), "similarity": self.similarity}
+        told |= {key: getattr(self, key) for key in ("merge", "measure", "prompt", "date")}
+        return {key: value for key, value in told.items() if value is not None or key == "similarity"}
 
 
 def pair_of(pos: str, first: str, second: str) -> Pair:

@@ -65,8 +65,7 @@ class PairLines(TableWork):
                 best = max(answers, key=lambda one: one.similarity or 0.0, default=Rated(None))
                 # Of two senses it is a line of a table, where models are named.
                 named = best.scores and all(_is_sense(record[key]) for key in ("a", "b"))
-                known = {"scores": dict(best.scores or {}), **best.source()} if named else {}
-                yield {**record, "similarity": best.similarity, **known}
+                yield {**record, "similarity": best.similarity, **(best.told if named else {})}
             else:
                 yield {**record, "similarity": by_words[want] if isinstance(want, tuple) else want}
         if self._senseless:

@@ -115,18 +115,6 @@ class Opinion:
         """Every (predicted box, ground-truth box) that overlap enough, whatever their labels."""
         return self.batch.matched_boxes(self.protocol, any_label=True)
 
-    @cached_property
-    def counted(self) -> Bools:
-        """[T] the predictions that count."""
-        return self.found.code <= TRUE_POSITIVE
-
-    @cached_property
-    def belongs(self) -> Bools:
-        """[T] the predictions that overlap an annotated triplet of their class enough."""
-        belongs = np.zeros(len(self.found.code), dtype=bool)
-        belongs[self.found.row[self.found.enough]] = True
-        return belongs
-
     def on_pairs(self, subject: Ints, object_: Ints) -> tuple[Ints, Ints]:
         """Every (pair, counted prediction) whose boxes overlap enough; the pairs are of ground-truth boxes, object -1
         for none, and a prediction without an object is on such pairs alone."""
@@ -136,7 +124,7 @@ class Opinion:
         by_truth = truth_box[order]
         start = np.searchsorted(by_truth, subject)
         count = np.searchsorted(by_truth, subject, side="right") - start
-        rows = np.flatnonzero(self.counted)
+        rows = np.flatnonzero(self.found.code <= TRUE_POSITIVE)
         rows = rows[sorted_by(scenes.subject[rows], len(scenes.boxes))]
         subjects = scenes.subject[rows]
         key = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)
@@ -155,10 +143,11 @@ class Opinion:
 
     @cached_property
     def stray(self) -> Bools:
-        """[T] the false positives that overlap no annotated triplet of their class by more than `BACKGROUND`."""
-        stray: Bools = (self.found.code == FALSE_POSITIVE) & ~self.belongs
+        """[T] the false positives that overlap no annotated triplet of their class enough, or by more than
+        `BACKGROUND`."""
+        stray: Bools = self.found.code == FALSE_POSITIVE
         near = np.minimum(self.found.iou_subject, self.found.iou_object) > BACKGROUND
-        stray[self.found.row[near]] = False
+        stray[self.found.row[near | self.found.enough]] = False
         return stray
 
     def annotated_box(self, boxes: Ints) -> Ints:

@@ -62,16 +62,12 @@ def candidates(label: str, pos: str) -> list[str]:
     WordNet's ("text", "stop sign"), so that every label of a benchmark has its own sense among its candidates. Each
     sense is listed once.
     """
-    return list(resolve(label, pos))
-
-
-def resolve(label: str, pos: str) -> Mapping[str, str]:
-    """`candidates`, each with the lemma of the label that has it ("dog", of "hot dog")."""
-    return _resolved(open_wordnet(), label, pos)
+    return list(_resolved(open_wordnet(), label, pos))
 
 
 @lru_cache(maxsize=1 << 16)
 def _resolved(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
+    """`candidates`, each with the lemma of the label that has it ("dog", of "hot dog")."""
     named = _SENSE.fullmatch(label.strip())
     if named:
         try:
@@ -249,7 +245,7 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
 
 def _rows_of(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
     wordnet = open_wordnet()
-    for sense, lemma in resolve(label, pos).items():
+    for sense, lemma in _resolved(wordnet, label, pos).items():
         synset = wordnet.reader.synset(sense)
         chosen = choice is not None and sense == choice.sense
         why = None if lemma == normalise(label) else f"from {lemma!r}"
