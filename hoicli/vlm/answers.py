@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,6 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, rows_in
 from hoicli.errors import DataError, Place
 from hoicli.io.messages import note
-from hoicli.io.streams import Line
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of
@@ -187,19 +186,16 @@ def _labels(options: Any, question: Question) -> dict[str, str]:
 
 def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tuple[str, str, Detected]]:
     """(place, image, predictions) of every image of a detector's output."""
-    images: Iterable[tuple[str, Any]] = ((line.place, line) for line in source.lines())
-    if form == "dump":
-        images = ((Place.of(source.name, name[:80]), (name, entry)) for name, entry in source.mapping.items())
-    for place, item in images:
+    for name, entry in source.mapping.items() if form == "dump" else ():
+        place = Place.of(source.name, name[:80])
         with policy.item(place):
-            yield place, *((image_id_of(item[0]), of_dump(item[1])) if form == "dump" else _of_line(item))
-
-
-def _of_line(line: Line) -> tuple[str, Detected]:
-    record: Record = parse(line)
-    if isinstance(record.get("hois"), list):  # an action without an object (V-COCO) is none of an interaction
-        kept = [hoi for hoi in record["hois"] if not isinstance(hoi, dict) or hoi.get("object", 0) is not None]
-        record = {**record, "hois": kept}
-    for problem in problems(record, None, scored=True):
-        raise problem.error(line.place)
-    return str(record["image_id"]), of_record(record)
+            yield place, image_id_of(name), of_dump(entry)
+    for line in source.lines() if form == "records" else ():
+        with policy.item():
+            record: Record = parse(line)
+            if isinstance(record.get("hois"), list):  # an action without an object (V-COCO) is none of an interaction
+                kept = [hoi for hoi in record["hois"] if not isinstance(hoi, dict) or hoi.get("object", 0) is not None]
+                record = {**record, "hois": kept}
+            for problem in problems(record, None, scored=True):
+                raise problem.error(line.place)
+            yield line.place, str(record["image_id"]), of_record(record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -117,9 +117,15 @@ def _problems(content: Any) -> Iterator[Problem]:
     for key in ("name", "verbs", "objects", "interactions"):
         if key not in content:
             yield key, f"missing; {MAKE}"
-    for keys, sound, problem in _SHAPES:
+    name, box = content["name"], content.get("box", BOXES[0])
+    if type(name) is not str or not _NAME.fullmatch(name):
+        how = "give letters, digits, _ . and - (at most 64), as it stands in signatures"
+        yield "name", f"{_shown(name)} is no name; {how}"
+    if box not in BOXES:
+        yield "box", f"{_shown(box)} is no convention of boxes; choose {', '.join(BOXES)}"
+    for keys, kind, problem in _KINDS:
         for key in keys:
-            if key in content and not sound(content[key]):
+            if key in content and type(content[key]) is not kind:
                 yield key, f"{_shown(content[key])} {problem}"
     if not content.get("title", "").isprintable():
         yield "title", "has control characters; give one line of text"
@@ -149,28 +155,14 @@ def _problems(content: Any) -> Iterator[Problem]:
     yield from _of_counts(content, len(pairs))
 
 
-def _is_object(value: Any) -> bool:
-    return type(value) is dict
-
-
-def _is_text(value: Any) -> bool:
-    return type(value) is str
-
-
-_SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], object], str], ...] = (
-    (
-        ("name",),
-        lambda value: type(value) is str and _NAME.fullmatch(value),
-        "is no name; give letters, digits, _ . and - (at most 64), as it stands in signatures",
-    ),
-    (("title", "about", "source"), _is_text, "is no text; give a string, or leave it out"),
-    (("box",), BOXES.__contains__, f"is no convention of boxes; choose {', '.join(BOXES)}"),
-    (("aliases",), _is_object, "is no object; give the other spelling and the label of each"),
-    (("numbering",), _is_object, "is no object; say how verbs, objects, interactions are numbered"),
-    (("groups", "subsets", "splits"), _is_object, "is no object; give lists of classes by name"),
-    (("split_aliases",), _is_object, "is no object; give the name of a split for each other name"),
+_KINDS: tuple[tuple[tuple[str, ...], type, str], ...] = (
+    (("title", "about", "source"), str, "is no text; give a string, or leave it out"),
+    (("aliases",), dict, "is no object; give the other spelling and the label of each"),
+    (("numbering",), dict, "is no object; say how verbs, objects, interactions are numbered"),
+    (("groups", "subsets", "splits"), dict, "is no object; give lists of classes by name"),
+    (("split_aliases",), dict, "is no object; give the name of a split for each other name"),
 )
-"""Fields whose values are looked at by themselves, what each must be, and what is said of any other value."""
+"""Fields whose values must be of a kind, and what is said of any other value."""
 
 
 def _of_labels(key: str, labels: Any, *, needed: bool) -> Iterator[Problem]:
