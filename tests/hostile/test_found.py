@@ -67,14 +67,6 @@ def test_a_literal_of_one_endless_word(hoicli: Hoicli, tmp_path: Path, word: str
     assert "[0]: not readable (" in refusal(hoicli("convert", "--from", "cdn", path))
 
 
-def test_a_message_of_several_lines_stays_one(hoicli: Hoicli, tmp_path: Path) -> None:
-    def change(content: Any) -> None:
-        content[0]["annotations"][0]["bbox"] = "8\n\x1b"
-
-    path = changed(FOREIGN / "test_hico.json", tmp_path / "p.json", change)
-    assert refusal(hoicli("convert", path)).endswith("bbox: 8\\n\\x1b is no box; give [x1, y1, x2, y2]")
-
-
 # Similarities
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -209,25 +208,6 @@ def test_validate_names_the_line(hoicli: Hoicli, tmp_path: Path, place: str) -> 
     assert result.code == 1
     assert [row["count"] for row in errors] == [1]
     assert f"{path}:{bad.at + 1}" in json.dumps(errors[0])
-
-
-def test_a_file_large_enough_to_be_shared_out_by_itself(hoicli: Hoicli, tmp_path: Path) -> None:
-    """More than 16 MB: unknown keys make the lines long, and cost little to read."""
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one processor")
-    truth, predictions = good(COUNT)
-    padding = b'{"note": "' + b"x" * 17_000 + b'", '
-    long = [padding + line[1:] for line in predictions]
-    path, gt = tmp_path / "p.jsonl", tmp_path / "gt.jsonl"
-    gt.write_bytes(b"".join(truth))
-    path.write_bytes(b"".join(long))
-    (cut, *_) = cuts_of(long, path)
-    for at in (cut - 1, cut, 999):
-        bad = without_verb(long, at)
-        path.write_bytes(bad.data)
-        result = hoicli("eval", "--protocol", "hico", "--gt", gt, path)
-        assert (result.code, result.out) == (1, "")
-        assert result.err.startswith(f"{path}:{at + 1}: {bad.message}")
 
 
 def test_a_file_that_shrinks_while_it_is_read(hoicli: Hoicli, truth: Path, shared_out: list[int]) -> None:

@@ -71,11 +71,6 @@ def test_splits_go_by_the_papers_names_too(name: str, split: str) -> None:
     assert HICO.split(name) == split
 
 
-def test_an_unknown_split_names_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="--split rare: hico has uc0, uc1, uc2, uc3, uc4, rare_first"):
-        HICO.split("rare")
-
-
 def test_names() -> None:
     assert normalise(" dining table\n") == "dining_table"
     assert suggestion("dining table", HICO, "object") == "did you mean 'dining_table'?"
