@@ -104,6 +104,7 @@ WAYS = {"xargs": by_xargs, "array": by_array, **{name: by(name) for name in NEED
 ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 quick_ways = pytest.mark.parametrize("way", list(WAYS.values())[:3], ids=list(WAYS)[:3])
 """Without the engines that take half a minute to start."""
+shells = pytest.mark.parametrize("way", [by_xargs, by_array], ids=["xargs", "array"])
 
 
 @quick_ways
@@ -305,7 +306,7 @@ def test_an_image_in_two_shards_is_refused(shell: Shell) -> None:
     assert "image 'HICO_test2015_00000001' is at <stdin>:1 already" in result.err
 
 
-@quick_ways
+@shells
 @pytest.mark.parametrize(("name", "words"), [("none.jsonl", "no predictions in it"), ("absent.jsonl", "o such file")])
 def test_no_predictions_at_all(shell: Shell, way: Way, name: str, words: str) -> None:
     (shell.folder / "none.jsonl").touch()
