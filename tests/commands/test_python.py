@@ -514,7 +514,7 @@ from hoicli.errors import DataError
 def score(gt: str, preds: list[dict[str, object]]) -> float | None:
     evaluator = hoicli.Evaluator(gt, protocol=["hico"], dataset="hico")
     evaluator.update("a", boxes=np.zeros((1, 4)), labels=["dog"], subject=[0], object=[0], verb=[0], score=[1.0])
-    other = hoicli.Evaluator.from_state(evaluator.state(), evaluator)
+    other = hoicli.Evaluator.from_state(evaluator.state(), gt)
     np.savez("state.npz", **other.merge(evaluator.state()).state())
     try:
         return hoicli.evaluate(gt, preds, protocol="hico").to_dict()["hico/mAP/full"]
