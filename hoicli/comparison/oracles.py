@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -51,15 +50,11 @@ class OracleRounds:
         """By oracle, "none" first."""
         results = zip(*(model.results(self.vocabulary) for model in self.models), strict=True)
         estimates = {of[0].oracle: [result.means(self.subsets) for result in of] for of in results}
-        ranked = [model.ranked(self.image_ids) for model in self.models]
-
-        @cache
-        def prepared() -> list[list[Prepared]]:
-            """In each process its own."""
-            return _prepared(zip(*(of(EVERY) for of in ranked), strict=True))
+        lists = [model.ranked(self.image_ids)(EVERY) for model in self.models]
+        prepared = _prepared(zip(*lists, strict=True))  # forks share it
 
         def work(block: Block) -> list[Floats]:
-            return self._round(prepared(), block)
+            return self._round(prepared, block)
 
         hits = sum(int(model.counts()["true_positive"].sum()) for model in self.models)
         label = "types of errors: resamples and swaps"
