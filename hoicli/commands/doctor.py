@@ -27,7 +27,7 @@ DEPENDENCIES = ("typer", "orjson", "numpy", "scipy", "nltk", "tqdm")
 
 EXTRAS = {
     "images": (("cv2", "PIL.Image"), "corrupt, mask --images and their pictures"),
-    "plot": (("matplotlib",), "--plot of diagnose, curves, confusion, robust and agree"),
+    "plot": (("matplotlib",), "--plot of diagnose, pairstats, curves, confusion, robust and agree"),
     "cluster": (("dask", "fsspec"), "fixtures/scale/engine.py: Dask, and files on s3:// and the like"),
 }
 """Each extra: the modules it brings, and what needs them."""

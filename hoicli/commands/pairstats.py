@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import options
+from hoicli.commands import choices, options
 from hoicli.commands.command import command
 from hoicli.commands.options import Counted, Numbers, Option, Unpack
 from hoicli.commands.results import Result
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
             # how well interacting pairs are found, for all verbs together
     """,
     see=["diagnose", "convert"],
+    plot="Draw recall against precision over the sweep.",
 )
 def pairstats(
     gt: options.Truth = None,
@@ -106,7 +107,8 @@ def pairstats(
         whose = {"model": model.model, **tags} if model.tagged else tags
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=whose)
         _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
-    return Result(inputs.policy.signed(rows))
+    rows = inputs.policy.signed(rows)
+    return Result(rows, drawn=lambda path, look: choices.table("figures.curves:plot_pairs")(rows, path, look))
 
 
 def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:

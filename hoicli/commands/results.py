@@ -60,10 +60,10 @@ class Result:
     """What the command ends with although there are rows; without a text where the rows say it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For a pickle: with the rows of classes, in place of the predictions that they are made of; without the figure
-        and tables of its own."""
+        """For a pickle: with the rows of classes and the tables, in place of the predictions that they are made of."""
         classes = None if self.classes is None else partial(list[Any], self.classes())
-        return type(self), (self.rows, self.notes, classes, None, self.above)
+        made = {notation: self.written(notation) for notation in ("table", "html")}
+        return type(self), (self.rows, self.notes, classes, None, (), None, partial(_kept, self.rows, made))
 
     def to_dict(self, *, drop_none: bool = True) -> dict[str, float | None]:
         """`{"hico/mAP/full": 31.2, ...}` for a tracker: PROTOCOL/METRIC/SUBSET of each value that is about no single
@@ -183,6 +183,13 @@ class Notes(list[str]):
 def instead(result: object) -> Usual:  # type: ignore[type-var]
     """What a command returns where an option asks for something else than its usual result, which its type names."""
     return cast("Usual", result)
+
+
+def _kept(rows: list[Row], made: dict[str, bytes], notation: str) -> bytes:
+    """The rows in a notation, of which some are there."""
+    from hoicli.tables.notations import render
+
+    return made[notation] if notation in made else render(rows, notation)
 
 
 def look_of(plot: str | None, width: float | None, font_size: float | None, style: str, **others: bool) -> Look:

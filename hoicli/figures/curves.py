@@ -1,4 +1,5 @@
-"""Precision against recall, against the score threshold, and scores against the share of right predictions."""
+"""Precision against recall, of predictions by their score and of pairs by the thresholds of a sweep; and scores against
+the share of right predictions."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from hoicli.errors import UsageError, arg
 from hoicli.figures.canvas import add_legend, hide_frame, saved, titled
-from hoicli.figures.shown import ALL_CLASSES, caveats_of, first_of, label, model_name
-from hoicli.figures.styles import BESIDE, LINES, PAGE_WIDTH, PAPER, Look
+from hoicli.figures.shown import ALL_CLASSES, caveats_of, first_of, label, model_name, value_of
+from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, LINES, PAGE_WIDTH, PAPER, TINY, Look
 from hoicli.records.results import Row
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 FEW = 100
 """Predictions below which a share is only known to ten percent and more (`wilson`): lines are thin there."""
+_SWEPT = {"nms": "NMS", "det_threshold": "score"}
+"""What a sweep of pairs varies, and its short name."""
 
 
 @dataclass(frozen=True)
@@ -180,3 +183,37 @@ def wilson(percent: float, number: int) -> tuple[float, float]:
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
+
+
+def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
+    """Pair recall against pair precision over the sweep of `hoicli pairstats` (subset `full`), a line for each of as
+    many of the first models as LINES can tell apart, and beside each point its threshold. A point lacking either value
+    is left out. A column wide. Raises `UsageError` as `plot_diagnosis` does."""
+    rows = list(rows)
+    found: dict[str, dict[str, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        if row["subset"] == "full":
+            swept = (f"{what} {row[key]:g}" for key, what in _SWEPT.items() if row[key] is not None)
+            found[model_name(row)][next(swept, "all")][row["metric"]] = value_of(row)
+    lines: dict[str, list[tuple[float, float, str]]] = {}
+    for model, points in found.items():
+        for words, point in points.items():
+            recall, precision = point.get("pair_recall"), point.get("pair_precision")
+            if recall is not None and precision is not None:
+                lines.setdefault(model, []).append((recall, precision, words))
+    if not lines:
+        raise UsageError(f"{arg('plot')}: there is no pair recall with its precision (subset full) to draw")
+    remark = first_of(min(len(lines), len(LINES)), len(lines), "models")
+    with saved(path, look, remark, caveats_of(rows)) as figure:
+        width = look.room(COLUMN_WIDTH)
+        figure.set_size_inches(width, min(2.7, 0.8 * width))
+        ax = figure.add_subplot()
+        for (colour, marker, stroke), (model, line) in zip(LINES, lines.items(), strict=False):
+            xy = _columns([(x, y) for x, y, _ in sorted(line)])  # by rising recall, so that no line doubles back
+            ax.plot(*xy, color=colour, marker=marker, linestyle=stroke, ms=4, lw=1.2, label=label(model) or None)
+            for x, y, words in line:
+                ax.annotate(words, (x, y), (3, 3), textcoords="offset points", fontsize=TINY, color=colour)
+        ax.margins(0.2)
+        hide_frame(ax)
+        ax.set(xlabel="pair recall (%)", ylabel="pair precision (%)")
+        add_legend(figure, ax.get_legend_handles_labels()[0], columns=3)

@@ -199,7 +199,7 @@ def test_every_result_can_be_pickled() -> None:
         assert type(again) is type(found)
         assert again.notes == found.notes
         assert again == found
-        assert str(again)
+        assert str(again) == str(found)
         if not isinstance(found, list) and found.classes:
             assert again.per_class == found.per_class
             assert pickle.loads(pickle.dumps(again)).per_class == found.per_class

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from hoicli.errors import UsageError
+from hoicli.figures.curves import plot_pairs
 from hoicli.figures.diagnosis import NO_SUM, plot_diagnosis
 from hoicli.figures.styles import ORACLES, STYLES
-from tests.support.figures import Rows, deltas, words
+from tests.support.figures import Rows, deltas, sweep, words
 
 COMPOSITION = {
     "edges": [0, 10, 20, 30],
@@ -75,6 +76,18 @@ def test_names_are_text_and_short(tmp_path: Path) -> None:
     ):
         assert texts.count(shown) == 9
     plot_diagnosis(deltas(names[3]), {}, str(tmp_path / "glyph.png"))  # no warning about the font
+
+
+def test_pairs_by_the_thresholds_of_a_sweep(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.svg"
+    rows = [*sweep("CDN"), *sweep("UPT", "det_threshold")]
+    plot_pairs([{**row, "value": None} if row["nms"] == 0.25 else row for row in rows], str(path))
+    texts = words(path)
+    assert {"CDN", "UPT", "pair recall (%)", "pair precision (%)"} <= set(texts)
+    points = [text for text in texts if text.startswith(("all", "NMS", "score"))]
+    assert points == ["all", "NMS 0.5", "all", "score 0.5", "score 0.25"]
+    with pytest.raises(UsageError, match="no pair recall"):
+        plot_pairs([{**row, "value": None} for row in rows], str(path))
 
 
 def test_a_caveat_is_said_beside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

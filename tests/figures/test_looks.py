@@ -15,13 +15,13 @@ import pytest
 
 from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
 from hoicli.figures.confusion import Panel, most_confused, ordered, plot_confusion
-from hoicli.figures.curves import plot_curves, wilson
+from hoicli.figures.curves import plot_curves, plot_pairs, wilson
 from hoicli.figures.diagnosis import plot_diagnosis
 from hoicli.figures.ratings import Counts, plot_counts, plot_kappa
 from hoicli.figures.robustness import plot_heat_maps, plot_robustness
 from hoicli.figures.styles import NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
 from hoicli.vocabulary.datasets import load
-from tests.support.figures import deltas
+from tests.support.figures import deltas, sweep
 
 LOOKS = {
     "natural": PAPER,
@@ -120,6 +120,7 @@ FIGURES: dict[str, Draw] = {
     "diagnose five": lambda path, look: plot_diagnosis(
         [row for name in MODELS for row in deltas(name)], {name: composition() for name in MODELS}, path, look
     ),
+    "pairstats": lambda path, look: plot_pairs([*sweep("CDN"), *sweep(MODELS[1], "det_threshold")], path, look),
     "robust": lambda path, look: plot_robustness(robust("CDN"), path, look=look),
     "robust five": lambda path, look: plot_robustness(robust(*MODELS), path, look=look),
     "robust heat five": lambda path, look: plot_heat_maps(

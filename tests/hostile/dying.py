@@ -74,6 +74,7 @@ eval $MATCHES
 compare --bootstrap 10 --name a,b $PAIR $CORPUS/predictions_b.jsonl
 claim --top 3 $PAIR 76.2
 pairstats $PAIR
+slow | pairstats $PAIR --plot OUT.svg
 recall $PAIR
 curves $PAIR
 slow | curves $PAIR --plot OUT.svg
