@@ -59,7 +59,7 @@ def robust(
             occur.
         unit: The unit of the values, whatever the rows say.
         allow_missing: Accept an incomplete grid, and say what is missing.
-        plot_kind: curves: means by severity; heatmap: every cell, a panel for each model.
+        plot_kind: curves: means by severity, and bars by family; heatmap: every cell, a panel for each model.
     """
     from hoicli.commands.inputs import lines, policy_of
     from hoicli.robustness.gathering import Gathering

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from hoicli.corruption.catalogue import FAMILIES, family_of
-from hoicli.figures.canvas import add_legend, draw_cells, hide_frame, saved, titled
+from hoicli.figures.canvas import Bar, add_legend, draw_bars, draw_cells, hide_frame, saved, titled
 from hoicli.figures.shown import first_of, label, labels
-from hoicli.figures.styles import COLUMN_WIDTH, LINES, PAGE_WIDTH, PAPER, SMALL, Look
+from hoicli.figures.styles import BESIDE, LINES, PAGE_WIDTH, PAPER, SERIES, SMALL, Look
 
 PLOTS = ("curves", "heatmap")
-"""The figures of a corrupted benchmark: means by severity, and every cell by its colour."""
+"""The figures of a corrupted benchmark: means by severity beside those by family, and every cell by its colour."""
 MOST_PANELS = 6
 """Heat maps in one figure."""
 _ACROSS = 3
@@ -31,31 +31,49 @@ Cells = Mapping[tuple[str, int], float]
 def plot_robustness(
     models: Mapping[str, Means], path: str, *, metric: str = "mAP", caveats: Sequence[str] = (), look: Look = PAPER
 ) -> None:
-    """How models stand corruption, of as many of the first models as LINES can tell apart: the mean by severity, from
-    the clean value on, of one model a line a family and one of all, of several a line a model.
+    """How models stand corruption, of as many of the first models as LINES can tell apart. On the left the mean by
+    severity, from the clean value on: of one model a line a family and one of all, of several a line a model. On the
+    right bars of the means over severities, by family.
 
     `metric` is what the means are of, in percent. Raises `UsageError` as `plot_diagnosis` does.
     """
     shown = dict(zip(labels(list(models)), models.values(), strict=True)) if len(models) > 1 else models
     shown = dict(list(shown.items())[: len(LINES)])
-    lines = _lines(shown)
+    lines, bars = _lines(shown), list(_bars(shown))
     with saved(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
-        width = look.room(COLUMN_WIDTH)
-        figure.set_size_inches(width, min(2.7, 0.8 * width))
-        ax = figure.add_subplot()
+        width = look.room(PAGE_WIDTH)
+        beside, high = width >= BESIDE, max(0.15 * len(bars), 1.35) + 0.75
+        figure.set_size_inches(width, high if beside else high + 2.4)
+        left, right = (
+            figure.subplots(1, 2) if beside else figure.subplots(2, 1, gridspec_kw={"height_ratios": (2.4, high)})
+        )
         for (colour, marker, stroke), (name, points) in zip(LINES, lines.items(), strict=False):
-            ax.plot(*zip(*points, strict=True), color=colour, marker=marker, linestyle=stroke, ms=4, lw=1.2, label=name)
-        hide_frame(ax)
+            left.plot(*zip(*points, strict=True), color=colour, marker=marker, ls=stroke, ms=4, lw=1.2, label=name)
+        hide_frame(left)
         ticks = sorted({severity for points in lines.values() for severity, _ in points})
-        ax.set_xticks(ticks, [str(severity or "clean") for severity in ticks])
-        ax.set_ylim(bottom=0)
-        ax.set(xlabel="severity", ylabel=f"{metric} (%)")
+        left.set_xticks(ticks, [str(severity or "clean") for severity in ticks])
+        left.set_ylim(bottom=0)
+        left.set(xlabel="severity", ylabel=f"{metric} (%)")
         title = "Mean over corruptions"
         for model, means in shown.items() if len(shown) == 1 else ():
-            clean = f"clean {means[CLEAN]:.1f}, " if CLEAN in means else ""
-            title += f": {label(model) or 'one model'}, {clean}MRI {means['', '', 0]:.1f}"
-        titled(ax, title, width - 0.6)
-        add_legend(figure, ax.get_legend_handles_labels()[0], columns=3)
+            title += f": {label(model) or 'one model'}" + (f", clean {means[CLEAN]:.1f}" if CLEAN in means else "")
+        draw_bars(right, bars)
+        right.set_xlabel(f"{metric} (%)")
+        for ax, words in ((left, title), (right, "Mean over severities")):
+            titled(ax, words, width / 2 - 1.2 if beside else width - 1.8)
+        add_legend(figure, left.get_legend_handles_labels()[0])
+
+
+def _bars(models: Mapping[str, Means]) -> Iterator[Bar]:
+    """Of each family and of all: of one model in the colours of its lines, of several each model's under a heading."""
+    families = [family for family in FAMILIES if any(("", family, 0) in means for means in models.values())]
+    for own, family in zip(SERIES, [*families, ""], strict=False):
+        words = FAMILIES.get(family, "All: MRI")
+        if len(models) > 1:
+            yield Bar(words)
+        for style, (model, means) in zip(SERIES, models.items(), strict=False):
+            name, look = (model or "no name", style) if len(models) > 1 else (words, own)
+            yield Bar(name, means.get(("", family, 0)), look)
 
 
 def _lines(models: Mapping[str, Means]) -> dict[str, list[tuple[float, float]]]:

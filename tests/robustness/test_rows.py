@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli import __version__
-from hoicli.corruption.catalogue import ROHOI, family_of
+from hoicli.corruption.catalogue import FAMILIES, OTHER, ROHOI, family_of
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
@@ -512,12 +512,18 @@ def test_the_figure_of_many_models(hoicli: Hoicli, tmp_path: Path) -> None:
     path, plot = written(tmp_path / "rows.jsonl", rows), tmp_path / "many.svg"
     result, texts = hoicli("robust", "--plot", plot, path), words(plot)
     assert result.code == 0
-    assert texts.count("$m8") == 1  # the best: a line of the legend
+    assert texts.count("$m8") == 6  # the best: a line of the legend, a bar in four families and in all
     assert "$m1" not in texts
     assert f"{plot}: The first 7 of 9 models." in result.err
     again = tmp_path / "again.svg"
     assert hoicli("robust", "--plot", again, path).code == 0
     assert again.read_bytes() == plot.read_bytes()
+    assert hoicli("robust", "--plot", again, written(path, grid_rows(falling(30)))).code == 0
+    assert {name: words(again).count(name) for name in (*FAMILIES.values(), "All: MRI")} == {
+        **dict.fromkeys(FAMILIES.values(), 2),  # a line of the legend, and a bar
+        FAMILIES[OTHER]: 0,
+        "All: MRI": 1,
+    }
 
 
 @pytest.mark.long
