@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def prompts(
     images: Annotated[Given | None, Piped("IMAGES...")] = None,
     *,
-    task: Annotated[str, Option("NAME", one_of="converters.vlm.prompts:TASKS")] = "detect",
+    task: Annotated[str, Option("NAME", one_of=("detect", "pairs", "choice"))] = "detect",
     coords: Annotated[str, Option("NAME", offer=choices.COORDS)] = "1000",
     vocabulary: Annotated[str, Option("NAME", offer=choices.VOCABULARIES)] = "open",
     **shared: Unpack[Files],
@@ -59,10 +59,10 @@ def prompts(
     """
     from hoicli.commands.inputs import Inputs, piped_paths
     from hoicli.converters.vlm.frames import parse_frame
-    from hoicli.converters.vlm.prompts import prompt_of
     from hoicli.records.image import problems
     from hoicli.records.intake import ImageRegister
     from hoicli.records.parsing import parse
+    from hoicli.vlm.prompts import prompt_of, question_prompts
 
     frame = parse_frame(coords)
     if frame.kind == "qwen2.5":
@@ -74,8 +74,6 @@ def prompts(
     if task == "choice":
         if vocabulary != "open":
             raise UsageError(f"{arg('vocabulary')}: questions have options of their own; leave it out")
-        from hoicli.vlm.prompts import question_prompts
-
         paths = piped_paths(images, "questions", "images")
         if paths is None:
             raise UsageError("images: give the files of the questions")

@@ -1,8 +1,15 @@
-"""Multiple-choice questions as prompts for a vision-language model, whose answers `vlm-eval` reads.
+"""Prompts for a vision-language model: they ask for what `convert --from vlm` and `vlm-eval` read. Three tasks:
 
-The words are ours, the options are the benchmark's. Its own script mixes them at random in every run; here their order
-is one that looks random and depends on the question alone. Where there are fewer than four, one `None` follows; its own
-script adds as many as are missing. So `request_id` says what the letters of an answer stand for, without the prompt.
+- `detect`: find every interaction, with both boxes.
+- `pairs`: the boxes are given, numbered as in the record, and the model names what each pair does; the same records go
+  to `convert --boxes`.
+- `choice`: multiple-choice questions. The words are ours, the options are the benchmark's. Its own script mixes them at
+  random in every run; here their order is one that looks random and depends on the question alone. Where there are
+  fewer than four, one `None` follows; its own script adds as many as are missing. So `request_id` says what the letters
+  of an answer stand for, without the prompt.
+
+A prompt says which convention its boxes follow, and its line carries it as `coords`, so that an answer written into the
+line needs no `--coords`.
 """
 
 from __future__ import annotations
@@ -10,14 +17,14 @@ from __future__ import annotations
 import hashlib
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import orjson
 
 from hoicli.converters.context import Context
 from hoicli.converters.images import read_image_list
-from hoicli.converters.vlm.frames import Frame
-from hoicli.converters.vlm.prompts import coords_of, reply_format
+from hoicli.converters.vlm.frames import Frame, size_of
 from hoicli.errors import DataError, Place, arg
 from hoicli.io.messages import note
 from hoicli.records.intake import ErrorPolicy
@@ -25,8 +32,136 @@ from hoicli.records.parsing import Record
 from hoicli.vlm.bank import FEWEST, PADDING, Bank, Question, read_bank
 from hoicli.vlm.letters import shown
 from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
-SYSTEM = "You answer multiple-choice questions about photographs. Your whole reply is the letters of the right options."
+SYSTEM = "You report what people do with things in photographs. Your whole reply is one JSON object and nothing else."
+
+_DETECT = """\
+Find every person in this image who does something with an object, and that object. Another person can be the object.
+One entry for each person and object; name all that the person does with it.
+{coords}
+{vocabulary}
+Reply with
+{{"interactions": [{{"person_box": {box}, "object_box": {box}, "object": "...", "verbs": ["..."]}}]}}
+and with {{"interactions": []}} if nobody does anything with an object."""
+
+_PAIRS = """\
+This image has these boxes, each with its number. {coords}
+{boxes}
+Say what the person does with the object in each of these pairs (person, object): {pairs}
+{vocabulary}
+Reply with
+{{"interactions": [{{"subject": N, "object": N, "verbs": ["..."]}}]}}
+where subject is the number of the person's box and object that of the other. Leave out a pair that does nothing."""
+
+_COORDS = {
+    "pixels": "Boxes are [x1, y1, x2, y2] in pixels of the image{extent}.",
+    "1000": "Boxes are [x1, y1, x2, y2] in thousandths of the image: x from 0 (left) to 1000, y from 0 (top) to 1000.",
+    "1000-yx": "Boxes are [y1, x1, y2, x2], y first, in thousandths of the image: y from 0 (top) to 1000, "
+    "x from 0 (left) to 1000.",
+    "relative": "Boxes are [x1, y1, x2, y2] as fractions of the image: x from 0 (left) to 1, y from 0 (top) to 1.",
+}
+_OPEN = (
+    "Verbs are in base form with their preposition (ride, sit on, talk on); objects are plain nouns (bicycle, "
+    "dining table)."
+)
+
+
+def prompt_of(record: Record, task: str, frame: Frame, vocabulary: Vocabulary | None) -> Record | None:
+    """The prompt for one image record, to `detect` or about `pairs`: a line with image_id, file_name, coords, task,
+    system, prompt and response_format; None for an image without a pair to ask about.
+
+    `vocabulary`: the names to use, None for any. Raises `DataError` when the image's size is needed and missing.
+    """
+    size, coords = size_of(record), _coords_of(frame, size_of(record))
+    fields: dict[str, Any]
+    if task == "detect":
+        if frame.kind == "pixels" and size is None:
+            problem = f"missing; a prompt in pixels says how large the image is (or use {arg('coords')} 1000)"
+            raise DataError(problem, field="width")
+        corners = "[y1, x1, y2, x2]" if frame.kind == "1000-yx" else "[x1, y1, x2, y2]"
+        text = _DETECT.format(coords=coords, box=corners, vocabulary=_names(vocabulary, None))
+        box = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
+        fields = {"person_box": box, "object_box": box, "object": {"type": "string"}}
+    else:
+        pairs = _pairs_of(record)
+        if not pairs:
+            return None
+        labels, boxes = record["labels"], record["boxes"]
+        lines = [
+            f"{index}: {labels[index].replace('_', ' ')} {frame.from_pixels(boxes[index], size)}"
+            for index in sorted({index for pair in pairs for index in pair})
+        ]
+        listed = ", ".join(f"({subject}, {object_})" for subject, object_ in pairs)
+        names = _names(vocabulary, {labels[object_] for _, object_ in pairs})
+        text = _PAIRS.format(coords=coords, boxes="\n".join(lines), pairs=listed, vocabulary=names)
+        number = {"type": "integer", "minimum": 0}
+        fields = {"subject": number, "object": number}
+    verb: dict[str, Any] = {"type": "string"}
+    if vocabulary is not None:
+        verb["enum"] = [name.replace("_", " ") for name in vocabulary.verbs if name != vocabulary.no_interaction]
+    items = _closed_object({**fields, "verbs": {"type": "array", "items": verb}})
+    reply = _reply_format("interactions", {"interactions": {"type": "array", "items": items}})
+    line: Record = {key: record[key] for key in ("image_id", "file_name", "width", "height") if key in record}
+    return {**line, "task": task, "coords": str(frame), "system": SYSTEM, "prompt": text, "response_format": reply}
+
+
+def _pairs_of(record: Record) -> list[tuple[int, int]]:
+    """The pairs to ask about: the record's `pairs`, else those of its triplets, else every person with every box."""
+    listed = record.get("pairs") or record.get("hois") or ()
+    pairs = [(pair["subject"], pair["object"]) for pair in listed if pair["object"] is not None]
+    if not listed:
+        labels = record["labels"]
+        people = [index for index, label in enumerate(labels) if label == SUBJECT]
+        pairs = [(person, other) for person in people for other in range(len(labels)) if other != person]
+    return list(dict.fromkeys(pairs))
+
+
+def _names(vocabulary: Vocabulary | None, objects: set[str] | None) -> str:
+    """The names that a prompt asks for: the verbs of each of `objects`, None for all of the vocabulary's."""
+    if vocabulary is None:
+        return _OPEN
+    if vocabulary.roles:
+        words = [", ".join(names).replace("_", " ") for names in (vocabulary.verbs, vocabulary.objects)]
+        return f"Use these names only.\nVerbs: {words[0]}\nObjects: {words[1]}"
+    lines = []
+    for name in vocabulary.objects:
+        verbs = [
+            verb.replace("_", " ")
+            for verb, object_ in vocabulary.interactions
+            if object_ == name and verb != vocabulary.no_interaction
+        ]
+        if verbs and (objects is None or name in objects):
+            lines.append(f"- {name.replace('_', ' ')}: {', '.join(verbs)}")
+    if not lines:
+        return _OPEN
+    return "\n".join(("Use these names only; each object is followed by the verbs it may have:", *lines))
+
+
+# Of every prompt
+
+
+def _coords_of(frame: Frame, size: tuple[float, float] | None) -> str:
+    """What a prompt says of its boxes' numbers, and in pixels of the image's size, if that is known."""
+    copy = frame.numbers if frame.kind == "resized" else size
+    extent = f", which is {copy[0]:g} wide and {copy[1]:g} high" if copy else ""
+    return _COORDS["pixels" if frame.kind == "resized" else frame.kind].format(extent=extent)
+
+
+def _reply_format(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The strict JSON schema of an object with these fields, as a `response_format`."""
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": _closed_object(fields)}}
+
+
+def _closed_object(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": fields, "required": [*fields], "additionalProperties": False}
+
+
+# Multiple-choice questions
+
+CHOICE_SYSTEM = (
+    "You answer multiple-choice questions about photographs. Your whole reply is the letters of the right options."
+)
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What every provider takes as the id of a request."""
@@ -65,7 +200,7 @@ def request_id(setting: str, question: Question) -> str:
     return named if _PLAIN.fullmatch(named) else f"choice-{digest[:40]}"
 
 
-def prompt_of(bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None) -> Record:
+def question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None) -> Record:
     """The line of a question: image_id, file_name, question, custom_id (`request_id`), setting, options by letter,
     coords, system, prompt, response_format. Raises `DataError` where boxes need the image's size, which is None."""
     options = lettered(question)
@@ -77,7 +212,7 @@ def prompt_of(bank: Bank, question: Question, frame: Frame, size: tuple[float, f
             raise DataError(f"{problem}, or use {arg('coords', 'pixels')}")
         person, other = (box and frame.from_pixels(box, size) for box in (question.human, question.other))
         asked = asked.format(person=person, other=other)
-        lines.append(coords_of(frame, size))
+        lines.append(_coords_of(frame, size))
     lines += [asked, *(f"({letter}) {shown(option)}" for letter, option in options.items()), _REPLY]
     letters = {"type": "array", "items": {"type": "string", "enum": list(options)}}
     return {
@@ -89,9 +224,9 @@ def prompt_of(bank: Bank, question: Question, frame: Frame, size: tuple[float, f
         "setting": bank.setting,
         "options": options,
         "coords": str(frame),
-        "system": SYSTEM,
+        "system": CHOICE_SYSTEM,
         "prompt": "\n".join(lines),
-        "response_format": reply_format("answer", {"answer": letters}),
+        "response_format": _reply_format("answer", {"answer": letters}),
     }
 
 
@@ -108,7 +243,7 @@ def question_prompts(
         for question in bank.questions:
             size, place = context.image_sizes.get(question.image_id), Place.of(bank.name, question.file_name)
             with policy.item(place):
-                yield prompt_of(bank, question, frame, size)
+                yield question_prompt(bank, question, frame, size)
                 written += 1
     policy.report()
     note(f"{written:,} questions ({', '.join(dict.fromkeys(f'{bank.dataset}, {bank.setting}' for bank in banks))})")
