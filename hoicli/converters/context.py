@@ -24,8 +24,6 @@ T = TypeVar("T")
 
 DERIVED = "no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
 """What is said of ground truth with pairs alone."""
-UNTURNED = "boxes of records are upright; draw it so"
-"""What is said of a box that an annotation tool has turned."""
 
 
 @dataclass

@@ -9,15 +9,13 @@ group `hoicli.formats` whose object is such a row (`Format`), and is read where 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from hoicli.converters.context import Context
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.plugins import names, plugin
-from hoicli.records.parsing import Record
 
 if TYPE_CHECKING:
     from hoicli.converters.containers.source import Source
@@ -58,9 +56,9 @@ class Format:
         return of_numbers | ({"box_form"} if self.boxes else set()) | _OPTIONS.get(self.name, set())
 
     @property
-    def converter(self) -> Converter:
+    def converter(self) -> ModuleType:
         """Its module."""
-        return cast("Converter", import_module(self.module if self.owner else f"hoicli.converters.{self.module}"))
+        return import_module(self.module if self.owner else f"hoicli.converters.{self.module}")
 
 
 NUMBERED_BY = {"verbs": "verb_base", "objects": "object_order"}
@@ -80,12 +78,13 @@ _TABLE = (
     Format("coco-rel", "coco_rel", "graphs",
         "scene graphs: COCO with rel_annotations (SGG-Benchmark's PSG, VG150), with or without scores",
         signs="{images annotations rel_annotations}", writes=True, named=True),
-    Format("label-studio", "label_studio", _GT, "Label Studio's JSON export with relations",
+    Format("label-studio", "annotation_tools", _GT, "Label Studio's JSON export with relations",
         signs="[data annotations]", named=True),
-    Format("cvat", "cvat", _GT, "CVAT for images 1.1 (annotations.xml): boxes with an action attribute, in groups",
-        signs="sniff", named=True),
-    Format("vsrl", "vsrl", _GT, "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids",
-        dataset="vcoco", signs="sniff", joint=True),
+    Format("cvat", "annotation_tools", _GT,
+        "CVAT for images 1.1 (annotations.xml): boxes with an action attribute, in groups", signs="is_cvat",
+        named=True),
+    Format("vsrl", "vcoco", _GT, "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids",
+        dataset="vcoco", signs="is_vsrl", joint=True),
     Format("qpic-vcoco", "hoi_lists", _GT,
         "test_vcoco.json of QPIC, CDN: the HOI-A layout with V-COCO's 29 action-roles", dataset="vcoco",
         signs="[hoi_annotation annotations] is_truth is_vcoco", numbers=_TWO, boxes=True),
@@ -171,13 +170,6 @@ def offered(*, written: bool) -> list[tuple[str, str]]:
     the names alone, since nothing of theirs is imported."""
     own = [(row.name, row.description) for row in FORMATS.values() if (row.writes if written else row.reads)]
     return own + [(name, "of another package") for name in names("formats") if name not in FORMATS]
-
-
-class Converter(Protocol):
-    """The functions of a format's module (one of them may be missing: see its row)."""
-
-    def read(self, source: Source, context: Context) -> Iterator[Record]: ...
-    def write(self, records: Iterable[Record], path: str, context: Context) -> None: ...
 
 
 def detect(source: Source) -> str:

@@ -1,4 +1,7 @@
-"""Label Studio's JSON export: rectangles and relations (labelstud.io, guide/task_format and tags/relations).
+"""Ground truth as annotation tools export it. The files state their labels, so any are taken without --dataset; boxes
+that are turned are refused. `read` raises `DataError` naming the item.
+
+label-studio: Label Studio's JSON export (labelstud.io, guide/task_format and tags/relations).
 
     [{"data": {"image": "/data/upload/1/5f2c1a3b-site_0001.jpg"}, "annotations": [{"result": [
        {"type": "rectanglelabels", "id": "a", "original_width", "original_height",
@@ -7,13 +10,25 @@
 
 x, y, width and height are per cent of the image, between edges, and become [x, y, x + width, y + height] in pixels,
 rounded to a ten-thousandth. A relation goes from from_id to to_id (right), back (left) or both ways (bi), and is a
-triplet for each of its labels. The file states its labels, so any are taken without --dataset.
+triplet for each of its labels. Of several annotations of a task that is taken which is marked `ground_truth`, else the
+latest. Tasks that nobody annotated are no images, and predictions of models are not read: both are counted. The image's
+name is that of `data.image` without its server, and without the eight digits that an upload puts before it, unless two
+uploads have one name without them, or with `--id path`. JSON-MIN has no relations.
 
-Of several annotations of a task that is taken which is marked `ground_truth`, else the latest. Tasks that nobody
-annotated are no images, and predictions of models are not read: both are counted. The image's name is that of
-`data.image` without its server, and without the eight digits that an upload puts before it, unless two uploads have one
-name without them, or with `--id path`. JSON-MIN has no relations.
-`read` raises `DataError` naming the item, from [0].
+cvat: CVAT's "CVAT for images 1.1" (annotations.xml).
+
+    <image name="site_0001.jpg" width="640" height="480">
+      <box label="worker" xtl="10.0" ytl="20.0" xbr="110.0" ybr="220.0" group_id="1">
+        <attribute name="action">wear</attribute></box>
+      <box label="helmet" xtl="40.0" ytl="20.0" xbr="70.0" ybr="45.0" group_id="1"/>
+    </image>
+
+CVAT has no relations: its makers advise an attribute with the action and a group (cvat-ai/cvat#7121). A box with a
+value in an attribute called action, interaction, verb, relation or predicate (or a plural of these; several verbs with
+commas between them) acts on the other boxes of its group; where all boxes act, on the other one. Where several verbs
+or several boxes act on several objects the file does not say which on which, and is refused. Coordinates are edges in
+pixels from 0 and stay as they are. Its COCO export has no groups; one to which somebody added rel_annotations is
+`coco-rel`.
 """
 
 from __future__ import annotations
@@ -24,39 +39,46 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+from xml.etree.ElementTree import Element
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import UNTURNED, Context, guarded, image_record
-from hoicli.converters.numbers import finite, listed
+from hoicli.converters.context import Context, guarded, image_record
+from hoicli.converters.numbers import finite, listed, shown, whole_number
 from hoicli.errors import DataError
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import normalise
 
-UNLABELLED = "tasks that nobody annotated"
-FURTHER = "further annotations of a task (taken is the one marked ground_truth, else the latest)"
-PREDICTED = "predictions of models (annotations are read)"
-OTHERS = "results that are neither a labelled rectangle nor a relation"
-POINTLESS, WORDLESS = "relations of what is no labelled rectangle", "relations without a label"
-MORE_NAMES = "further labels of a rectangle"
 
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image, in Label Studio for each task that somebody annotated."""
+    return (_read_cvat if context.format == "cvat" else _read_tasks)(source, context)
+
+
+def _turned(degrees: Any, field: str) -> DataError:
+    return DataError(f"{degrees} degrees: boxes of records are upright; draw it so", field=field)
+
+
+# Label Studio
+
+FURTHER = "further annotations of a task (taken is the one marked ground_truth, else the latest)"
+OTHERS = "results that are neither a labelled rectangle nor a relation"
 WAYS = {"right": ((0, 1),), "left": ((1, 0),), "bi": ((0, 1), (1, 0))}
 """From which end of a relation to which a triplet goes."""
 
 _UPLOADED = re.compile(r"/data/upload/(?:\d+/)?([0-9a-f]{8}-)")
 
 
-def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each task that somebody annotated."""
+def _read_tasks(source: Source, context: Context) -> Iterator[Record]:
     full = context.id_rule == "path" or _names_collide(source, context)
 
     def build(task: dict[str, Any]) -> Record | None:
         annotations = task["annotations"]
         if task.get("predictions"):
-            context.drop(PREDICTED, context.place, len(task["predictions"]))
+            context.drop("predictions of models (annotations are read)", context.place, len(task["predictions"]))
         made = [at for at, one in enumerate(annotations) if not one.get("was_cancelled")]
         if not made:
-            context.drop(UNLABELLED, context.place)
+            context.drop("tasks that nobody annotated", context.place)
             return None
         if annotations[1:]:
             context.drop(FURTHER, context.place, len(annotations) - 1)
@@ -67,10 +89,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         for field, one in results:
             names = _names(one, field)
             first = rectangles.setdefault(one["id"], (field, one))[1] if names else one
-            if first is not one and _corners(first, field) != _corners(one, field):
+            if first is not one and _rectangle(first, field) != _rectangle(one, field):
                 raise DataError("another rectangle has this id; export it again", field=f"{field}.id")
             if first is not one or names[1:]:
-                context.drop(MORE_NAMES, context.place + field)
+                context.drop("further labels of a rectangle", context.place + field)
         images = ("to_name", "item_index", "original_width", "original_height")
         if len({tuple(map(one.get, images)) for _, one in rectangles.values()}) > 1:
             problem = "has rectangles of several images, or of several sizes of one; make a task of each image"
@@ -79,10 +101,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             plain = one["type"] == "rectangle" and one["id"] in rectangles
             if not _names(one, field) and not plain and one["type"] != "relation":
                 context.drop(f"{OTHERS} ({str(one['type'])[:40]})", context.place + field)
-        boxes = [_corners(one, field) for field, one in rectangles.values()]
+        boxes = [_rectangle(one, field) for field, one in rectangles.values()]
         labels = [_names(one, field)[0] for field, one in rectangles.values()]
         size = {key: one[f"original_{key}"] for _, one in rectangles.values() for key in ("width", "height")}
-        hois = _triplets(results, {name: at for at, name in enumerate(rectangles)}, context)
+        hois = _relations(results, {name: at for at, name in enumerate(rectangles)}, context)
         return image_record(_file_name(task["data"], full=full), boxes, labels, hois, size)
 
     yield from context.each(source.items(), build, source)
@@ -91,11 +113,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 def _names(result: Mapping[str, Any], field: str) -> list[str]:
     """The labels of a rectangle; none of another result. Where "labels" are a result of their own, they repeat it."""
     kind, value = result["type"], result.get("value", {})
-    return (
-        _texts(value.get(kind), f"{field}.value.{kind}")
-        if kind in ("rectanglelabels", "labels") and "x" in value
-        else []
-    )
+    if kind not in ("rectanglelabels", "labels") or "x" not in value:
+        return []
+    return _texts(value.get(kind), f"{field}.value.{kind}")
 
 
 def _texts(labels: Any, field: str) -> list[str]:
@@ -106,18 +126,18 @@ def _texts(labels: Any, field: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _corners(result: Mapping[str, Any], field: str) -> list[float]:
+def _rectangle(result: Mapping[str, Any], field: str) -> list[float]:
     """A rectangle in pixels. Raises `DataError` for one that is turned, or in an image that was."""
     value = result["value"]
     for key, turned in (("value.rotation", value.get("rotation")), ("image_rotation", result.get("image_rotation"))):
         if turned:
-            raise DataError(f"{turned} degrees: {UNTURNED}", field=f"{field}.{key}")
+            raise _turned(turned, f"{field}.{key}")
     wide, high = (finite(result[key], f"{field}.{key}") for key in ("original_width", "original_height"))
     x, y, width, height = (finite(value[key], f"{field}.value.{key}") for key in ("x", "y", "width", "height"))
     return [round(side / 100, 4) for side in (x * wide, y * high, (x + width) * wide, (y + height) * high)]
 
 
-def _triplets(
+def _relations(
     results: list[tuple[str, dict[str, Any]]], places: Mapping[str, int], context: Context
 ) -> list[dict[str, Any]]:
     """What the relations say; places: the box of each rectangle's id."""
@@ -128,7 +148,8 @@ def _triplets(
         ends, way = [places.get(one[key]) for key in ("from_id", "to_id")], one.get("direction", "right")
         verbs = _texts(one.get("labels"), f"{field}.labels")
         if None in ends or not verbs:
-            context.drop(POINTLESS if None in ends else WORDLESS, context.place + field)
+            what = "of what is no labelled rectangle" if None in ends else "without a label"
+            context.drop(f"relations {what}", context.place + field)
             continue
         if way not in WAYS:
             raise DataError(f"{str(way)[:40]} is none of {', '.join(WAYS)}", field=f"{field}.direction")
@@ -168,3 +189,80 @@ def _file_name(data: Mapping[str, Any], *, full: bool) -> str:
     parts = urlsplit(address)
     path = parse_qs(parts.query).get("d", [unquote(parts.path)])[0]  # ?d=: a file of the server's own folder
     return _UPLOADED.sub(r"\1" if full else "", path).lstrip("/")
+
+
+# CVAT
+
+NOTHING = ("", "none", "__undefined__")
+"""Values of an attribute that say that nobody acts."""
+SIDES = ("xtl", "ytl", "xbr", "ybr")
+
+_ACTION = re.compile(r"(action|interaction|verb|relation|predicate)s?", re.IGNORECASE)
+
+
+def is_cvat(source: Source) -> bool:
+    """XML of annotations."""
+    return source.kind == "xml" and source.xml.tag == "annotations"
+
+
+def _read_cvat(source: Source, context: Context) -> Iterator[Record]:
+    if source.xml.find("track") is not None:
+        raise DataError('is "CVAT for video"; export it as "CVAT for images 1.1"', place=source.name)
+
+    def build(image: Element) -> Record:
+        for shape in image:
+            if shape.tag != "box":
+                context.drop(f"shapes that are no box ({shape.tag[:40]})", context.place)
+        rows = image.findall("box")
+        boxes = [_corners(row, f".box[{index}]") for index, row in enumerate(rows)]
+        labels = [normalise(row.attrib["label"]) for row in rows]
+        size = {key: whole_number(image.attrib[key], f".{key}") for key in ("width", "height")}
+        return image_record(image.attrib["name"], boxes, labels, _triplets(rows, context), size)
+
+    items = ((f"image[{index}]", image) for index, image in enumerate(source.xml.findall("image")))
+    yield from context.each(items, build, source)
+
+
+def _corners(row: Element, field: str) -> list[float]:
+    """The box. Raises `DataError` for one that is turned."""
+    sides = {key: _number(row.attrib[key], f"{field}.{key}") for key in (*SIDES, *({"rotation"} & {*row.attrib}))}
+    if sides.pop("rotation", 0):
+        raise _turned(row.get("rotation"), f"{field}.rotation")
+    return [*sides.values()]
+
+
+def _number(text: str, field: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"{shown(text)} is no number; export it again", field=field) from None
+
+
+def _triplets(rows: list[Element], context: Context) -> list[dict[str, Any]]:
+    """What the boxes of an image do, by group. Raises `DataError` where it is not said on which object."""
+    groups: dict[str, dict[int, list[str]]] = {}
+    hois: list[dict[str, Any]] = []
+    for at, row in enumerate(rows):
+        group = row.get("group_id", "0")
+        groups.setdefault(f"alone {at}" if group == "0" else group, {})[at] = _verbs(row)
+    for members in groups.values():
+        acting = [at for at, verbs in members.items() if verbs]
+        if not acting and len(members) > 1:
+            context.drop("groups without an action", f"{context.place}.box[{min(members)}]")
+        for at in acting:
+            verbs, field = members[at], f".box[{at}]"
+            others = [other for other in members if other not in acting] or [each for each in acting if each != at]
+            if not others:
+                context.drop("actions of a box that is alone in its group, or in none", f"{context.place}{field}")
+            if len(others) > 1 and len(verbs) * len(acting) > 1:
+                problem = f"{', '.join(verbs)[:60]}: {len(others)} objects in the group, and not said on which of them"
+                raise DataError(f"{problem}; make a group of each (draw the box again)", field=field)
+            hois += [{"subject": at, "object": other, "verb": verb} for verb in verbs for other in others]
+    return hois
+
+
+def _verbs(row: Element) -> list[str]:
+    """The verbs in a box's attributes."""
+    values = [each.text or "" for each in row.findall("attribute") if _ACTION.fullmatch(each.get("name", "").strip())]
+    said = [normalise(verb) for value in values for verb in value.split(",")]
+    return [verb for verb in said if verb.lower() not in NOTHING]
