@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hoicli.commands.command import from_python
 from hoicli.commands.options import Path
 from hoicli.commands.values import text_of
-from hoicli.converters.logits import sigmoid, softmax
+from hoicli.converters.inpcc import sigmoid, softmax
 from hoicli.errors import DataError, UsageError
 from hoicli.records.detections import as_corners
 from hoicli.records.foreign import as_array

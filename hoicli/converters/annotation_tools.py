@@ -1,5 +1,5 @@
 """Ground truth as annotation tools export it. The files state their labels, so any are taken without --dataset; boxes
-that are turned are refused. `read` raises `DataError` naming the item.
+that are turned are refused. Both readers raise `DataError` naming the item.
 
 label-studio: Label Studio's JSON export (labelstud.io, guide/task_format and tags/relations).
 
@@ -50,11 +50,6 @@ from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import normalise
 
 
-def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image, in Label Studio for each task that somebody annotated."""
-    return (_read_cvat if context.format == "cvat" else _read_tasks)(source, context)
-
-
 def _turned(degrees: Any, field: str) -> DataError:
     return DataError(f"{degrees} degrees: boxes of records are upright; draw it so", field=field)
 
@@ -69,7 +64,8 @@ WAYS = {"right": ((0, 1),), "left": ((1, 0),), "bi": ((0, 1), (1, 0))}
 _UPLOADED = re.compile(r"/data/upload/(?:\d+/)?([0-9a-f]{8}-)")
 
 
-def _read_tasks(source: Source, context: Context) -> Iterator[Record]:
+def read_tasks(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each task that somebody annotated."""
     full = context.id_rule == "path" or _names_collide(source, context)
 
     def build(task: dict[str, Any]) -> Record | None:
@@ -205,7 +201,8 @@ def is_cvat(source: Source) -> bool:
     return source.kind == "xml" and source.xml.tag == "annotations"
 
 
-def _read_cvat(source: Source, context: Context) -> Iterator[Record]:
+def read_cvat(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image, also those without boxes."""
     if source.xml.find("track") is not None:
         raise DataError('is "CVAT for video"; export it as "CVAT for images 1.1"', place=source.name)
 

@@ -1,6 +1,6 @@
 """Files of pairs of boxes, an image each: predictions of the iCAN family, pairs of Diag-HOI, and the ground truth of
-Ambiguous-HOI. Equal boxes of one label in an image become one, and nothing is shifted. `read` raises `DataError` with
-the place in the file: `[3].box_pairs[5].h_box` is in image 3 of the list.
+Ambiguous-HOI. Equal boxes of one label in an image become one, and nothing is shifted. The readers raise `DataError`
+with the place in the file: `[3].box_pairs[5].h_box` is in image 3 of the list.
 
 ican (iCAN, TIN, VCL, HOI-CL, DJ-RN): a pickle of pairs with the scores of 600 classes.
 
@@ -60,16 +60,10 @@ def is_ambiguous(source: Source) -> bool:
     return isinstance(first, dict) and {"hico_id", "data"} <= first.keys()
 
 
-def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image."""
-    readers = {"ican": _read_ican, "diag-pairs": _read_pairs, "ambiguous": _read_ambiguous}
-    return readers[context.format](source, context)
-
-
 # iCAN
 
 
-def _read_ican(source: Source, context: Context) -> Iterator[Record]:
+def read_ican(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image."""
     vocabulary = context.vocabulary
     rows_of = {label: vocabulary.interactions_of(label) for label in vocabulary.objects}
@@ -105,7 +99,7 @@ def _read_ican(source: Source, context: Context) -> Iterator[Record]:
 # Diag-HOI
 
 
-def _read_pairs(source: Source, context: Context) -> Iterator[Record]:
+def read_diag(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image."""
     objects = context.objects("coco")
 
@@ -142,7 +136,7 @@ def _box(value: Any, field: str) -> list[int | float]:
 # Ambiguous-HOI
 
 
-def _read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
+def read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, in the order in which the files name them."""
     tables: dict[str, BoxTable] = {}
     for key, item in source.entries().items():

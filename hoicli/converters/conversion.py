@@ -108,7 +108,7 @@ class Conversion:
                 source.companions, sources = sources, []
             owner = f" of {row.owner}" if row.owner else ""
             self._read.append(f"{source.name} as {row.name}{owner} ({row.holds})")
-            records = self._shown(row, source, row.converter.read(source, self._context))
+            records = self._shown(row, source, row.read(source, self._context))
             while (record := guarded(partial(next, records, None), source)) is not None:
                 yield source.name, record
 

@@ -1,9 +1,10 @@
 """Foreign formats to records and back: the table of formats, and the detection of a file's format.
 
-Each format is a module with `read(source, context) -> records`, or `write(records, path, context)`, or both. Its
-docstring says the index bases, the box convention and what it shifts; everything it yields is 0-based `[x1, y1, x2,
-y2]` with names instead of numbers. A new format is a module and a row here; another package's is an entry point in the
-group `hoicli.formats` whose object is such a row (`Format`), and is read where --from names it.
+Each format is a module with `read(source, context) -> records` (or another function, which its row names), or with
+`write(records, path, context)`, or both. Its docstring says the index bases, the box convention and what it shifts;
+everything it yields is 0-based `[x1, y1, x2, y2]` with names instead of numbers. A new format is a module and a row
+here; another package's is an entry point in the group `hoicli.formats` whose object is such a row (`Format`), and is
+read where --from names it.
 """
 
 from __future__ import annotations
@@ -18,21 +19,25 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.plugins import names, plugin
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hoicli.converters.containers.source import Source
+    from hoicli.converters.context import Context
+    from hoicli.records.parsing import Record
 
 
 @dataclass(frozen=True)
 class Format:
     """A row of `hoicli convert --list`.
 
-    module: the name of its module, of hoicli's own below hoicli.converters. holds: "ground truth", "predictions",
-    "pairs", "graphs" or "records". dataset: the only dataset with such files; "" if --dataset has to say it. signs:
-    what `detect` goes by, "" for a format that only --from chooses: `[key ...]` the keys of the first item of a list,
-    `{key ...}` the keys of a dictionary, a name a function of the module; several must all hold. joint: several paths
-    form one source. numbers: what the file numbers in an order that it does not state: "verbs", "objects",
-    "interactions". boxes: --box-form may say what four numbers are a box. named: it states the names of all its labels,
-    so that the user's own dataset is taken, and without --dataset any labels if `dataset` is "". owner: the package and
-    version that added it.
+    module: the name of its module, of hoicli's own below hoicli.converters, and of the function that reads it, if that
+    is not `read` (MODULE:NAME). holds: "ground truth", "predictions", "pairs", "graphs" or "records". dataset: the only
+    dataset with such files; "" if --dataset has to say it. signs: what `detect` goes by, "" for a format that only
+    --from chooses: `[key ...]` the keys of the first item of a list, `{key ...}` the keys of a dictionary, a name a
+    function of the module or a kind of container; several must all hold. joint: several paths form one source. numbers:
+    what the file numbers in an order that it does not state: "verbs", "objects", "interactions". boxes: --box-form may
+    say what four numbers are a box. named: it states the names of all its labels, so that the user's own dataset is
+    taken, and without --dataset any labels if `dataset` is "". owner: the package and version that added it.
     """
 
     name: str
@@ -58,7 +63,13 @@ class Format:
     @property
     def converter(self) -> ModuleType:
         """Its module."""
-        return import_module(self.module if self.owner else f"hoicli.converters.{self.module}")
+        module = self.module.partition(":")[0]
+        return import_module(module if self.owner else f"hoicli.converters.{module}")
+
+    def read(self, source: Source, context: Context) -> Iterator[Record]:
+        """The records of a file."""
+        records: Iterator[Record] = getattr(self.converter, self.module.partition(":")[2] or "read")(source, context)
+        return records
 
 
 NUMBERED_BY = {"verbs": "verb_base", "objects": "object_order"}
@@ -78,20 +89,21 @@ _TABLE = (
     Format("coco-rel", "coco_rel", "graphs",
         "scene graphs: COCO with rel_annotations (SGG-Benchmark's PSG, VG150), with or without scores",
         signs="{images annotations rel_annotations}", writes=True, named=True),
-    Format("label-studio", "annotation_tools", _GT, "Label Studio's JSON export with relations",
+    Format("label-studio", "annotation_tools:read_tasks", _GT, "Label Studio's JSON export with relations",
         signs="[data annotations]", named=True),
-    Format("cvat", "annotation_tools", _GT,
+    Format("cvat", "annotation_tools:read_cvat", _GT,
         "CVAT for images 1.1 (annotations.xml): boxes with an action attribute, in groups", signs="is_cvat",
         named=True),
-    Format("vsrl", "vcoco", _GT, "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids",
-        dataset="vcoco", signs="is_vsrl", joint=True),
+    Format("vsrl", "vcoco:read_annotations", _GT,
+        "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids", dataset="vcoco", signs="is_vsrl",
+        joint=True),
     Format("qpic-vcoco", "hoi_lists", _GT,
         "test_vcoco.json of QPIC, CDN: the HOI-A layout with V-COCO's 29 action-roles", dataset="vcoco",
         signs="[hoi_annotation annotations] is_truth is_vcoco", numbers=_TWO, boxes=True),
     Format("ppdm-vcoco-gt", "hoi_lists", _GT, "the same in PPDM's verb order (--from only)", dataset="vcoco",
         numbers=_TWO, boxes=True),
-    Format("pocket-vcoco", "pocket", _GT, "instances_vcoco_*.json of fredzzhang/vcoco (UPT, PViC)", dataset="vcoco",
-        signs="{annotations classes action_to_object}"),
+    Format("pocket-vcoco", "pocket:read_vcoco", _GT, "instances_vcoco_*.json of fredzzhang/vcoco (UPT, PViC)",
+        dataset="vcoco", signs="{annotations classes action_to_object}"),
     Format("pocket", "pocket", _GT, "instances_*.json of hicodet (UPT, PViC, SCG), either object order",
         dataset="hico", signs="{annotation filenames correspondence}", writes=True, named=True),
     Format("hoia", "hoi_lists", _GT,
@@ -100,7 +112,7 @@ _TABLE = (
     Format("corre", "correspondence", _GT,
         "corre_hico.npy of QPIC, CDN, PPDM, of any dataset: which verbs go with which objects", reads=False,
         writes=True),
-    Format("ambiguous", "box_pairs", _GT,
+    Format("ambiguous", "box_pairs:read_ambiguous", _GT,
         "Ambiguous-HOI's gt_ambiguous_hoi.pkl, with ambi_names.pkl for the images without its classes",
         dataset="ambiguous-hoi", signs="is_ambiguous", joint=True),
     Format("swig", "hoi_lists", _GT, "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI", dataset="swig",
@@ -108,10 +120,11 @@ _TABLE = (
     Format("hico-mat", "hico_mat", _GT,
         "anno_bbox.mat, with anno.mat for complete image-level labels; anno.mat alone for these", dataset="hico",
         signs="sniff", joint=True),
-    Format("no-frills", "hico_mat", _GT, "anno_list.json of no_frills_hoi_det", dataset="hico",
+    Format("no-frills", "hico_mat:read_list", _GT, "anno_list.json of no_frills_hoi_det", dataset="hico",
         signs="[image_path_postfix hois]"),
-    Format("vcoco", "vcoco", _PRED, "V-COCO's official list of people, .pkl or .json (QPIC, UPT's cache, iCAN)",
-        dataset="vcoco", signs="[image_id person_box]"),
+    Format("vcoco", "vcoco:read_detections", _PRED,
+        "V-COCO's official list of people, .pkl or .json (QPIC, UPT's cache, iCAN)", dataset="vcoco",
+        signs="[image_id person_box]"),
     Format("vcoco-pkl", "vcoco", _PRED, "the same as a pickle", dataset="vcoco", reads=False, writes=True),
     Format("qpic-vcoco-list", "hoi_lists", _PRED, "V-COCO lists of boxes and interactions, QPIC's verb order",
         dataset="vcoco", signs="is_scored_vcoco", numbers=_TWO, boxes=True),
@@ -126,22 +139,22 @@ _TABLE = (
         signs="[hoi_prediction filename] is_classless", numbers=_CLASSES, boxes=True),
     Format("ppdm", "hoi_lists", _PRED, "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117", dataset="hico",
         signs="[file_name] is_scored", numbers=_TWO, boxes=True),
-    Format("ican", "box_pairs", _PRED,
+    Format("ican", "box_pairs:read_ican", _PRED,
         "pickles of iCAN, TIN, VCL, HOI-CL, DJ-RN: pairs with the scores of 600 classes", signs="is_ican",
         numbers=_CLASSES),
-    Format("image-scores", "image_scores", _PRED,
-        "scores of HICO's 600 classes for whole images: a matrix as .npy or .mat", dataset="hico", signs="sniff"),
+    Format("image-scores", "matrices:read_scores", _PRED,
+        "scores of HICO's 600 classes for whole images: a matrix as .npy or .mat", dataset="hico", signs="is_scores"),
     Format("inpcc", "inpcc", _PRED,
         "preds.pkl, dets.pkl of INP-CC, THID, CMD-SE, or {image: [[hoi, score, 8 numbers]]}", signs="sniff"),
-    Format("mat", "detections_mat", _PRED, "a folder of detections_01..80.mat of UPT, PViC, SCG", dataset="hico",
-        signs="sniff"),
-    Format("state", "own", _PRED, ".npz of hoicli.Evaluator.state(), as each process of a training script saves it",
-        signs="is_state"),
-    Format("logits", "logits", _PRED,
+    Format("mat", "matrices:read_cells", _PRED, "a folder of detections_01..80.mat of UPT, PViC, SCG",
+        dataset="hico", signs="is_cells"),
+    Format("state", "own:read_state", _PRED,
+        ".npz of hoicli.Evaluator.state(), as each process of a training script saves it", signs="is_state"),
+    Format("logits", "inpcc:read_outputs", _PRED,
         ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing",
-        signs="sniff", joint=True, boxes=True),
-    Format("diag-pairs", "box_pairs", "pairs", "box_pairs lists of Diag-HOI, .pkl or .json", signs="[box_pairs]",
-        numbers=frozenset({"objects"})),
+        signs="npz", joint=True, boxes=True),
+    Format("diag-pairs", "box_pairs:read_diag", "pairs", "box_pairs lists of Diag-HOI, .pkl or .json",
+        signs="[box_pairs]", numbers=frozenset({"objects"})),
     Format("vlm", "vlm.reading", _PRED, "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks",
         signs="sniff"),
 )
@@ -204,4 +217,5 @@ def _shows(source: Source, sign: str, row: Format) -> bool:
     if sign[0] in "[{":
         keys = sign[1:-1].split()
         return source.first_has(*keys) if sign[0] == "[" else source.mapping_has(*keys)
-    return bool(getattr(row.converter, sign)(source))
+    function = getattr(row.converter, sign, None)
+    return source.kind == sign if function is None else bool(function(source))

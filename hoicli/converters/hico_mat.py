@@ -21,7 +21,7 @@ anno_list.json of no_frills_hoi_det holds the same as one JSON list of both spli
 Its boxes are 0-based inclusive already and not shifted, HOI ids are the texts "001" to "600", and connections 0-based.
 
 Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py).
-`read` raises `DataError`, with places in MATLAB's spelling: bbox_test(12).hoi(1).id counts from 1.
+The readers raise `DataError`, with places in MATLAB's spelling: bbox_test(12).hoi(1).id counts from 1.
 """
 
 from __future__ import annotations
@@ -53,9 +53,6 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image of the split, also those without an instance. The files may come in either order."""
-    if context.format == "no-frills":
-        yield from _read_list(source, context)
-        return
     homes = _homes([source, *source.companions])
     if homes.keys().isdisjoint(BOX_VARIABLES):
         yield from _whole_images(homes, source, context)
@@ -282,7 +279,7 @@ def _loaded(homes: dict[str, Source], name: str, understand: Callable[[Any], T])
 # anno_list.json
 
 
-def _read_list(source: Source, context: Context) -> Iterator[Record]:
+def read_list(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image of the split in anno_list.json."""
     counts = Counter[bool]()
 

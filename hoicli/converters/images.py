@@ -1,11 +1,11 @@
 """What an image is called: as its format names it, by the path of its file where base names collide, or as `--id` asks;
-and by `--image-list` for a source that has only positions or numbers."""
+and by `--image-list` for a source that numbers its images."""
 
 from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
@@ -109,7 +109,7 @@ def read_image_list(path: str, context: Context) -> None:
         dataset = FORMATS[form].dataset  # of the list, which may differ from the converted file's
         vocabulary = load(dataset) if dataset else context.vocabulary
         quiet = replace(context, vocabulary=vocabulary, format=form, notes=[], dropped={}, options={})
-        records = own.images(source, quiet) if form == "records" else FORMATS[form].converter.read(source, quiet)
+        records = own.images(source, quiet) if form == "records" else FORMATS[form].read(source, quiet)
     images = identified(((source.name, record) for record in records), quiet)
     while (image := guarded(partial(next, images, None), source)) is not None:
         _, record = image
@@ -125,19 +125,6 @@ def read_image_list(path: str, context: Context) -> None:
         twice = Counter(names).most_common(1)[0][0]
         raise DataError(f"{twice!r} is in it twice; a place is one image", place=source.name)
     context.images, context.image_numbers, context.image_sizes = names, numbers, sizes
-
-
-def images_by_position(count: int, what: str, source: Source, context: Context) -> Sequence[str]:
-    """The images of so many rows or columns (`what`): those of `--image-list`, else HICO-DET's test images; a note says
-    which. Raises `DataError` if the counts disagree."""
-    given, known = context.images, context.vocabulary.test_images
-    images, whose = (known, "the HICO-DET test list") if given is None else (given, arg("image_list"))
-    if count != len(images):
-        fix = f"give {arg('image_list')}: ground truth in the order of the {what}, or a list of names"
-        raise DataError(f"{count:,} {what}, but {whose} has {len(images):,}; {fix}", place=source.name)
-    others = f" ({arg('image_list')} for others)" if given is None else ""
-    context.announce(f"{source.name}: {what} joined with the {count:,} images of {whose} by position{others}")
-    return images
 
 
 class NumberedImages:

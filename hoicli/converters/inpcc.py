@@ -1,32 +1,58 @@
-"""Predictions of the INP-CC family (INP-CC, THID, CMD-SE): preds.pkl, dets.pkl, and one dictionary with rows for each
-image.
+"""Predictions of the INP-CC family (INP-CC, THID, CMD-SE; ltttpku/INP-CC, datasets/hico_evaluator.py, models/model.py):
+dumps, and raw outputs before their post-processing. Interactions are numbered as in HICO-DET (0-599), in SWIG-HOI
+(0-14,129; --dataset swig), or as the dataset's `numbering` says, and give verb and object label. An image is a number
+or a file name; text digits count as a number. The number is that at the end of the file name or, if `--image-list` has
+them (SWIG-HOI), the `img_id`, which the record keeps. Equal boxes of one label in an image become one.
+
+inpcc: preds.pkl, dets.pkl, and one dictionary with rows for each image.
 
     {"scores": {hoi: [score]}, "boxes": {hoi: [[8 numbers]]}, "keys": {hoi: [image]}}    (dets.pkl: and "gts", not read)
     {image: [[hoi, score, 8 numbers]]}                                                   (JSON or a pickle)
 
 The 8 numbers are the person's and the object's box, float edges in pixels of the original image, taken as they are: the
-protocols compare them unshifted. `hoi` is 0-599 in HICO-DET's order, 0-14,129 in SWIG-HOI's (--dataset swig), and
-gives verb and object label. An image is a number or a file name; text digits count as a number. The number is that at
-the end of the file name or, if `--image-list` has them (SWIG-HOI), the `img_id`, which the record keeps. Equal boxes of
-one label in an image become one. NumPy arrays may stand for lists. Triplets stay in the file's order, by ascending
-`hoi` in preds.pkl, whose images come sorted; an image without predictions is in neither. Read by ltttpku/INP-CC,
-datasets/hico_evaluator.py.
+protocols compare them unshifted. NumPy arrays may stand for lists. Triplets stay in the file's order, by ascending
+`hoi` in preds.pkl, whose images come sorted; an image without predictions is in neither. `read` raises `DataError` with
+the place in the file: `.boxes[17][3]` is box 3 of interaction 17, `[42][3]` is row 3 of image 42.
 
-`read` raises `DataError` with the place in the file: `.boxes[17][3]` is box 3 of interaction 17, `[42][3]` is row 3 of
-image 42.
+logits: raw outputs of one image, or of B images, saved as .npz.
+
+    pred_logits [Q, C], pred_boxes [Q, 8], box_scores [Q, 1], sizes [2]                    one image per file
+    pred_logits [B, Q, C], pred_boxes [B, Q, 8], box_scores [B, Q, 1], sizes [B, 2], image_ids [B]
+
+Boxes are relative [cx, cy, w, h], the person's and then the object's, as the released code reads them (text that
+describes it scales the four numbers as corners: --box-form xyxy); they come out as float edges in pixels of the
+original image. box_scores are probabilities: the sigmoid of what the network gives. `sizes` are original height and
+width; without them the sizes of --image-list are taken. A column is an interaction: every one of the dataset's in the
+order of their numbers, or the 5,539 of SWIG-HOI's that are evaluated, in ascending order (INP-CC's test texts). Without
+`image_ids` a file's name is its image. `read_outputs` raises `DataError` naming file, array and place.
+
+Scores and boxes are those of INP-CC's PostProcess, in float64:
+
+    score = sigmoid or softmax of a query's logits  x  (its box score) ** lambda;  kept above the threshold
+    boxes = [cx, cy, w, h] to [x1, y1, x2, y2], clamped to the image, times its width and height
+
+Its defaults are lambda 1 and sigmoid; its command line sets lambda 2, softmax, threshold 0.0001. The released class
+then suppresses pairs, which is left to it: the preds.pkl that it writes holds what remains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.images import NumberedImages
+from hoicli.converters.images import NumberedImages, known_size
 from hoicli.converters.numbers import Numbers, finite_list, listed, plain, shown, table
-from hoicli.errors import DataError, arg
-from hoicli.records.names import number_or_name
+from hoicli.errors import DataError, UsageError, arg
+from hoicli.records.detections import as_corners
+from hoicli.records.kit import Floats
+from hoicli.records.names import image_id_of, number_or_name
 from hoicli.records.parsing import Record
 
 COLUMNS = ("scores", "boxes", "keys")
@@ -119,3 +145,150 @@ def _hoi_id(key: Any, field: str, source: Source) -> int:
     if type(number) is not int:
         raise DataError(f"key {shown(key)} is no HOI id; they are integers", place=source.name, field=field)
     return number
+
+
+# Raw outputs
+
+NAMES = ("pred_logits", "pred_boxes", "box_scores", "sizes", "image_ids")
+LARGEST_IMAGE = 1 << 25
+"""Logits of one image: all of SWIG-HOI's columns for two thousand queries. More is damage; also a bound for sides."""
+MOST_TRIPLETS = 100_000
+"""Of one image. Benchmarks count up to 100, and a record of so many has 9 MB."""
+
+Item = tuple[Any, Any, Floats, Floats, Floats]
+"""One image: its name or number, its size or None, logits [Q, C], boxes [Q, 8], box scores [Q]."""
+
+
+def read_outputs(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image, of the source and its `companions`."""
+    power, threshold = context.options.get("lambda_", 1.0), context.options.get("threshold", 0.1)
+    if not 0 <= power < np.inf:
+        raise UsageError(f"{arg('lambda_', power)}: an exponent, at least 0")
+    if not 0 <= threshold < 1:
+        raise UsageError(f"{arg('threshold', threshold)}: scores lie between 0 and 1")
+    activation = softmax if context.options.get("activation") == "softmax" else sigmoid
+    form, known = context.options.get("box_form", "cxcywh"), NumberedImages(source, context)
+    for path in (source.path, *(companion.path for companion in source.companions)):
+        file = Source(path) if path != "-" else source  # opened anew, so that only one is in memory
+        outputs = _Outputs(file, context)
+
+        def build(item: Item, interactions: list[tuple[str, str]] = outputs.interactions) -> Record:
+            image, size, logits, relative, box_scores = item
+            record = known.record(image)
+            height, width = _checked_size(size, record, context)
+            _require(
+                (box_scores >= 0) & (box_scores <= 1), box_scores, "box_scores", "no probability; save its sigmoid"
+            )
+            _require(np.isfinite(relative), relative, "pred_boxes")
+            _require(logits < np.inf, logits, "pred_logits")  # -inf hides a class
+            shares = as_corners(relative.reshape(-1, 4), form, None).reshape(-1, 8)
+            boxes = (shares.clip(0.0, 1.0) * np.array([width, height] * 4)).tolist()  # clamped first, as released
+            with np.errstate(invalid="ignore"):
+                scores = activation(logits) * (box_scores**power)[:, np.newaxis]
+            queries, columns = np.nonzero(scores > threshold)
+            if len(queries) > MOST_TRIPLETS:
+                problem = f"{len(queries):,} triplets, at most {MOST_TRIPLETS:,} an image"
+                raise DataError(f"{problem}; raise {arg('threshold')} ({threshold:g})", field=".pred_logits")
+            pairs = BoxTable(context.subject)
+            kept = scores[queries, columns].tolist()
+            for query, column, score in zip(queries.tolist(), columns.tolist(), kept, strict=True):
+                verb, label = interactions[column]
+                pairs.pair(boxes[query][:4], boxes[query][4:], label, verb=verb, score=score)
+            return {**record, "width": width, "height": height, **pairs.columns}
+
+        yield from context.each(outputs.images(), build, file)
+
+
+class _Outputs:
+    """The arrays of one file, of a common shape; `interactions`: that of each column."""
+
+    def __init__(self, source: Source, context: Context) -> None:
+        self._source, self._arrays = source, arrays(source, NAMES)
+        shape = self._array("pred_logits").shape
+        if len(shape) not in (2, 3):
+            raise self._error("pred_logits", f"shape {list(shape)}, not [Q, C] or [B, Q, C]")
+        *self._batch, self._queries, columns = shape
+        if not 0 < self._queries * columns <= LARGEST_IMAGE:
+            raise self._error("pred_logits", f"{self._queries} queries x {columns} classes is no image's output")
+        self.interactions = self._columns(columns, context)
+
+    def _array(self, name: str) -> NDArray[Any]:
+        if name not in self._arrays:
+            raise DataError(f"has no array {name}; it needs {', '.join(NAMES[:3])}", place=self._source.name)
+        return self._arrays[name]
+
+    def _error(self, field: str, problem: str) -> DataError:
+        return DataError(problem, place=self._source.name, field=field)
+
+    def _columns(self, count: int, context: Context) -> list[tuple[str, str]]:
+        vocabulary = context.vocabulary
+        if vocabulary.roles:
+            raise self._error("pred_logits", f"columns are interactions of HICO-DET or SWIG-HOI, not {vocabulary.name}")
+        interactions, own = vocabulary.interactions, vocabulary.numbering.get("interactions", {})
+        numbered = [interactions[own[number]] for number in sorted(own)] or list(interactions)
+        if count == len(numbered):
+            return numbered
+        evaluated = sorted(vocabulary.subsets.get("evaluated", ()))
+        if count == len(evaluated):
+            return [interactions[number] for number in evaluated]
+        problem = f"{count:,} classes, but {vocabulary.name} has {len(numbered):,}; {arg('dataset')} names another"
+        raise self._error("pred_logits", f"{problem} (a column is a verb and an object)")
+
+    def images(self) -> Iterator[tuple[str, Item]]:
+        """(place, image), one at a time."""
+        widths = {"pred_logits": (len(self.interactions),), "pred_boxes": (8,), "box_scores": ()}
+        of_queries = [self._each(name, self._queries, *width) for name, width in widths.items()]
+        ids = [image_id_of(self._source.path)] * (1 if not self._batch else self._batch[0])
+        if "image_ids" in self._arrays:
+            ids = self._each("image_ids", kinds="iuU").tolist()
+        elif len(ids) > 1:
+            raise self._error("image_ids", f"missing; a file of {len(ids):,} images names each of them")
+        sizes = self._each("sizes", 2).astype(np.float64).tolist() if "sizes" in self._arrays else repeat(None)
+        for index, (image, size, *rows) in enumerate(zip(ids, sizes, *of_queries, strict=False)):
+            with np.errstate(invalid="ignore"):  # a NaN that signals: it is refused later
+                logits, boxes, scores = (row.astype(np.float64) for row in rows)
+            yield (f"[{index}]" if self._batch else ""), (image, size, logits, boxes, scores)
+
+    def _each(self, name: str, *sides: int, kinds: str = "fiu") -> NDArray[Any]:
+        """[B, *sides] an array, which may have more or fewer sides of 1."""
+        array, expected = self._array(name), (*self._batch, *sides)
+        if [side for side in array.shape if side != 1] != [side for side in expected if side != 1]:
+            raise self._error(name, f"shape {list(array.shape)}, but pred_logits makes it {list(expected)}")
+        if array.dtype.kind not in kinds:
+            wanted = "names or numbers" if "U" in kinds else "numbers, as float32"
+            raise self._error(name, f"of type {array.dtype}; save {wanted}")
+        return array.reshape(-1 if 0 not in array.shape else self._batch[0], *sides)
+
+
+def _checked_size(size: Any, record: Record, context: Context) -> list[float]:
+    """Height and width in pixels; whole ones are integers, as in records."""
+    if size is None:
+        known = known_size(record, context)
+        if known is None:
+            problem = f"the image's size is not known; save sizes (height, width), or give {arg('image_list')}"
+            raise DataError(f"{problem} with them", field=".sizes")
+        size = known[::-1]
+    height, width = size
+    if not (0 < height < LARGEST_IMAGE and 0 < width < LARGEST_IMAGE):
+        raise DataError(f"{height:g} x {width:g} is no height and width of an image", field=".sizes")
+    return [int(side) if side == int(side) else side for side in size]
+
+
+def _require(good: Any, array: Floats, name: str, problem: str = "numbers must be finite") -> None:
+    """Raises `DataError` with the place of the first number that is not `good`."""
+    if not good.all():
+        place = np.argwhere(~good)[0].tolist()
+        raise DataError(f"{array[tuple(place)]}: {problem}", field=f".{name}{place}")
+
+
+def sigmoid(x: Floats) -> Floats:
+    """1 / (1 + exp(-x)) without overflow."""
+    decay = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1.0, decay) / (1.0 + decay)
+
+
+def softmax(x: Floats) -> Floats:
+    """[Q, C] exp(x) over its sum along the last axis."""
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    total: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return total

@@ -31,11 +31,6 @@ def is_state(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, checked, with its boxes as corners."""
-    if context.format == "state":
-        known, images = context.vocabulary, given_of(arrays(source, NAMES), context.vocabulary, source.name)
-        items = ((f"image {short(image[0])}.", image) for image in images)
-        yield from context.each(items, lambda one: detections(one[0], one[1], known).record(known, scored=True), source)
-        return
 
     def check(record: Record) -> Iterator[Problem]:
         hois = record.get("hois")
@@ -46,6 +41,13 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         if form := context.options.get("box_form"):
             record["boxes"] = [corners(box, "boxes", form=form) for box in record["boxes"]]
         yield record
+
+
+def read_state(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image of a state."""
+    known, images = context.vocabulary, given_of(arrays(source, NAMES), context.vocabulary, source.name)
+    items = ((f"image {short(image[0])}.", image) for image in images)
+    return context.each(items, lambda one: detections(one[0], one[1], known).record(known, scored=True), source)
 
 
 def images(source: Source, context: Context) -> Iterator[Record]:

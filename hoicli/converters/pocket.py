@@ -44,10 +44,6 @@ from hoicli.vocabulary.labels import SUBJECT, normalise
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, also those without pairs."""
-    return (_vcoco if context.format == "pocket-vcoco" else _hico)(source, context)
-
-
-def _hico(source: Source, context: Context) -> Iterator[Record]:
     content = source.mapping
     objects = _known_names(content["objects"], context.vocabulary.object_ids, source, "objects")
     verbs = [{"verb": name} for name in _known_names(content["verbs"], context.vocabulary.verb_ids, source, "verbs")]
@@ -68,7 +64,8 @@ def _hico(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(items, build, source)
 
 
-def _vcoco(source: Source, context: Context) -> Iterator[Record]:
+def read_vcoco(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image of fredzzhang/vcoco."""
     content = source.mapping
     for key in ("classes", "objects", "annotations"):
         if not isinstance(content.get(key), list):

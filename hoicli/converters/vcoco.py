@@ -29,7 +29,7 @@ statement, the record lists it: `"left_out": [{"subject": 0, "verb": "hold", "ro
 itself).
 
 Writing (`--to vcoco-pkl`) gives one dictionary for each subject box; if a subject has several objects for one role,
-more dictionaries follow. Roles without object are written as NaN. `read` raises `DataError`.
+more dictionaries follow. Roles without object are written as NaN. The readers raise `DataError`.
 """
 
 from __future__ import annotations
@@ -50,12 +50,6 @@ from hoicli.io.outputs import open_output
 from hoicli.records.names import number_or_name
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary, normalise
-
-
-def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image: of the split, or in the order of first appearance among the detections."""
-    return (_read_annotations if context.format == "vsrl" else _read_detections)(source, context)
-
 
 # Annotations
 
@@ -81,7 +75,8 @@ def _is_instances(source: Source) -> bool:
     return source.mapping_has("images", "annotations", "categories")
 
 
-def _read_annotations(source: Source, context: Context) -> Iterator[Record]:
+def read_annotations(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image of the split."""
     sources = [source, *source.companions]
     vsrl = next((one for one in sources if _is_actions(one)), None)
     instances = next((one for one in sources if one is not vsrl and _is_instances(one)), None)
@@ -218,7 +213,8 @@ OF_A_PERSON = ("image_id", "person_box")
 """The keys of a dictionary that are not statements."""
 
 
-def _read_detections(source: Source, context: Context) -> Iterator[Record]:
+def read_detections(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image, in the order of first appearance."""
     images: dict[Any, list[tuple[str, dict[str, Any]]]] = {}
     for where, item in _people(source, context):
         images.setdefault(item["image_id"], []).append((where, item))

@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 import pytest
 
-from hoicli.converters.logits import sigmoid
+from hoicli.converters.inpcc import sigmoid
 from hoicli.vocabulary.datasets import load
 from tests.support.project import EIGHT, FIXTURES, Hoicli
 from tests.support.project import records_of as rows

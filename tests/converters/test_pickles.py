@@ -32,7 +32,7 @@ def read(path: Path, name: str, *, images: list[str] | None = None, skip: bool =
     context = Context(load("hico"), ErrorPolicy(skip=skip), format=name, images=images)
     source = Source(str(path))
     assert name == detect(source)
-    records = list(FORMATS[name].converter.read(source, context))
+    records = list(FORMATS[name].read(source, context))
     for record in records:
         assert list(problems(record, context.vocabulary, scored=True)) == []
     return records
@@ -42,7 +42,7 @@ def refusal(path: Path, name: str, *, images: list[str] | None = None) -> str:
     """The message of the `DataError`, without the file in front of it."""
     context = Context(load("hico"), ErrorPolicy(), format=name, images=images)
     with pytest.raises(DataError) as caught:
-        list(FORMATS[name].converter.read(Source(str(path)), context))
+        list(FORMATS[name].read(Source(str(path)), context))
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
     assert message.isprintable()

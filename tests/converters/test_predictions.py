@@ -53,7 +53,7 @@ def context_of(images: list[str] | None = None, *, skip: bool = False) -> tuple[
 def convert(path: Path, name: str, context: Context | None = None) -> Records:
     context = context or context_of()[0]
     context.format = name
-    return list(FORMATS[name].converter.read(Source(str(path)), context))
+    return list(FORMATS[name].read(Source(str(path)), context))
 
 
 def by_image(records: Records, images: list[str] | None = None) -> dict[str, list[tuple[Any, ...]]]:

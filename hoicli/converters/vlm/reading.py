@@ -25,9 +25,9 @@ from hoicli.converters.images import known_size
 from hoicli.converters.vlm.claims import Claim, Claims, Place, numbers_of
 from hoicli.converters.vlm.forms import is_phrase, read_answer
 from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, parse_frame, size_of
-from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
 from hoicli.converters.vlm.names import PERSONS, Spelling, label_of, names_person, verbs_of
-from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, is_answers, rows
+from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, is_answers, logprobs_in, rows
+from hoicli.converters.vlm.text import Tokens
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Stream
 from hoicli.records.caveats import ALL_ONES, BY_TOKENS
@@ -230,17 +230,28 @@ class _AnswerReader:
         return Frame(kind)
 
     def _by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
-        """The claims with the scores of their tokens, or without scores, and counted, where there are none."""
+        """The claims of one verb each with the score of their tokens, or without, and counted, where there is none.
+
+        The score of a triplet is the probability with which the model said its words, where this triplet says them.
+        Boxes, keys and punctuation do not count; the object does not where the answer names it by a number. The
+        supplement of SHOE (section 1) ranks vision-language models by "token probabilities" and does not say of which
+        tokens: this choice is ours. Longer names have lower scores, so compare scores of one vocabulary.
+        """
         try:
             tokens = Tokens(answer, logprobs)
         except ValueError:
             self._drop("the scores of an answer without log-probabilities of its tokens (its triplets are kept)")
             return [replace(claim, score=None) for claim in claims]
-        self._context.announce(f"{arg('scores')} tokens: the score of a triplet is {RULE}")
-        found = scored(claims, tokens)
-        for claim in found:
-            if claim.score is None:
-                self._drop("the score of a triplet whose words are not found among the tokens (it is kept)")
+        rule = "the product of the probabilities of the tokens of its verb and of its object's name"
+        self._context.announce(f"{arg('scores')} tokens: the score of a triplet is {rule}")
+        found = []
+        for claim in claims:
+            label = [] if claim.label_span is None else [claim.label_span]
+            for verb, span in zip(claim.verbs, claim.spans or (None,) * len(claim.verbs), strict=True):
+                score = None if span is None else tokens.score([span, *label])
+                found.append(replace(claim, verbs=(verb,), score=score))
+                if score is None:
+                    self._drop("the score of a triplet whose words are not found among the tokens (it is kept)")
         return found
 
     def _drop(self, reason: str) -> None:

@@ -155,3 +155,17 @@ def _content(answer: Any) -> Any:
             return answer
         answer = holder[key]
     return answer
+
+
+def logprobs_in(row: dict[str, Any]) -> Any:
+    """The log-probabilities of a row's answer: its own `logprobs`, or those of the first choice of a chat
+    completion."""
+    if row.get("logprobs") is not None:
+        return row["logprobs"]
+    holder: Any = row
+    for _ in range(3):
+        choices = holder.get("choices") if isinstance(holder, dict) else None
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+            return choices[0].get("logprobs")
+        holder = (holder.get("response") or holder.get("body")) if isinstance(holder, dict) else None
+    return None

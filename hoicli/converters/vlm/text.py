@@ -1,4 +1,5 @@
-"""The values in the text of a vision-language model's answer: JSON as models write it.
+"""The text of a vision-language model's answer: its values, JSON as models write it; where it says a word, and how
+probable that was.
 
 The text is nothing but JSON, or has it in one code fence; after `<think>`, within `<answer>`. Accepted are single
 quotes, comments, trailing or missing commas, Python's words for true and null, parentheses for brackets, and a text
@@ -7,7 +8,11 @@ that is cut off, of which every complete item is kept. Nothing is guessed.
 
 from __future__ import annotations
 
+import math
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 DEEPEST = 40
@@ -206,3 +211,49 @@ def _unescaped(text: str) -> str:
         return chr(int(match["code"], 16)) if match["code"] else _ESCAPES.get(match["one"], match["one"])
 
     return _ESCAPE.sub(character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+# Probabilities
+
+
+class Tokens:
+    """The tokens of an answer with their log-probabilities, by the bytes they spell. Raises `ValueError` if they do not
+    spell the answer, or have no log-probabilities."""
+
+    def __init__(self, answer: Any, said: Any) -> None:
+        """said: OpenAI's {content: [{token, logprob, bytes}]}, or such a list."""
+        if isinstance(said, dict):
+            said = said.get("content")
+        if not isinstance(answer, str) or not isinstance(said, list) or not said:
+            raise ValueError
+        pieces, self._logs = zip(*map(_piece, said), strict=True)
+        if not b"".join(pieces).startswith(_encoded(answer)):  # an end token may follow
+            raise ValueError
+        self._ends = list(accumulate(map(len, pieces)))
+        self._answer = answer
+
+    def score(self, spans: Sequence[Span]) -> float:
+        """The probability of the tokens that hold a character of the spans, each whole and once."""
+        held: set[int] = set()
+        for span in spans:
+            first, last = (len(_encoded(self._answer[:end])) for end in span)
+            held.update(range(bisect_right(self._ends, first), bisect_left(self._ends, last) + 1))
+        return math.exp(math.fsum(self._logs[number] for number in held))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _piece(item: Any) -> tuple[bytes, float]:
+    """The bytes of a token (its `bytes`, which also tell of half a character, or its text), and its log-probability."""
+    if not isinstance(item, dict):
+        raise ValueError
+    given, text, log = item.get("bytes"), item.get("token"), item.get("logprob")
+    if isinstance(log, bool) or not isinstance(log, int | float) or not -math.inf < log <= 1e-3:
+        raise ValueError
+    if isinstance(given, list) and all(type(number) is int for number in given):
+        return bytes(given), min(float(log), 0.0)
+    if given is not None or not isinstance(text, str):
+        raise ValueError
+    return _encoded(text), min(float(log), 0.0)

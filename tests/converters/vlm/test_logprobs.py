@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hoicli.converters.vlm.forms import read_answer
-from hoicli.converters.vlm.logprobs import Tokens, scored
+from hoicli.converters.vlm.text import Tokens
 from tests.support.project import Hoicli, dumped
 
 ANSWER = (
@@ -47,13 +47,13 @@ def twin(text: str, tokens: list[dict[str, Any]], words: list[str]) -> float:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_score_is_the_product_of_the_tokens_of_its_words(seed: int) -> None:
     tokens = tokens_of(ANSWER, seed)
-    claims = scored(read_answer(ANSWER).triplets, Tokens(ANSWER, {"content": tokens}))
-    assert [(claim.verbs, claim.label) for claim in claims] == [
-        (("sit_at",), "dining_table"),
-        (("clean",), "dining_table"),
-    ]
-    for claim, verb in zip(claims, ("sit at", "clean"), strict=True):
-        assert claim.score == pytest.approx(twin(ANSWER, tokens, [verb, "Dining table"]), rel=1e-12)
+    (claim,) = read_answer(ANSWER).triplets
+    assert (claim.verbs, claim.label) == (("sit_at", "clean"), "dining_table")
+    for span, verb in zip(claim.spans, ("sit at", "clean"), strict=True):
+        assert span is not None
+        assert claim.label_span is not None
+        score = Tokens(ANSWER, {"content": tokens}).score([span, claim.label_span])
+        assert score == pytest.approx(twin(ANSWER, tokens, [verb, "Dining table"]), rel=1e-12)
 
 
 @pytest.mark.parametrize(

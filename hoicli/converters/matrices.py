@@ -1,19 +1,26 @@
-"""Predictions of UPT, PViC, SCG and their forks for the official MATLAB evaluation: a folder of 80 files.
+"""Predictions in matrices whose images have no names: the n-th column or row is the n-th image of --image-list, or of
+HICO's test list (list_test of anno.mat) if there are as many; a note says which. The readers raise `DataError` that
+names the file and the place.
+
+mat: the files of UPT, PViC, SCG and their forks for the official MATLAB evaluation, a folder of 80.
 
     detections_01.mat .. detections_80.mat   all_boxes, a cell array (interactions of the object) x (test images)
     a cell    K x 9: human box, object box, score; 0 x 0 where there is none
 
 The number in a file's name is that of the object in COCO order, from 1 (01 person, 02 bicycle). Row r is the r-th
-interaction of that object in HICO order. Column c is the c-th image, by position only: `--image-list` gives the list
-and its length must be the number of columns; without it 9,658 columns are taken as the HICO-DET test list. A note says
-which list is used. Boxes are read unchanged. UPT and its relatives subtract 1 from x2 and y2 before they write them
-(fredzzhang/upt utils.py, cache_hico), so x2, y2 are last pixels, as the MATLAB evaluation needs, and the records have
-the caveat `last_pixels`; protocol `upt`, whose released code scores the detector's own edges, adds the 1 again.
+interaction of that object in HICO order. Boxes are read unchanged. UPT and its relatives subtract 1 from x2 and y2
+before they write them (fredzzhang/upt utils.py, cache_hico), so x2, y2 are last pixels, as the MATLAB evaluation needs,
+and the records have the caveat `last_pixels`; protocol `upt`, whose released code scores the detector's own edges, adds
+the 1 again. The triplets of an image come in HOI order, then in the order of their cell; equal boxes of one label are
+merged, subjects are persons. A cell that is not K x 9 or holds a NaN stops the run, or is left out and counted
+(`--on-error skip`); a problem of the files themselves always stops it. Single and double precision are read exactly.
+Only one file is open at a time.
 
-There is one record for each column, also for empty ones, since the files have all images. The triplets of an image come
-in HOI order, then in the order of their cell; equal boxes of one label are merged, subjects are persons. A cell that is
-not K x 9 or holds a NaN stops the run, or is left out and counted (`--on-error skip`); a problem of the files
-themselves always stops it. Single and double precision are read exactly. Only one file is open at a time.
+image-scores: HICO's image-level predictions, a score of each of 600 classes for each image in one matrix of a .npy or
+.mat file, images by classes (or classes by images, as anno_test is). Classes are in HICO's order. Any finite number is
+a score, higher is better. A record has a box for a person and one for each object, all alike: they stand for the whole
+image and mean nothing, as the caveat `whole_image` says. Protocols that look at boxes refuse it; `hico-image` and
+`hico-image-ko` do not look.
 """
 
 from __future__ import annotations
@@ -27,29 +34,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.converters.containers.matfile import Numbers, load, variables
+from hoicli.converters.containers.npz import npy
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.images import images_by_position
-from hoicli.errors import DataError
+from hoicli.errors import DataError, arg
 from hoicli.io.progress import Progress
-from hoicli.records.caveats import LAST_PIXELS
+from hoicli.records.caveats import LAST_PIXELS, WHOLE_IMAGE
+from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
+
+
+def _images(count: int, what: str, source: Source, context: Context) -> Sequence[str]:
+    """The images of so many rows or columns (`what`): those of `--image-list`, else HICO-DET's test images; a note says
+    which. Raises `DataError` if the counts disagree."""
+    given, known = context.images, context.vocabulary.test_images
+    images, whose = (known, "the HICO-DET test list") if given is None else (given, arg("image_list"))
+    if count != len(images):
+        fix = f"give {arg('image_list')}: ground truth in the order of the {what}, or a list of names"
+        raise DataError(f"{count:,} {what}, but {whose} has {len(images):,}; {fix}", place=source.name)
+    others = f" ({arg('image_list')} for others)" if given is None else ""
+    context.announce(f"{source.name}: {what} joined with the {count:,} images of {whose} by position{others}")
+    return images
+
+
+# Cells of detections
 
 VARIABLE = "all_boxes"
 WIDTH = 9
 """Numbers in a row: two boxes and a score."""
 
 
-def sniff(source: Source) -> bool:
+def is_cells(source: Source) -> bool:
     """A folder with detections_*.mat, or one of these files (which `read` refuses by itself)."""
     if source.kind == "folder":
         return next(Path(source.path).glob("detections_*.mat"), None) is not None
     return source.kind == "mat" and Path(source.path).name.startswith("detections_")
 
 
-def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each column. Raises `DataError` that names the file if the folder is not valid."""
+def read_cells(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each column, also for empty ones."""
     if source.kind != "folder":
         raise DataError("is no folder; give the folder that holds detections_01.mat to _80.mat", place=source.name)
     vocabulary = context.vocabulary
@@ -57,7 +81,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     if others := sorted({*os.listdir(source.path)} - {path.name for path in paths}):
         context.drop("other files of a folder", f"{source.name}/{others[0]}", len(others))
     columns = _columns(paths, vocabulary)
-    images = images_by_position(columns, "columns", source, context)
+    images = _images(columns, "columns", source, context)
     rows_of = [vocabulary.interactions_of(name) for name in vocabulary.objects]
     parts = []
     with Progress(source.name, total=len(paths), unit="file") as progress:
@@ -78,9 +102,6 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             verb, label = vocabulary.interactions[number]
             boxes.pair(row[:4], row[4:8], label, verb=verb, score=row[8])
         yield {"image_id": image_id, **boxes.columns, "caveats": [LAST_PIXELS]}
-
-
-# The files
 
 
 def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
@@ -154,3 +175,62 @@ def _read_file(
         refuse(problem, int(place[bad]))
     column, row = np.divmod(place[good], height)
     return rows[good], np.array(interactions, dtype=np.int16)[row], column.astype(np.int32)
+
+
+# Scores of whole images
+
+CLASSES = 600
+NOWHERE = [0.0, 0.0, 1.0, 1.0]
+"""The box of every label: there is none."""
+LARGEST = 1 << 26
+"""Numbers in a matrix: ten times the scores of HICO's test images. More is damage."""
+
+
+def is_scores(source: Source) -> bool:
+    """A matrix with a side of 600, by itself in its file."""
+    return source.kind == "npy" or (source.kind == "mat" and _matrix_of(source) is not None)
+
+
+def read_scores(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image."""
+    scores = _scores(source)
+    names = _images(len(scores), "rows", source, context)
+    vocabulary = context.vocabulary
+    labels = [SUBJECT, *vocabulary.objects]
+    boxes = [NOWHERE] * len(labels)
+    pairs = [
+        {"subject": 0, "object": 1 + vocabulary.object_ids[label], "verb": verb}
+        for verb, label in vocabulary.interactions
+    ]
+
+    def build(row: int) -> Record:
+        bad = np.flatnonzero(~np.isfinite(scores[row]))
+        if len(bad):
+            raise DataError("is no finite number; every class of every image needs a score", field=f"[{int(bad[0])}]")
+        hois = [{**pair, "score": score} for pair, score in zip(pairs, scores[row].tolist(), strict=True)]
+        return {"image_id": names[row], "boxes": boxes, "labels": labels, "hois": hois, "caveats": [WHOLE_IMAGE]}
+
+    yield from context.each(((f"[{row}]", row) for row in range(len(scores))), build, source)
+
+
+def _scores(source: Source) -> Floats:
+    """[N, 600] the scores."""
+    if source.kind == "mat":
+        name = _matrix_of(source)
+        if name is None:
+            raise DataError("has no matrix with a side of 600; save one, images by classes", place=source.name)
+        matrix = load(source, name).array()
+    else:
+        matrix = npy(source)
+    if matrix.ndim != 2 or CLASSES not in matrix.shape or matrix.dtype.kind not in "fiu" or matrix.size > LARGEST:
+        problem = f"a {matrix.dtype} array of shape {list(matrix.shape)}; save a matrix of images by 600 classes"
+        raise DataError(problem, place=source.name)
+    scores: Floats = (matrix if matrix.shape[1] == CLASSES else matrix.T).astype(np.float64)
+    return scores
+
+
+def _matrix_of(source: Source) -> str | None:
+    """The name of the only matrix with a side of 600 in a MATLAB file; None without one, and for HICO's labels."""
+    found = variables(source)
+    fitting = [name for name, of in found.items() if of.kind == "numbers" and CLASSES in of.shape]
+    return fitting[0] if len(fitting) == 1 and "list_action" not in found else None
