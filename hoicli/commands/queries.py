@@ -16,7 +16,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.records.detections import as_corners
 from hoicli.records.foreign import as_array
 from hoicli.records.kit import Bools, Floats
-from hoicli.records.roles import class_table
+from hoicli.records.scenes import class_table
 from hoicli.vocabulary.datasets import load
 
 MATCHING = "pred_matching_logits"

@@ -48,7 +48,7 @@ class Labels(Result):
     def valid(self) -> Bools:
         """[verbs, objects] which pairs are interactions of the dataset. Raises `UsageError` for V-COCO, where a verb
         takes any object."""
-        from hoicli.records.roles import class_table
+        from hoicli.records.scenes import class_table
 
         if self.vocabulary.roles:
             raise UsageError(f"valid: {self.vocabulary.name} has a class for each verb and role, whatever the object")

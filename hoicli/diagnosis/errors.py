@@ -53,7 +53,7 @@ from hoicli.evaluation.pairing import check_pairs
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.kit import Bools, Floats, Ints, distinct, expanded, find, ranks_in_groups, starts_of
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
-from hoicli.records.roles import class_columns
+from hoicli.records.scenes import class_columns
 from hoicli.vocabulary.labels import Vocabulary
 
 ERRORS = ("true_positive", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes")

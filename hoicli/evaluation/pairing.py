@@ -20,8 +20,7 @@ from hoicli.records import caveats
 from hoicli.records.boxes import iou, taken
 from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts
 from hoicli.records.outcomes import OUTCOME_CODES
-from hoicli.records.roles import class_columns
-from hoicli.records.scenes import Scenes, box_kinds
+from hoicli.records.scenes import Scenes, box_kinds, class_columns
 
 Candidates = tuple[Ints, Ints, Floats, Floats]
 """[M] predictions, ascending; ground-truth triplets; IoU_subject and IoU_object of the two."""

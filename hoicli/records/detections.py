@@ -22,8 +22,7 @@ from hoicli.records.images import NO_BOX, RawImages
 from hoicli.records.kit import Floats, Ints, starts_of
 from hoicli.records.parsing import Record, short
 from hoicli.records.reading import numbered_scenes
-from hoicli.records.roles import class_table
-from hoicli.records.scenes import Scenes
+from hoicli.records.scenes import Scenes, class_table
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 TRIPLET_COLUMNS = ("subject", "object", "verb", "score")
@@ -94,7 +93,7 @@ def detections(image_id: str, given: Mapping[str, Any], vocabulary: Vocabulary, 
 
 
 def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
-    """The predictions of some images, at least one, as columns, with what V-COCO's records imply (`records.roles`)."""
+    """The predictions of some images, at least one, as columns, with what V-COCO's records imply."""
     names = [column.name for column in fields(Detections)[1:]]
     column = {name: np.concatenate([getattr(image, name) for image in images]) for name in names}
     box_start, hoi_start = (starts_of([len(getattr(image, of)) for image in images]) for of in ("boxes", "score"))

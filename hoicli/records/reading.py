@@ -1,4 +1,19 @@
-"""Image records of a dataset's vocabulary, from lines to checked `Scenes`."""
+"""Image records of a dataset's vocabulary, from lines to checked `Scenes`, with V-COCO's own fields: roles, missing
+objects, people without annotations, and unstated statements.
+
+A V-COCO detector makes two kinds of statements about a person: that they do an action (a hoi without `role` and
+object), and which object fills a role of it (a hoi with `role`; its object is null if none does). `Scenes` have one
+triplet for each statement that the protocols rank:
+
+- Ground truth: a person does every action with an annotated role.
+- Predictions with `unstated` (official dumps with missing keys): every box labelled person states every class, those
+  left out with the score and the object box that `unstated` gives, as UPT's cache does for the released evaluator.
+- Other predictions: a person does an action with the largest score of its roles, unless the record has the action, as
+  QPIC's generate_vcoco_official.py computes agent scores.
+
+What a record lists in `left_out` (statements of an official dump whose score is NaN, which the released evaluator
+skips) is neither filled in nor derived.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +32,18 @@ from hoicli.records.images import RawImages, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, distinct, runs_of
 from hoicli.records.parsing import Problem, Record
-from hoicli.records.roles import FIELDS, Roles, class_table
-from hoicli.records.scenes import Scenes
+from hoicli.records.scenes import (
+    Scenes,
+    are_subjects,
+    class_columns,
+    class_table,
+    with_boxes,
+    with_triplets,
+)
 from hoicli.vocabulary.labels import Spelled, Vocabulary
+
+FIELDS = ("annotated", "unstated", "left_out")
+"""V-COCO's own fields of images; of ground truth the first alone is read."""
 
 
 def read_scenes(
@@ -111,24 +135,29 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
     """`raw`, whose labels [B] and verbs [T] are numbers of the vocabulary, with what the other fields say. Raises an
     exception that `columns.attempt` expects for a bad field."""
     labels, verbs = integers(raw.labels), integers(raw.verbs)
-    roles = Roles(raw, verbs, vocabulary, scored=scored) if vocabulary.roles else None
     happening, ambiguous = raw.each("image_hois"), raw.each("ambiguous_hois")
     known_count, known, derived = _known_objects(happening, raw, labels, vocabulary, scored=scored)
     label_count, label, unmarked = _image_labels(happening, ambiguous, vocabulary)
     masks = np.array([caveats.mask(names or ()) for names in raw.each("caveats")], dtype=np.int64)
+    if vocabulary.roles:
+        flags = zip(raw.each("annotated"), np.diff(raw.box_start).tolist(), strict=True)
+        annotated = np.array([flag for said, count in flags for flag in said or [True] * count], dtype=bool)
+        interaction = _role_classes(raw, verbs, vocabulary)
+    else:
+        annotated, interaction = np.ones(len(labels), dtype=bool), class_table(vocabulary)[verbs, labels[raw.object]]
     scenes = Scenes(
         **raw.images(),
         labels=labels,
-        annotated=np.ones(len(labels), dtype=bool) if roles is None else roles.annotated,
+        annotated=annotated,
         verb=verbs,
-        interaction=class_table(vocabulary)[verbs, labels[raw.object]] if roles is None else roles.interaction,
+        interaction=interaction,
         known_count=known_count,
         known=known,
         label_count=label_count,
         label=label,
         caveats=masks | (0 if scored else derived | unmarked),
     )
-    return scenes if roles is None else roles.completed(scenes)
+    return _completed(scenes, raw, vocabulary, scored=scored) if vocabulary.roles else scenes
 
 
 def scores_by_box(raw: RawImages, scenes: Scenes) -> Floats:
@@ -189,3 +218,81 @@ def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: 
 def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
     """Many `Scenes` as one, in their order; an empty one for none."""
     return concatenated(chain([scenes_of((), vocabulary, scored=False)], batches))
+
+
+def _role_classes(raw: RawImages, verbs: Ints, vocabulary: Vocabulary) -> Ints:
+    """[T] the class of each (verb, role). Raises an exception that `columns.attempt` expects for a role that a verb
+    does not have, and for an object without a role."""
+    given = raw.of_hoi["role"] or [None] * len(verbs)
+    roles = np.fromiter(map(_role_ids(vocabulary).__getitem__, given), dtype=np.int64, count=len(given))
+    classes = class_table(vocabulary)[verbs, roles]
+    require(not ((classes < 0) | ((roles == 0) & (raw.object >= 0))).any())
+    return classes
+
+
+def _role_ids(vocabulary: Vocabulary) -> dict[str | None, int]:
+    """The columns of `class_table` by role, None for the action itself."""
+    return {role: number for number, role in enumerate((None, *vocabulary.roles))}
+
+
+def _completed(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
+    """`scenes` with the unstated and derived statements, after those in the records. The fields of images are checked
+    (`image.seldom_problems`)."""
+    unstated, classes = raw.each("unstated"), len(vocabulary.interactions)
+    flagged = np.array([each is not None for each in unstated], dtype=bool)
+    said = [each for each in unstated if each is not None]
+    if said:
+        boxes = np.array([each["object"] for each in said], dtype=np.float64)
+        scenes, added, _ = with_boxes(scenes, np.flatnonzero(flagged), boxes, np.full(len(boxes), -1))
+    table, verbs, roles = class_table(vocabulary), vocabulary.verb_ids, _role_ids(vocabulary)
+    keys = [
+        (scenes.box_start[image] + item["subject"]) * classes + table[verbs[item["verb"]], roles[item.get("role")]]
+        for image, items in enumerate(raw.each("left_out"))
+        for item in items or ()
+    ]
+    left_out = np.array(keys, dtype=np.int64)
+    if said:
+        image_of_box = scenes.image_of_box
+        people = np.flatnonzero(are_subjects(scenes.labels, vocabulary) & flagged[image_of_box])
+        every = (people[:, np.newaxis] * classes + np.arange(classes)).ravel()
+        stated = np.concatenate([scenes.subject * classes + scenes.interaction, left_out])
+        subject, interaction = np.divmod(every[~np.isin(every, stated)], classes)
+        image = (np.cumsum(flagged) - 1)[image_of_box[subject]]  # among the flagged
+        verb_of, is_agent = class_columns(vocabulary)
+        scenes = with_triplets(
+            scenes,
+            image_of_box[subject],
+            subject=subject,
+            object_=np.where(is_agent[interaction], -1, added[image]),
+            verb=verb_of[interaction],
+            interaction=interaction,
+            score=np.array([each["score"] for each in said], dtype=np.float64)[image],
+        )
+    return _with_agents(scenes, vocabulary, ~flagged, left_out, scored=scored)
+
+
+def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
+    """`scenes` with an action for every (subject, verb) that has only roles, in the images of the mask `images`; except
+    the `left_out` keys, subject * classes + class."""
+    verb_of, is_agent = class_columns(vocabulary)
+    verbs = len(vocabulary.verbs)
+    key = scenes.subject * verbs + scenes.verb
+    agent = is_agent[scenes.interaction]
+    subject, class_ = np.divmod(left_out[is_agent[left_out % len(is_agent)]], len(is_agent))
+    taken = np.concatenate([key[agent], subject * verbs + verb_of[class_]])
+    candidates = np.flatnonzero(~agent & images[scenes.image_of_hoi] & ~np.isin(key, taken))
+    candidates = candidates[np.argsort(key[candidates], kind="stable")]
+    said, first = np.unique(key[candidates], return_index=True)
+    if not len(said):
+        return scenes
+    score = np.maximum.reduceat(scenes.score[candidates], first) if scored else np.full(len(said), np.nan)
+    subject, verb = np.divmod(said, verbs)
+    return with_triplets(
+        scenes,
+        scenes.image_of_hoi[candidates[first]],
+        subject=subject,
+        object_=np.full(len(said), -1, dtype=np.int64),
+        verb=verb,
+        interaction=class_table(vocabulary)[verb, 0],
+        score=score,
+    )

@@ -1,15 +1,15 @@
-"""Many images as columns, with labels of a dataset's vocabulary."""
+"""Many images as columns, with labels of a dataset's vocabulary; and the classes that these make."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
 from hoicli.records import caveats
 from hoicli.records.images import Images
-from hoicli.records.kit import Bools, Ints, among
+from hoicli.records.kit import Bools, Floats, Ints, among, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -84,6 +84,60 @@ def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
     if len(vocabulary.subjects) == 1:
         return labels
     return np.where(are_subjects(labels, vocabulary), min(vocabulary.subject_ids), labels)
+
+
+@cache
+def class_table(vocabulary: Vocabulary) -> Ints:
+    """[verbs, objects] the class of each (verb, object), -1 for none; in a dataset with roles [verbs, 1 + roles] of
+    each (verb, role), where column 0 is the action itself."""
+    names = ("", *vocabulary.roles) if vocabulary.roles else vocabulary.objects
+    columns = {name: at for at, name in enumerate(names)}
+    table = np.full((len(vocabulary.verbs), len(columns)), -1, dtype=np.int64)
+    for number, (verb, name) in enumerate(vocabulary.interactions):
+        table[vocabulary.verb_ids[verb], columns[name]] = number
+    return table
+
+
+@cache
+def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
+    """([C] the verb of each class, [C] whether it is the action itself rather than a role of it)."""
+    verbs = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
+    return verbs, np.array([not role for _, role in vocabulary.interactions], dtype=bool)
+
+
+def with_triplets(
+    scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
+) -> Scenes:
+    """`scenes` with more triplets, each after the others of its image."""
+    images = np.concatenate([scenes.image_of_hoi, image])
+    order = np.argsort(images, kind="stable")
+    return replace(
+        scenes,
+        subject=np.concatenate([scenes.subject, subject])[order],
+        object=np.concatenate([scenes.object, object_])[order],
+        verb=np.concatenate([scenes.verb, verb])[order],
+        interaction=np.concatenate([scenes.interaction, interaction])[order],
+        score=np.concatenate([scenes.score, score])[order],
+        hoi_start=starts_of(np.bincount(images, minlength=len(scenes.image_ids))),
+    )
+
+
+def with_boxes(scenes: Scenes, image: Ints, boxes: Floats, labels: Ints) -> tuple[Scenes, Ints, Ints]:
+    """(`scenes` with more boxes, each after the others of its image; their rows; the rows of those that were there).
+    image [M]: of each new box, ascending."""
+    more = starts_of(np.bincount(image, minlength=len(scenes.image_ids)))
+    places = scenes.box_start[1:][image]
+    moved = np.append(np.arange(len(scenes.boxes)) + more[scenes.image_of_box], -1)  # no object stays no object
+    grown = replace(
+        scenes,
+        boxes=np.insert(scenes.boxes, places, boxes, axis=0),
+        labels=np.insert(scenes.labels, places, labels),
+        annotated=np.insert(scenes.annotated, places, True),
+        box_start=scenes.box_start + more,
+        subject=moved[scenes.subject],
+        object=moved[scenes.object],
+    )
+    return grown, places + np.arange(len(places)), moved
 
 
 _OF_TRIPLETS = ("subject", "object", "verb", "interaction", "score")

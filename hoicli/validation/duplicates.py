@@ -17,8 +17,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import main_protocol
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Growing, Ints, groups, run_starts, starts_of
-from hoicli.records.roles import class_columns, with_boxes, with_triplets
-from hoicli.records.scenes import Scenes, box_kinds
+from hoicli.records.scenes import Scenes, box_kinds, class_columns, with_boxes, with_triplets
 from hoicli.validation.candidates import Missing
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 
 import hoicli
-from hoicli.records.roles import class_table
+from hoicli.records.scenes import class_table
 from hoicli.vocabulary.datasets import load
 from tests.bench.updates import images
 
