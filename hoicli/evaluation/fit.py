@@ -13,7 +13,7 @@ from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, OVERSHOOT, PARTS, B
 from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
 from hoicli.records.boxes import MOST_INVERTED, inverted
-from hoicli.records.images import Images
+from hoicli.records.columns import Images
 from hoicli.records.kit import Floats, Ints
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -12,8 +12,7 @@ from hoicli.errors import arg
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
-from hoicli.records.columns import indices, numbers, read_columns, require, typed
-from hoicli.records.images import RawImages
+from hoicli.records.columns import RawImages, indices, numbers, read_columns, require, typed
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, find, starts_of
 from hoicli.records.parsing import Problem, Record

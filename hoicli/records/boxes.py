@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hoicli.records.images import Images
+from hoicli.records.columns import Images
 from hoicli.records.kit import Bools, Floats, Ints, ranks_in_groups, run_starts
 from hoicli.records.scenes import Scenes
 

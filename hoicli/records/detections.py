@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.errors import DataError, UsageError
+from hoicli.records.columns import NO_BOX, RawImages
 from hoicli.records.foreign import as_array
 from hoicli.records.image import problems, unknown_label
-from hoicli.records.images import NO_BOX, RawImages
 from hoicli.records.kit import Floats, Ints, starts_of
 from hoicli.records.parsing import Record, short
 from hoicli.records.reading import numbered_scenes

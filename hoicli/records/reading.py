@@ -26,9 +26,18 @@ import numpy as np
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import NUMBERS, Part, integers, numbers, read_columns, require
+from hoicli.records.columns import (
+    NUMBERS,
+    Part,
+    RawImages,
+    concatenated,
+    integers,
+    numbers,
+    raw_images,
+    read_columns,
+    require,
+)
 from hoicli.records.image import problems, seldom_problems, truth_problems
-from hoicli.records.images import RawImages, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, distinct, runs_of
 from hoicli.records.parsing import Problem, Record

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from hoicli.records import caveats
-from hoicli.records.images import Images
+from hoicli.records.columns import Images
 from hoicli.records.kit import Bools, Floats, Ints, among, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import NUMBERS, read_columns, typed
+from hoicli.records.columns import NO_BOX, NUMBERS, Images, concatenated, raw_images, read_columns, typed
 from hoicli.records.image import NULLS, problems, score_problems
-from hoicli.records.images import NO_BOX, Images, concatenated, raw_images
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, starts_of
 from hoicli.records.parsing import Problem, Record, is_number

@@ -36,7 +36,7 @@ from hoicli.errors import DataError
 from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, counterparts, first_largest
 from hoicli.records.boxes import iou, taken
-from hoicli.records.images import NO_BOX
+from hoicli.records.columns import NO_BOX
 from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, sorted_by, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Triplets
 from hoicli.shoe.labels import Likeness, TruthClasses

@@ -21,7 +21,7 @@ from hoicli.errors import UsageError, arg
 from hoicli.evaluation.pairing import counterparts
 from hoicli.io.messages import note
 from hoicli.records.boxes import iou
-from hoicli.records.images import NO_BOX
+from hoicli.records.columns import NO_BOX
 from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
 from hoicli.records.triplets import Triplets
 from hoicli.shoe.labels import normalised

@@ -13,9 +13,8 @@ import orjson
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import require, typed
+from hoicli.records.columns import Images, raw_images, require, typed
 from hoicli.records.image import problems_besides, seldom_problems
-from hoicli.records.images import Images, raw_images
 from hoicli.records.kit import Bools, Floats, Growing, Ints, distinct, starts_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.records.triplets import Numbered

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from hoicli.records.columns import Images
 from hoicli.records.fingerprint import total_of
-from hoicli.records.images import Images
 from hoicli.records.reading import scenes_of
 from hoicli.records.triplets import named_images
 from hoicli.vocabulary.datasets import load
