@@ -13,8 +13,7 @@ from hoicli.commands.corrupt import require_libraries
 from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.recipes import chosen_recipe
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.records.detections import box_array
-from hoicli.records.foreign import as_array
+from hoicli.records.arrays import as_array, box_array
 
 Pixels = NDArray[np.uint8]
 

@@ -16,7 +16,6 @@ from hoicli.commands.command import command
 from hoicli.commands.options import Option
 from hoicli.commands.results import Result, instead
 from hoicli.errors import HoicliError, Place
-from hoicli.records.schemas import kinds, schema_text
 from hoicli.version import __version__
 
 OK, MISSING, PROBLEM = "ok", "missing", "problem"
@@ -33,8 +32,20 @@ EXTRAS = {
 """Each extra: the modules it brings, and what needs them."""
 
 DATA = Path(__file__).parent.parent
+FORMATS = DATA / "formats" if (DATA / "formats").is_dir() else DATA.parent / "formats"
+"""The JSON Schemas: inside the installed package, or at the top of a checkout."""
 CHECKSUMS = "data.sha256"
 """In DATA, as sha256sum writes it: every embedded data file."""
+
+
+def kinds() -> list[str]:
+    """The record kinds that have a schema."""
+    return sorted(path.name.removesuffix(".schema.json") for path in FORMATS.glob("*.schema.json"))
+
+
+def schema_text(kind: str) -> str:
+    """The schema of a kind (one of `kinds()`), as it stands in FORMATS."""
+    return (FORMATS / f"{kind}.schema.json").read_text(encoding="utf-8")
 
 
 @command(
@@ -50,7 +61,7 @@ CHECKSUMS = "data.sha256"
     listed=lambda given: given["schema"] is None,
     exits={0: "everything required works; extras may be missing", 1: "something is broken; stderr names it"},
 )
-def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=lambda: list(kinds()))] = None) -> Result:
+def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=kinds)] = None) -> Result:
     """Check the installation: versions, extras, and embedded data.
 
     Nothing is sent anywhere, and no key, user name or folder of yours is printed.

@@ -24,11 +24,10 @@ from hoicli.evaluation.rows import METRICS
 from hoicli.evaluation.run import tallied
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
-from hoicli.records.detections import Detections, detections, scenes_of_detections
+from hoicli.records.detections import Detections, State, detections, images_of, scenes_of_detections, state_of
 from hoicli.records.intake import UNKNOWN_IMAGE, unknown_image
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import short
-from hoicli.records.states import State, images_of, state_of
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.datasets import load
 
@@ -206,8 +205,8 @@ class Evaluator:
     def state(self) -> State:
         """All images so far as plain numeric arrays, to be sent to another process, or saved with `numpy.savez`.
 
-        What stands in it: `hoicli.records.states`. The states of several processes concatenated along the first axis,
-        array by array, are the state of all of them. Commands read a saved one as predictions.
+        What stands in it: `hoicli.records.detections.State`. The states of several processes concatenated along the
+        first axis, array by array, are the state of all of them. Commands read a saved one as predictions.
         """
         return state_of(list(self._images.values()), self._vocabulary)
 

@@ -22,7 +22,7 @@ from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.inputs import NO_SUCH_FILE, parts_of
 from hoicli.io.outputs import temporary_folder
 from hoicli.io.streams import Item, Stream
-from hoicli.records.foreign import plain
+from hoicli.records.arrays import plain
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import non_finite
 from hoicli.vocabulary.datasets import load

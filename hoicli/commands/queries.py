@@ -13,8 +13,7 @@ from hoicli.commands.options import Path
 from hoicli.commands.values import text_of
 from hoicli.converters.inpcc import sigmoid, softmax
 from hoicli.errors import DataError, UsageError
-from hoicli.records.detections import as_corners
-from hoicli.records.foreign import as_array
+from hoicli.records.arrays import as_array, as_corners
 from hoicli.records.kit import Bools, Floats
 from hoicli.records.scenes import class_table
 from hoicli.vocabulary.datasets import load

@@ -50,7 +50,7 @@ from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.images import NumberedImages, known_size
 from hoicli.converters.numbers import Numbers, finite_list, listed, plain, shown, table
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.records.detections import as_corners
+from hoicli.records.arrays import as_corners
 from hoicli.records.kit import Floats
 from hoicli.records.names import image_id_of, number_or_name
 from hoicli.records.parsing import Record

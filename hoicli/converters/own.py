@@ -13,10 +13,9 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.numbers import corners
 from hoicli.converters.vlm.rows import is_answers
-from hoicli.records.detections import detections
+from hoicli.records.detections import NAMES, detections, given_of
 from hoicli.records.image import image_id_problems, problems
 from hoicli.records.parsing import Problem, Record, parse, short
-from hoicli.records.states import NAMES, given_of
 
 
 def is_records(source: Source) -> bool:

@@ -20,8 +20,8 @@ from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, ERRORS, HIT, MISSED, 
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.listed import Listed
+from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.records.kit import Growing, Ints
-from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
 ORACLES: Mapping[str, str] = {

@@ -49,10 +49,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.evaluation.matching import Batch, Outcomes
-from hoicli.evaluation.pairing import check_pairs
+from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE, check_pairs
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.kit import Bools, Floats, Ints, distinct, expanded, find, ranks_in_groups, starts_of
-from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.scenes import class_columns
 from hoicli.vocabulary.labels import Vocabulary
 

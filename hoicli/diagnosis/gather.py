@@ -20,6 +20,7 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchedView, MatchStream
 from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import gathered, matched_batches
@@ -29,7 +30,6 @@ from hoicli.evaluation.views import Views, check_diagnosed, with_part
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
 

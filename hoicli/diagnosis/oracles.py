@@ -25,10 +25,10 @@ from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
 from hoicli.diagnosis.repairs import ErrorTypes, Reading
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import Listed, by_score
+from hoicli.evaluation.pairing import TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Mean, per_class, places, subset_classes, subset_means
 from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
-from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.vocabulary.labels import Vocabulary
 
 if TYPE_CHECKING:

@@ -17,7 +17,14 @@ from hoicli.evaluation.coverage import Coverage, served
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.pairing import check_pairs, counterparts, first_largest
+from hoicli.evaluation.pairing import (
+    FALSE_POSITIVE,
+    OUTCOME_CODES,
+    TRUE_POSITIVE,
+    check_pairs,
+    counterparts,
+    first_largest,
+)
 from hoicli.evaluation.tally import per_class
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
@@ -27,7 +34,6 @@ from hoicli.records.boxes import iou, taken
 from hoicli.records.columns import read_columns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Growing, Ints, rank_by_id, ranks_in_groups, run_starts
-from hoicli.records.outcomes import FALSE_POSITIVE, OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.reading import checker, named_scenes, numbered_scenes, scores_by_box, stated_in_record
 from hoicli.records.results import Row, percent, row_ends
 from hoicli.records.scenes import Scenes, are_subjects

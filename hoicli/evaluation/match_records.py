@@ -16,10 +16,10 @@ from hoicli.converters.named import digest_of
 from hoicli.evaluation.filters import UNCOUNTED, Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
+from hoicli.evaluation.pairing import OUTCOMES, TRUE_POSITIVE
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol
 from hoicli.records import caveats
 from hoicli.records.kit import Bools, Ints, expanded, starts_of
-from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
 from hoicli.records.parsing import Record, dump
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary

@@ -16,6 +16,7 @@ from hoicli.errors import DataError, arg
 from hoicli.evaluation.coverage import check_counted
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.pairing import OUTCOME_CODES
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol, view_key
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import read_view, view_order, with_part
@@ -25,7 +26,6 @@ from hoicli.records.columns import BATCH
 from hoicli.records.image import image_id_problems, unknown_label
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, ImageRegister
 from hoicli.records.kit import Ints
-from hoicli.records.outcomes import OUTCOME_CODES
 from hoicli.records.parsing import Problem, Record, is_number, parse, short
 from hoicli.records.results import BAR, SIGNATURE_KEYS
 from hoicli.vocabulary.datasets import DATASETS

@@ -21,10 +21,10 @@ from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import Listed, Ranked
 from hoicli.evaluation.matching import Batch, Outcomes
+from hoicli.evaluation.pairing import TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
 from hoicli.records.kit import Bools, Floats, Growing, Ints, among, joined, starts_of
-from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.vocabulary.labels import Vocabulary
 
 if TYPE_CHECKING:

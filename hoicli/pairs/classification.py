@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from hoicli.evaluation.fit import Fit
 from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.evaluation.tally import Tally, per_class
 from hoicli.pairs.reading import PairBatch
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.kit import Growing
-from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 
 
 class Localised:

@@ -1,4 +1,4 @@
-"""Predictions of one image given as arrays, checked; and many of them as `Scenes`.
+"""Predictions of one image given as arrays, checked; and many of them as `Scenes`, or as plain arrays (`State`).
 
 What is wrong with an array is said in the sentences of `hoicli.records.image`, with the argument and the index in place
 of a record's field: a fast check shows that something is wrong, then the arrays become a record, which has a problem.
@@ -7,19 +7,21 @@ of a record's field: a fast check shows that something is wrong, then the arrays
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError
+from hoicli.records.arrays import as_array, as_corners, box_array, floats
 from hoicli.records.columns import NO_BOX, RawImages
-from hoicli.records.foreign import as_array
 from hoicli.records.image import problems, unknown_label
-from hoicli.records.kit import Floats, Ints, starts_of
+from hoicli.records.kit import Floats, Ints, joined, starts_of
 from hoicli.records.parsing import Record, short
 from hoicli.records.reading import numbered_scenes
 from hoicli.records.scenes import Scenes, class_table
@@ -27,6 +29,24 @@ from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 TRIPLET_COLUMNS = ("subject", "object", "verb", "score")
 """The arguments with a value for each triplet; also `role`, where the vocabulary has roles."""
+
+State = dict[str, Any]
+"""The predictions of many images as arrays by name; typed so that `numpy.savez(path, **state)` passes type checkers.
+
+Per image: `dataset` (a fingerprint), `id_counts`, `box_counts` and `triplet_counts`; and the rows of all images: `ids`
+(UTF-8 bytes), boxes, labels, subject, object, verb, role, score, as `Detections` has them. Several states concatenated
+along the first axis, array by array, are the state of all their images.
+"""
+_OF_BOXES = ("boxes", "labels")
+_OF_TRIPLETS = (*TRIPLET_COLUMNS, "role")
+_RUNS = {
+    "ids": "id_counts",
+    **dict.fromkeys(_OF_BOXES, "box_counts"),
+    **dict.fromkeys(_OF_TRIPLETS, "triplet_counts"),
+}
+"""The arrays of a state that have some rows for each image, with the array that says how many."""
+_COUNTS = tuple(dict.fromkeys(_RUNS.values()))
+NAMES = (*_COUNTS, "dataset", *_RUNS)
 
 NOISE = 1e-5
 """Two runs of a network in single precision differ by this part of the largest number, at most."""
@@ -66,7 +86,7 @@ class Detections:
     def record(self, vocabulary: Vocabulary, *, scored: bool) -> Record:
         """The same as an image record, with scores or without."""
         names, roles = [*vocabulary.objects, None], [None, *vocabulary.roles]
-        columns = (getattr(self, name).tolist() for name in (*TRIPLET_COLUMNS, "role"))
+        columns = (getattr(self, name).tolist() for name in _OF_TRIPLETS)
         hois: list[Record] = []
         for subject, object_, verb, score, role in zip(*columns, strict=True):
             no_object = bool(vocabulary.roles) and object_ == NO_BOX
@@ -114,29 +134,6 @@ def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -
     return numbered_scenes(raw, vocabulary, scored=True)
 
 
-BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
-
-
-def as_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> NDArray[np.floating[Any]]:
-    """[B, 4] x1, y1, x2, y2 in pixels of boxes in one of BOX_FORMATS (x2 = x1 + width), as they are or in double
-    precision. size: the image's height and width, of which the boxes are shares; None: they are in pixels.
-
-    Raises `UsageError` for another format, `DataError` for what is no size.
-    """
-    if box_format not in BOX_FORMATS:
-        raise UsageError(f"box_format={box_format!r}: choose {', '.join(BOX_FORMATS[:-1])} or {BOX_FORMATS[-1]}")
-    if box_format != "xyxy":
-        first, extent = boxes[:, :2].astype(np.float64), boxes[:, 2:].astype(np.float64)
-        start = first - extent / 2 if box_format == "cxcywh" else first
-        boxes = np.concatenate([start, first + (extent / 2 if box_format == "cxcywh" else extent)], axis=1)
-    if size is None:
-        return boxes
-    sides = as_array(size, "size")
-    if sides.shape != (2,) or sides.dtype.kind not in "fiu" or not ((sides > 0) & (sides < np.inf)).all():
-        raise DataError(f"{short(sides.tolist())}; give the image's height and width in pixels", field="size")
-    return boxes * sides.astype(np.float64)[[1, 0, 1, 0]]
-
-
 def _columns(given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
     """The columns of `Detections`. Raises `DataError` with the argument for what no record could say: a wrong shape or
     type, a number that is no id."""
@@ -154,7 +151,7 @@ def _columns(given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) 
     columns["score"] = _numbers(given["score"], "score") if scored else np.full(count, np.nan)
     role = given.get("role")
     columns["role"] = np.zeros(count, dtype=np.int64) if role is None else 1 + _ids(role, "role", "role", vocabulary)
-    counts = {name: len(columns[name]) for name in (*TRIPLET_COLUMNS, "role")}
+    counts = {name: len(columns[name]) for name in _OF_TRIPLETS}
     odd = [name for name, length in counts.items() if length != count]
     if odd:
         raise DataError(f"{counts[odd[0]]} values for {count} triplets (`subject` has {count})", field=odd[0])
@@ -195,26 +192,9 @@ def _check_names(given: Mapping[str, Any], of_triplets: Sequence[str], *, nulls:
             raise DataError(f"not of this ground truth or dataset; there are {', '.join(known)}", field=name)
 
 
-def box_array(values: Any) -> NDArray[np.floating[Any]]:
-    """[B, 4] a copy of boxes. Raises `DataError` for another shape or other things than numbers."""
-    array = as_array(values, "boxes")
-    if not array.size and array.ndim <= 2:
-        return np.zeros((0, 4))
-    if array.ndim != 2 or array.shape[1] != 4:
-        raise DataError(f"has shape {array.shape}, wants (n, 4)", field="boxes")
-    return _floats(array, "boxes")
-
-
 def _numbers(values: Any, field: str) -> Floats:
     array = as_array(values, field)
-    return _floats(_flat(array, field), field).astype(np.float64, copy=False)
-
-
-def _floats(array: NDArray[Any], field: str) -> NDArray[np.floating[Any]]:
-    """A copy in the smallest of float32 and float64 that holds the numbers exactly."""
-    if array.dtype.kind not in "fiu" and array.size:
-        raise DataError(f"has dtype {array.dtype}, wants numbers", field=field)
-    return array.astype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64, copy=True)
+    return floats(_flat(array, field), field).astype(np.float64, copy=False)
 
 
 def _flat(array: NDArray[Any], field: str) -> NDArray[Any]:
@@ -269,3 +249,71 @@ def _known(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None, int],
         "role": ({role: number for number, role in enumerate(vocabulary.roles)}, len(vocabulary.roles)),
     }[what]
     return Spelled({**ids, **({None: -1} if vocabulary.roles and what != "verb" else {})}), count
+
+
+def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
+    """The state of these images."""
+    ids = [image.image_id.encode("utf-8", "surrogatepass") for image in images]
+    state: State = {
+        "dataset": np.full(len(images), _fingerprint(vocabulary), dtype=np.int64),
+        "id_counts": np.array([len(image_id) for image_id in ids], dtype=np.int64),
+        "box_counts": np.array([len(image.boxes) for image in images], dtype=np.int64),
+        "triplet_counts": np.array([len(image.score) for image in images], dtype=np.int64),
+        "ids": np.frombuffer(b"".join(ids), dtype=np.uint8).copy(),
+    }
+    for name in (*_OF_BOXES, *_OF_TRIPLETS):
+        empty = np.float64 if name in ("boxes", "score") else np.int64
+        state[name] = joined([getattr(image, name) for image in images], empty)
+    state["boxes"] = state["boxes"].reshape(-1, 4)
+    return state
+
+
+def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[Detections]:
+    """The images of a state, each checked as arrays from a network are. Raises `DataError` at `place`."""
+    for image_id, given in given_of(state, vocabulary, place):
+        try:
+            yield detections(image_id, given, vocabulary)
+        except DataError as error:
+            raise error.at(f"{place}: image {short(image_id)}") from None
+
+
+def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The id of each image and its arrays, as `detections` takes them. Raises `DataError` at `place` for arrays that
+    are no state, or another dataset's."""
+    missing = [key for key in NAMES if key not in state]
+    if missing:
+        raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)
+    arrays = {key: as_array(state[key], key) for key in ("dataset", *_RUNS)}
+    try:
+        whole_numbers = [arrays[key] for key in arrays if key not in ("boxes", "score")]
+        if any(array.ndim != 1 or (array.size and array.dtype.kind not in "iu") for array in whole_numbers):
+            raise ValueError
+        starts = {key: starts_of(_counts(as_array(state[key], key))) for key in _COUNTS}
+        images = len(arrays["dataset"])
+        whole = all(len(of) == images + 1 for of in starts.values())
+        whole &= all(len(arrays[key]) == starts[of][-1] for key, of in _RUNS.items())
+        text = bytes(arrays["ids"].tolist())  # ValueError for a number that is no byte
+        cuts = pairwise(starts["id_counts"].tolist()) if whole else ()
+        ids = [text[start:end].decode("utf-8", "surrogatepass") for start, end in cuts]
+    except (ValueError, TypeError, OverflowError):
+        whole = False
+    if not whole:
+        raise DataError("its arrays do not fit together; give what state() returned, whole", place=place)
+    if (arrays["dataset"] != _fingerprint(vocabulary)).any():
+        raise DataError(f"is of another dataset than {vocabulary.signed}; give its dataset", place=place)
+    arrays["role"] = arrays["role"] - 1
+    wanted = [key for key in (*_OF_BOXES, *_OF_TRIPLETS) if key != "role" or vocabulary.roles]
+    for row, image_id in enumerate(ids):
+        yield image_id, {key: arrays[key][starts[_RUNS[key]][row] : starts[_RUNS[key]][row + 1]] for key in wanted}
+
+
+def _counts(counts: NDArray[Any]) -> Ints:
+    """Numbers of rows. Raises `ValueError` for anything else."""
+    if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any() or (counts > 1 << 40).any():
+        raise ValueError
+    return counts.astype(np.int64)
+
+
+def _fingerprint(vocabulary: Vocabulary) -> int:
+    """A number that tells datasets apart."""
+    return int.from_bytes(sha256(vocabulary.signed.encode()).digest()[:6], "big")

@@ -14,9 +14,9 @@ import typer
 from typer._completion_classes import BashComplete
 
 from hoicli.cli import COMMANDS, app
+from hoicli.commands.doctor import kinds
 from hoicli.converters.formats import FORMATS
 from hoicli.corruption.catalogue import CORRUPTIONS
-from hoicli.records.schemas import kinds
 from hoicli.vocabulary.datasets import DATASETS
 from tests.support.project import Hoicli
 from tests.support.shell import command_of

@@ -17,9 +17,9 @@ import pytest
 
 from hoicli import __version__
 from hoicli.cli import COMMANDS
+from hoicli.commands.doctor import schema_text
 from hoicli.io.inputs import MARK
 from hoicli.records.results import ROW_KEYS
-from hoicli.records.schemas import schema_text
 from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, parsed, without_gt, written
 
 GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"

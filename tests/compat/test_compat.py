@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hoicli
-from hoicli.records.schemas import kinds, schema_text
+from hoicli.commands.doctor import kinds, schema_text
 
 HERE = Path(__file__).parent
 RELEASES = sorted(path for path in HERE.iterdir() if path.is_dir() and path.name[0].isdigit())

@@ -21,6 +21,7 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
+from hoicli.commands.doctor import schema_text
 from hoicli.corruption.catalogue import CORRUPTIONS, LIMITS, RECIPES, ROHOI, Recipe
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
@@ -28,7 +29,6 @@ from hoicli.corruption.quality import Original
 from hoicli.corruption.recipes import read_recipe
 from hoicli.errors import DataError
 from hoicli.io.pool import ordered_map
-from hoicli.records.schemas import schema_text
 from tests.support.pictures import textured
 from tests.support.project import EIGHT, PATIENCE, ROOT, Hoicli, parsed, written
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters, PairNms
+from hoicli.evaluation.pairing import OUTCOMES, TRUE_POSITIVE
 from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
 from tests.support import reference, strategies
 from tests.support.kernel import HICO, Record, evaluate, ground_truth, lines
 

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import jsonschema
 import pytest
 
+from hoicli.commands.doctor import schema_text
 from hoicli.evaluation.protocol_files import WORDS, protocol_record
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.records.schemas import schema_text
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 
 GOLDEN = Path(__file__).parent / "golden"

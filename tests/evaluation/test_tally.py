@@ -13,6 +13,7 @@ import pytest
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.listed import ranking
+from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
@@ -24,7 +25,6 @@ from hoicli.evaluation.tally import (
 )
 from hoicli.evaluation.views import Views
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
 from tests.support.arrays import GT, PREDICTIONS, records
 from tests.support.kernel import HICO, ground_truth, lines, tally

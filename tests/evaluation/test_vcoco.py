@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 
 from hoicli.cli import run
+from hoicli.commands.doctor import schema_text
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
-from hoicli.records.schemas import schema_text
 from tests.support import kernel, vcoco_reference
 from tests.support.arrays import records
 from tests.support.project import FIXTURES, Hoicli, parsed, written

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from hoicli.commands.doctor import kinds, schema_text
 from hoicli.explorer.content import SCRIPTS
-from hoicli.records.schemas import kinds, schema_text
 from hoicli.version import __version__
 from hoicli.vocabulary.datasets import DATASETS
 from tests.support.project import ROOT

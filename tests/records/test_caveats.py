@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from hoicli import __version__
+from hoicli.commands.doctor import schema_text
 from hoicli.records.caveats import CAVEATS, names, of_record
-from hoicli.records.schemas import schema_text
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, without_gt, written
 from tests.support.vcoco import with_labels
 

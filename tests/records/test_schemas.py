@@ -7,8 +7,8 @@ from typing import Any
 
 import jsonschema
 
-from hoicli.records.outcomes import OUTCOMES
-from hoicli.records.schemas import kinds, schema_text
+from hoicli.commands.doctor import kinds, schema_text
+from hoicli.evaluation.pairing import OUTCOMES
 from tests.support.project import EIGHT, FIXTURES, Hoicli
 
 

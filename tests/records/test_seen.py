@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from hoicli.records.schemas import schema_text
+from hoicli.commands.doctor import schema_text
 from hoicli.records.seen import dataset_name
 from tests.support.project import FIXTURES, Hoicli, written
 

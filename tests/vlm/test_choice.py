@@ -11,9 +11,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from hoicli.commands.doctor import schema_text
 from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.schemas import schema_text
 from hoicli.vlm.answers import read_answers
 from hoicli.vlm.bank import SETTINGS, Question, read_bank
 from hoicli.vlm.choice import METRICS, tallied

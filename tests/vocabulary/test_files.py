@@ -13,8 +13,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from hoicli.commands.doctor import schema_text
 from hoicli.errors import DataError, UsageError
-from hoicli.records.schemas import schema_text
 from hoicli.vocabulary.contents import shipped_content
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.files import FIELDS, check

@@ -1,4 +1,4 @@
-"""Arrays of other libraries as NumPy's, without importing those libraries."""
+"""Arrays of any library as NumPy's, without importing those libraries; and boxes among them, in any form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
+from hoicli.records.parsing import short
 
 _CPU = 1, 3
 """DLPack's numbers of memory that the processor reads: its own, and CUDA's pinned part of it."""
@@ -56,3 +57,43 @@ def plain(value: Any) -> Any:
     if hasattr(value, "__dlpack_device__") or hasattr(value, "__array__"):
         return as_array(value, "").tolist()
     raise TypeError(f"{type(value).__name__} is nothing that JSON has")
+
+
+def floats(array: NDArray[Any], field: str) -> NDArray[np.floating[Any]]:
+    """A copy in the smallest of float32 and float64 that holds the numbers exactly."""
+    if array.dtype.kind not in "fiu" and array.size:
+        raise DataError(f"has dtype {array.dtype}, wants numbers", field=field)
+    return array.astype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64, copy=True)
+
+
+def box_array(values: Any) -> NDArray[np.floating[Any]]:
+    """[B, 4] a copy of boxes. Raises `DataError` for another shape or other things than numbers."""
+    array = as_array(values, "boxes")
+    if not array.size and array.ndim <= 2:
+        return np.zeros((0, 4))
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise DataError(f"has shape {array.shape}, wants (n, 4)", field="boxes")
+    return floats(array, "boxes")
+
+
+BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
+
+
+def as_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> NDArray[np.floating[Any]]:
+    """[B, 4] x1, y1, x2, y2 in pixels of boxes in one of BOX_FORMATS (x2 = x1 + width), as they are or in double
+    precision. size: the image's height and width, of which the boxes are shares; None: they are in pixels.
+
+    Raises `UsageError` for another format, `DataError` for what is no size.
+    """
+    if box_format not in BOX_FORMATS:
+        raise UsageError(f"box_format={box_format!r}: choose {', '.join(BOX_FORMATS[:-1])} or {BOX_FORMATS[-1]}")
+    if box_format != "xyxy":
+        first, extent = boxes[:, :2].astype(np.float64), boxes[:, 2:].astype(np.float64)
+        start = first - extent / 2 if box_format == "cxcywh" else first
+        boxes = np.concatenate([start, first + (extent / 2 if box_format == "cxcywh" else extent)], axis=1)
+    if size is None:
+        return boxes
+    sides = as_array(size, "size")
+    if sides.shape != (2,) or sides.dtype.kind not in "fiu" or not ((sides > 0) & (sides < np.inf)).all():
+        raise DataError(f"{short(sides.tolist())}; give the image's height and width in pixels", field="size")
+    return boxes * sides.astype(np.float64)[[1, 0, 1, 0]]
