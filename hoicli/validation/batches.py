@@ -1,10 +1,12 @@
-"""Image records that validate can look into, as columns: names as they are spelled, known to the vocabulary or not."""
+"""Image records that validate can look into, as columns, and what is wrong with them that a metric would use without a
+word. Names are as they are spelled, known to the vocabulary or not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -13,16 +15,19 @@ import orjson
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
+from hoicli.records.boxes import inverted, repeated
 from hoicli.records.columns import Images, raw_images, require, typed
-from hoicli.records.image import problems_besides, seldom_problems
+from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides, seldom_problems
 from hoicli.records.kit import Bools, Floats, Growing, Ints, distinct, starts_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.records.triplets import Numbered
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 Size = tuple[float, float]
 """(width, height)."""
 WITHOUT_BOXES = caveats.mask([caveats.WHOLE_IMAGE])
+MARGIN = 0.1
+"""Ours: detectors overshoot the image a little; a box over a tenth of its side outside is in another frame."""
 
 
 class TripletClass(NamedTuple):
@@ -236,3 +241,126 @@ def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
 def pixels(sizes: Iterable[Size | None]) -> Floats:
     """[N, 2] width and height, NaN where not known."""
     return np.array([size or (np.nan, np.nan) for size in sizes], dtype=np.float64).reshape(-1, 2)
+
+
+Cases = tuple[str, Ints, Callable[[str], str]]
+"""The cases of a check in a batch: (its code, [M] the image of each, ascending, what says what the first is, given the
+place of its line)."""
+
+
+def faults(
+    batch: Checked, vocabulary: Vocabulary | None, theirs: Sequence[Size | None], *, scored: bool
+) -> Iterator[Cases]:
+    """What a metric would use without a word. theirs [N]: the sizes of the images in the ground truth, None where not
+    known; scored: predictions."""
+    sizes = [own or other for own, other in zip(batch.sizes, theirs, strict=True)]
+    yield from _label_faults(batch, vocabulary, scored=scored)
+    yield from _size_faults(batch, theirs)
+    yield from _box_faults(batch, sizes)
+    yield from _triplet_faults(batch, vocabulary, scored=scored)
+
+
+def _label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
+    """Labels that the vocabulary does not have."""
+    image = np.repeat(np.arange(len(batch.unknown)), batch.unknown)
+
+    def first(place: str) -> str:
+        found = problems(batch.record(int(image[0])), vocabulary, scored=scored)
+        return str(next(problem for problem in found if problem.code == UNKNOWN_LABEL).error(place))
+
+    yield UNKNOWN_LABEL, image, first
+
+
+def _size_faults(batch: Checked, theirs: Sequence[Size | None]) -> Iterator[Cases]:
+    """Images of another size than the ground truth's."""
+    both = zip(batch.sizes, theirs, strict=True)
+    rows = [row for row, (own, other) in enumerate(both) if own is not None and other is not None and own != other]
+
+    def first(place: str) -> str:
+        own, other = (" x ".join(map(str, of[rows[0]] or ())) for of in (batch.sizes, theirs))
+        return f"{place}: {batch.image_ids[rows[0]]!r} has {own}, in the ground truth {other}"
+
+    yield "another-image-size", np.array(rows, dtype=np.int64), first
+
+
+def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
+    """Boxes that are not what they should be. sizes [N]: of the images, where known."""
+    image, boxes = batch.image_of_box, batch.boxes
+    size = pixels(sizes)
+    looked_at = ~batch.whole[image]
+
+    def cases(check: str, rows: Ints, told: Callable[[int], str] = lambda _: "") -> Cases:
+        return _cases(check, batch, "boxes", rows, lambda record, at, row: f": {record['boxes'][row]}{told(at)}")
+
+    small = ((boxes >= 0) & (boxes <= 1)).all(axis=1) & looked_at
+    if small.any():
+        counts = np.diff(batch.box_start)
+        relative = np.bincount(image[small], minlength=len(counts)) == counts
+        yield cases("relative-box", np.flatnonzero(relative[image]))
+    ends_first = inverted(boxes) & looked_at
+    rows = np.flatnonzero(ends_first)
+    yield cases("inverted-box", rows)
+    with np.errstate(over="ignore"):
+        beyond = (boxes[rows, :2] + boxes[rows, 2:] > size[image[rows]] + 1).any(axis=1)  # not where no size is known
+        yield cases("looks-like-xywh", rows[(boxes[rows] >= 0).all(axis=1) & ~beyond])
+        spare = MARGIN * size
+        least, most = -spare[image], (size + spare)[image]
+    outside = (boxes[:, :2] < least).any(axis=1) | (boxes[:, 2:] > most).any(axis=1)
+    rows = np.flatnonzero(outside & looked_at & ~ends_first)
+    yield cases("box-outside-image", rows, lambda at: ", the image is {} x {}".format(*(sizes[at] or ())))
+
+
+def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
+    """Triplets that count for nothing, or against the detector."""
+
+    def cases(check: str, bad: Bools, told: Callable[[Record, list[str | None]], str]) -> Cases:
+        rows = np.flatnonzero(bad)
+        return _cases(check, batch, "hois", rows, lambda record, _, row: told(record["hois"][row], record["labels"]))
+
+    if scored:
+        outside = (batch.score < 0) | (batch.score > 1)
+        yield cases("score-outside-range", outside, lambda hoi, _: f".score: {hoi['score']}")
+    own = () if scored else (batch.label[batch.subject],)
+    twice = repeated(batch, *own, batch.object_label, batch.verb, batch.role)
+    check = "duplicate-triplet" if scored else "doubled-annotation"
+    yield cases(check, twice, lambda hoi, labels: f": {_named(hoi, labels)} on the same two boxes")
+    subjects = (SUBJECT,) if vocabulary is None else vocabulary.subjects
+    acts = np.zeros(len(batch.labels.spelled), dtype=bool)
+    acts[[batch.labels[label] for label in subjects if label in batch.labels]] = True
+    others = ~acts[batch.label[batch.subject]]
+    yield cases("subject-no-person", others, lambda hoi, labels: f".subject: a {labels[hoi['subject']]}")
+    if vocabulary is not None and not vocabulary.roles:
+        none = _no_interactions(batch, vocabulary)
+        yield cases("no-such-interaction", none, lambda hoi, labels: f": {_named(hoi, labels)}")
+
+
+def _cases(check: str, batch: Checked, of: str, rows: Ints, told: Callable[[Record, int, int], str]) -> Cases:
+    """The cases that are some rows of boxes or triplets (of: boxes, hois). told(record, image, place in it): what the
+    first is."""
+    boxes = of == "boxes"
+    image, start = (batch.image_of_box, batch.box_start) if boxes else (batch.image_of_hoi, batch.hoi_start)
+
+    def first(place: str) -> str:
+        at = int(image[rows[0]])
+        row = int(rows[0] - start[at])
+        return f"{place}: {of}[{row}]{told(batch.record(at), at, row)}"
+
+    return check, image[rows], first
+
+
+def _named(hoi: Record, labels: list[str | None]) -> str:
+    """The verb and the object of a triplet."""
+    return f"{hoi['verb']} {None if hoi['object'] is None else labels[hoi['object']]}"
+
+
+def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:
+    """[T] whether both names are known and the dataset, whose classes they make, has none of the two."""
+    names, place = batch.classes
+    return np.fromiter((_is_no_interaction(name, vocabulary) for name in names), dtype=bool)[place]
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_no_interaction(name: TripletClass, vocabulary: Vocabulary) -> bool:
+    pair = name.verb, name.label
+    known = name.verb in vocabulary.verb_ids and name.label in vocabulary.object_ids
+    return known and pair not in vocabulary.interaction_ids

@@ -21,7 +21,6 @@ from hoicli.errors import arg
 from hoicli.evaluation.pairing import first_largest
 from hoicli.records.kit import Floats, Ints
 from hoicli.validation.batches import Checked, Facts, TripletClass
-from hoicli.validation.checks import Finding
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.labels import Vocabulary
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
@@ -87,12 +86,11 @@ class ClassCounts:
 
 
 class LabelEvidence:
-    """Gathers the classes of a stream in `counts`; `finding` concludes."""
+    """Gathers the classes of a stream in `counts`; `doubt` concludes."""
 
-    def __init__(self, vocabulary: Vocabulary, counts: ClassCounts | None = None, truth: Facts | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary, counts: ClassCounts, truth: Facts | None = None) -> None:
         """truth: what the best predictions are compared with."""
-        self.vocabulary, self._truth = vocabulary, truth
-        self.counts = counts or ClassCounts()
+        self.vocabulary, self.counts, self._truth = vocabulary, counts, truth
         self._readings = [Reading("", "as they are"), *readings(vocabulary)]
         self._read: dict[TripletClass, dict[TripletClass, list[int]]] = {}
 
@@ -144,24 +142,25 @@ class LabelEvidence:
                     found.setdefault(comparable(meant, self.vocabulary), []).append(number)
         return self._read[name]
 
-    def finding(self, name: str) -> Finding | None:
-        """What is doubtful about the labels of the stream called `name`."""
+    def doubt(self, name: str) -> tuple[str, str, int, str] | None:
+        """What is doubtful about the labels of the stream called `name`: (check, an example, cases, what to do if not
+        what the check says)."""
         if not self._total:
             return None
         if self._other_dataset is not None:
             dataset, share = self._other_dataset
             own = self._known(self.vocabulary)
             knows = f"{dataset} knows {share:.0%} of the triplets' names, {self.vocabulary.name} {own:.0%}"
-            return Finding("another-dataset", self.counts.triplets, f"{name}: {knows}: {arg('dataset', dataset)}")
+            return "another-dataset", f"{name}: {knows}: {arg('dataset', dataset)}", self.counts.triplets, ""
         found = self._explanation
         if found is not None:
             reading, why, count = found
             fix = reading.option and f"convert the file again with {reading.option}: as it is, mAP will be near zero"
-            return Finding(reading.check, count, f"{name}: {why}", fix)
+            return reading.check, f"{name}: {why}", count, fix
         if self.counts.images >= ENOUGH_IMAGES and self.counts.matched[0] < self.counts.images / 20:
             matched = f"in {self.counts.matched[0]:,} of {self.counts.images:,} images"
             text = f"{name}: {matched} the best prediction is of an annotated class"
-            return Finding("classes-not-annotated", self.counts.images - self.counts.matched[0], text)
+            return "classes-not-annotated", text, self.counts.images - self.counts.matched[0], ""
         return None
 
     def verdict(self) -> str:

@@ -1,35 +1,132 @@
-"""What makes numbers quietly wrong: one stream of records checked, or two of them side by side.
+"""What makes numbers quietly wrong: every check of `hoicli validate`, and one stream of records checked, or two of them
+side by side.
 
-A batch of lines is checked as columns; where one of its lines is bad, they are checked one by one.
+Most evaluation accidents are files that were read "successfully": another box convention, another label order, another
+set of images. Each check counts its cases and keeps the first as an example. An error is something no metric can use;
+a warning is something a metric would use without a word. A batch of lines is checked as columns; where one of its lines
+is bad, they are checked one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import orjson
 
-from hoicli.errors import DataError
+from hoicli.errors import MALFORMED, DataError, arg
 from hoicli.evaluation.box_conventions import BoxEvidence
-from hoicli.evaluation.match_stream import match_problems
+from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL, match_problems
 from hoicli.evaluation.run import gathered
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.boxes import MOST_INVERTED
 from hoicli.records.columns import BATCH, attempt
 from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides, result_problems
-from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, ImageRegister
 from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
-from hoicli.validation.batches import Checked, Facts, checked_images, pixels
-from hoicli.validation.checks import UNREAD, Findings, box_faults, label_faults, size_faults, triplet_faults
+from hoicli.validation.batches import Checked, Facts, checked_images, faults, pixels
 from hoicli.validation.labels import DISTINCT, ClassCounts, LabelEvidence
 from hoicli.vocabulary.labels import Vocabulary
+
+ERRORS = {  # a record's problems have their codes from where they are found
+    MALFORMED: f"mend what is named; other commands leave such lines out with {arg('on_error', 'skip')}",
+    UNKNOWN_LABEL: "use the vocabulary's spelling (hoicli vocab); a wrong object order looks like this too",
+    UNKNOWN_PROTOCOL: "match the predictions again, with this version",
+    "not-whole": "the command that wrote the stream failed: mend that, and make it again",
+    DUPLICATE_IMAGE: "keep one line an image; check two models' dumps one by one",
+    "another-dataset": "name the benchmark they belong to",
+    UNKNOWN_IMAGE: "give the ground truth of the same set and split",
+    "swapped-files": "give the ground truth with --gt, and the predictions without",
+    "no-scores": "ground truth? give it with --gt; answers of a model: hoicli convert --scores",
+}
+UNREAD = "bad-optional-field"
+WARNINGS = {
+    UNREAD: "eval and match do not read it; convert, pairstats and others that do refuse the line",
+    "image-without-predictions": "its triplets count as missed; normal for images without annotations",
+    "inverted-box": "x2 < x1 or y2 < y1: it overlaps nothing; no metric takes more than one in a hundred",
+    "looks-like-xywh": "convert to [x1, y1, x2, y2]: hoicli convert --box-form xywh",
+    "box-outside-image": "another scale or convention? records hold pixels of the original image",
+    "relative-box": "all numbers are at most 1: multiply by the image's width and height",
+    "score-outside-range": "fine for ranking; a sum or a scaled score?",
+    "all-scores-equal": "nothing ranks the predictions: mAP then depends on tie-breaking",
+    "duplicate-triplet": f"the second of two equal predictions is a false positive; {arg('nms')} removes it",
+    "doubled-annotation": "list each once: both count, and most protocols find only one",
+    "no-such-interaction": "the vocabulary has no class of this verb and object: never counted",
+    "subject-no-person": "qpic and diag ignore it; of most: subject and object swapped, or labels numbered otherwise?",
+    "another-object-order": "convert again with the right order: as they are, they score near zero",
+    "another-verb-numbering": "convert again with the right numbers: as they are, they score near zero",
+    "classes-not-annotated": "mAP will be near zero: other labels, or another set of images?",
+    "another-image-size": "boxes must be in pixels of the ground truth's images: scale them",
+    "boxes-off-ground-truth": "mAP will be near zero: convert the boxes to what they should be",
+}
+CHECKS = ERRORS | WARNINGS
+"""What to do about each fault, by the code of its check."""
+
+
+@dataclass
+class Finding:
+    """How often a check failed, the first place where it did, and what to do, where that is not what CHECKS says."""
+
+    check: str
+    count: int
+    example: str
+    fix: str = ""
+    refused: bool = False
+    """Whether there are so many that what is a warning otherwise is an error."""
+
+    @property
+    def severity(self) -> str:
+        """What the row says."""
+        return "error" if self.refused or self.check in ERRORS else "warning"
+
+    def row(self) -> Record:
+        """The finding as an output row."""
+        return {
+            "check": self.check,
+            "severity": self.severity,
+            "count": self.count,
+            "example": self.example,
+            "fix": self.fix or CHECKS[self.check],
+        }
+
+
+class Findings:
+    """Findings so far, in the order of CHECKS."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Finding] = {}
+
+    def add(self, check: str, example: str | Callable[[], str], count: int = 1, fix: str = "") -> None:
+        """Count `count` cases; `example` describes the first of them, and is asked for no other."""
+        if check not in self._found:
+            self._found[check] = Finding(check, 0, example if isinstance(example, str) else example(), fix)
+        self._found[check].count += count
+
+    def merge(self, other: Findings) -> None:
+        """Add the findings of the part that follows."""
+        for finding in other:
+            self.add(finding.check, finding.example, finding.count, finding.fix)
+
+    def count(self, check: str) -> int:
+        """How often a check failed so far."""
+        return self._found[check].count if check in self._found else 0
+
+    def refuse(self, check: str) -> None:
+        """Make a check that failed an error."""
+        self._found[check].refused = True
+
+    def remove(self, check: str) -> None:
+        """Forget a check that turned out to mean nothing."""
+        self._found.pop(check, None)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return (self._found[check] for check in CHECKS if check in self._found)
 
 
 def validate_images(
@@ -185,16 +282,9 @@ class Checker:
         self._add_images(batch)
         rows = [None if self._truth is None else self._truth.rows.get(image_id) for image_id in batch.image_ids]
         theirs = [None if self._truth is None or row is None else self._truth.sizes[row] for row in rows]
-        sizes = [own or other for own, other in zip(batch.sizes, theirs, strict=True)]
-        for cases in chain(
-            label_faults(batch, self._vocabulary, scored=scored),
-            size_faults(batch, theirs),
-            box_faults(batch, sizes),
-            triplet_faults(batch, self._vocabulary, scored=scored),
-        ):
-            if len(cases.image):
-                place = batch.lines[int(cases.image[0])].place
-                found.findings.add(cases.check, partial(cases.first, place), len(cases.image))
+        for check, image, first in faults(batch, self._vocabulary, theirs, scored=scored):
+            if len(image):
+                found.findings.add(check, partial(first, batch.lines[int(image[0])].place), len(image))
         found.boxes += int(np.count_nonzero(~batch.whole[batch.image_of_box]))
         found.triplets += len(batch.score)
         if scored and len(batch.score):
@@ -249,8 +339,8 @@ def _concluded(
     if facts and found.score is not None:
         findings.add("swapped-files", f"{name}: has scores, so these are predictions", found.triplets)
     labels = None if vocabulary is None else LabelEvidence(vocabulary, found.classes)
-    if labels is not None and (doubt := labels.finding(name)) is not None:
-        findings.add(doubt.check, doubt.example, doubt.count, doubt.fix)
+    if labels is not None and (doubt := labels.doubt(name)) is not None:
+        findings.add(*doubt)
     if truth is not None:
         if found.triplets and not found.scored:
             findings.add("no-scores", f"{name}: no triplet has a score, as predictions must", found.triplets)

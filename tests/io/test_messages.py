@@ -12,7 +12,7 @@ import pytest
 import hoicli as package
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
 from hoicli.io.messages import logged, note
-from hoicli.validation.checks import ERRORS
+from hoicli.validation.stream import ERRORS
 from tests.support.project import EIGHT, ROOT, Hoicli, parsed
 from tests.support.readme import DOCS
 

@@ -15,8 +15,7 @@ import pytest
 from hoicli.evaluation.run import gathered
 from hoicli.io.streams import Line, Stream
 from hoicli.validation import stream as stream_room
-from hoicli.validation.checks import CHECKS
-from hoicli.validation.stream import Checking, validate_images
+from hoicli.validation.stream import CHECKS, Checking, validate_images
 from hoicli.vocabulary.datasets import load
 from tests.support.project import EIGHT, FIXTURES, parsed
 from tests.support.strategies import parts_of
