@@ -149,12 +149,12 @@ def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> s
     for part, stream in zip(parts, streams, strict=True):
         part.add_stream(stream, policy_of(on_error))
     parts = in_one_spelling(parts)
-    seen, training = parts[0], parts[1] if len(parts) > 1 else None
+    seen = parts[0]
     if not seen.pairs:
         problem = "no triplets in it: a dataset's classes are those of its ground truth"
         raise DataError(problem, place=streams[0].name)
-    content = dataset_of(seen, training, name)
-    tell_doubts(seen, training)
+    content = dataset_of(parts, name)
+    tell_doubts(parts)
     subjects = ", ".join(f"{label} ({count:,})" for label, count in seen.subjects.most_common(5))
     more = ", ..." if len(seen.subjects) > 5 else ""
     kinds = ", ".join(f"{len(content[key]):,} {key}" for key in ("verbs", "objects", "interactions"))

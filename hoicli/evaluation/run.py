@@ -24,12 +24,11 @@ from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import fork_map, no_garbage_collection
-from hoicli.records.columns import BATCH
-from hoicli.records.intake import ErrorPolicy
+from hoicli.records.columns import BATCH, read_columns
+from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import distinct
 from hoicli.records.parsing import Record, dump
-from hoicli.records.reading import concatenate, made_of_scenes, read_scenes, scenes_of
-from hoicli.records.scenes import Scenes
+from hoicli.records.reading import checker, concatenate, read_scenes, scenes_of
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -114,8 +113,9 @@ def matched_lines(
     before = told = policy.skipped
     seen = set[str]()
 
-    def make(scenes: Scenes) -> MatchedLines | None:
+    def make(chunk: list[Line]) -> MatchedLines | None:
         nonlocal told
+        scenes = scenes_of(chunk, truth.vocabulary, scored=True)
         if not all(image_id in truth.position for image_id in scenes.image_ids):
             return None
         batch, coverage = Batch(scenes, truth), Coverage()
@@ -125,16 +125,15 @@ def matched_lines(
         return MatchedLines(scenes.image_ids, lines, coverage)
 
     with no_garbage_collection():
+        check, register = checker(truth.vocabulary, scored=True), ImageRegister(truth.position)
         processes = predictions.processes()
-        for made in made_of_scenes(
-            predictions, make, truth.vocabulary, scored=True, policy=policy, known=truth.position, processes=processes
-        ):
+        for made in read_columns(predictions, make, check, policy, register=register, processes=processes):
             seen.update(made.image_ids)
             yield made
         told -= before  # what was dropped of the ground truth, which forks would tell again
         missed = (image_id for image_id in truth.position if image_id not in seen and not partial)
         while empty := [Line("", 1, dump({"image_id": one, **_NOTHING})) for one in islice(missed, BATCH)]:
-            matched = make(scenes_of(empty, truth.vocabulary, scored=True))
+            matched = make(empty)
             assert matched is not None
             yield replace(matched, coverage=Coverage())
 

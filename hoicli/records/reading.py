@@ -28,7 +28,6 @@ from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.columns import (
     NUMBERS,
-    Part,
     RawImages,
     concatenated,
     integers,
@@ -70,27 +69,7 @@ def read_scenes(
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
     record whose image is not in `known` is bad too.
     """
-    return made_of_scenes(
-        lines, lambda scenes: scenes, vocabulary, scored=scored, policy=policy, known=known, processes=processes
-    )
-
-
-def made_of_scenes(
-    lines: Iterable[Line],
-    make: Callable[[Scenes], Part | None],
-    vocabulary: Vocabulary,
-    *,
-    scored: bool,
-    policy: ErrorPolicy,
-    known: Container[str] | None,
-    processes: int,
-) -> Iterator[Part]:
-    """What `make` makes of each batch that `read_scenes` reads, in its order; it has the batch's `image_ids`, and may
-    be None if one of them is not in `known`. Several `processes` take turns with the batches."""
-
-    def build(chunk: list[Line]) -> Part | None:
-        return make(scenes_of(chunk, vocabulary, scored=scored))
-
+    build = partial(scenes_of, vocabulary=vocabulary, scored=scored)
     check = checker(vocabulary, scored=scored)
     return read_columns(lines, build, check, policy, register=ImageRegister(known), processes=processes)
 

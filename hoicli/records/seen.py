@@ -101,14 +101,12 @@ def _labels_of(parts: Sequence[Seen]) -> Iterator[tuple[str, Counter[str]]]:
     yield "labels", sum((part.boxes for part in parts), Counter[str]())
 
 
-def dataset_of(truth: Seen, training: Seen | None, name: str) -> dict[str, Any]:
-    """The content of the file of a dataset with the classes of `truth`; the labels that only `training` has are
-    labels, too, and its triplets are the training counts. Everything is sorted by name.
-
-    Raises `UsageError` for the name of a dataset of hoicli's own, `DataError` for one that no dataset can have. `truth`
-    has a triplet.
+def dataset_of(parts: Sequence[Seen], name: str) -> dict[str, Any]:
+    """The content of the file of a dataset with the classes of the first part, which has a triplet. The second, the
+    training set, if there is one, may add labels, and its triplets are the training counts. Everything is sorted by
+    name. Raises `UsageError` for the name of a dataset of hoicli's own, `DataError` for one that no dataset can have.
     """
-    parts = [truth] if training is None else [truth, training]
+    truth, training = parts[0], parts[-1]
     subjects = set().union(*(part.subjects for part in parts))
     acted_on = set().union(*(part.objects for part in parts))
     objects = set().union(*(part.boxes for part in parts)) - (subjects - acted_on)
@@ -123,7 +121,7 @@ def dataset_of(truth: Seen, training: Seen | None, name: str) -> dict[str, Any]:
     }
     if NO_INTERACTION in verbs:
         content["no_interaction"] = NO_INTERACTION
-    if training is not None:
+    if training is not truth:
         content |= {"training_counts": [training.pairs[pair] for pair in pairs], "cuts": dict(CUTS)}
     if name in DATASETS:
         choose = f"choose another name with {arg('output', like='NAME.json')}"
@@ -149,9 +147,9 @@ def dataset_name(path: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:64]
 
 
-def tell_doubts(truth: Seen, training: Seen | None) -> None:
-    """Say on stderr what looks like one label in two spellings, and what is in one of the two files alone."""
-    parts = [truth] if training is None else [truth, training]
+def tell_doubts(parts: Sequence[Seen]) -> None:
+    """Say on stderr what looks like one label in two spellings, and what is in one of two files alone: the ground truth
+    and the training set."""
     for what, counts in _labels_of(parts):
         for label in sorted(filter(_mixes_scripts, counts)):
             note(f"{what} {label!r} ({counts[label]:,}) mixes letters of several scripts that look alike: a slip?")
@@ -161,18 +159,15 @@ def tell_doubts(truth: Seen, training: Seen | None) -> None:
                 f"{what} {shown} differ in case, spaces or underscores alone: one label twice? Make them one "
                 "in the records, or one the alias of the other (`aliases`)"
             )
-    if training is not None:
-        _tell_difference(
-            training.pairs.keys() - truth.pairs.keys(), "in the training set alone: no class of the dataset"
-        )
-        _tell_difference(truth.pairs.keys() - training.pairs.keys(), "not in the training set: rare")
-
-
-def _tell_difference(pairs: set[Pair], fate: str) -> None:
-    if pairs:
-        first = " ".join(min(pairs))
-        which = f"{len(pairs):,} interactions ({first}, ...) are" if len(pairs) > 1 else f"one interaction ({first}) is"
-        note(f"{which} {fate}")
+    truth, training = parts[0].pairs.keys(), parts[-1].pairs.keys()
+    for pairs, fate in (
+        (training - truth, "in the training set alone: no class of the dataset"),
+        (truth - training, "not in the training set: rare"),
+    ):
+        if pairs:
+            first, count = " ".join(min(pairs)), len(pairs)
+            which = f"{count:,} interactions ({first}, ...) are" if count > 1 else f"one interaction ({first}) is"
+            note(f"{which} {fate}")
 
 
 def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[str]]:

@@ -84,18 +84,6 @@ class Triplets(Images):
         return replace(self, **columns, hoi_start=starts_of(counts))
 
 
-def read_triplets(
-    lines: Iterable[Line],
-    *,
-    policy: ErrorPolicy,
-    known: Container[str] | None = None,
-    truth: bool = False,
-    unlabelled: bool = False,
-) -> Triplets:
-    """As one, the `triplet_batches` of a stream."""
-    return merged(triplet_batches(lines, policy=policy, known=known, truth=truth, unlabelled=unlabelled))
-
-
 def triplet_batches(
     lines: Iterable[Line],
     *,
@@ -116,7 +104,7 @@ def triplet_batches(
 
 
 def merged(parts: Sequence[Triplets]) -> Triplets:
-    """The images of all parts (at least one), in their order, and their names numbered together."""
+    """The images of all parts (at least one) as one, in their order, and their names numbered together."""
     labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
     numbered = [
         replace(
@@ -154,12 +142,7 @@ def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = Fal
         yield from score_problems(record)
 
 
-def named_images(
-    lines: list[Line],
-    *,
-    truth: bool = False,
-    unlabelled: bool = False,
-) -> Triplets:
+def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = False) -> Triplets:
     """The lines as columns; raises an exception that `columns.attempt` expects for a record with `open_problems`.
     truth: scores are problems, too. unlabelled: a null label is none.
     """

@@ -20,7 +20,7 @@ from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
-from hoicli.records.triplets import Name, Triplets, merged, read_triplets, triplet_batches
+from hoicli.records.triplets import Name, Triplets, merged, triplet_batches
 from hoicli.shoe.labels import classes_of, likenesses, named_pairs
 from hoicli.shoe.pairs import Pair
 from hoicli.shoe.table import SimilarityTable
@@ -49,7 +49,7 @@ def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: Erro
     Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
     """
     vocabulary = load(dataset)
-    truth = read_triplets(gt, policy=policy, truth=True)
+    truth = merged(triplet_batches(gt, policy=policy, truth=True))
     found = read_predictions(predictions, policy, frozenset(truth.image_ids), unlabelled=bool(vocabulary.roles))
     classes = classes_of(truth, senses_of(vocabulary), candidates)
     verbs, objects = likenesses(truth, found, classes, candidates)

@@ -19,7 +19,7 @@ from hoicli.records import caveats
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, distinct
-from hoicli.records.triplets import NOTHING, Triplets, read_triplets
+from hoicli.records.triplets import NOTHING, Triplets, merged, triplet_batches
 from hoicli.shoe.backends import rate
 from hoicli.shoe.labels import classes_of, likenesses, normalised, pool_of
 from hoicli.shoe.matching import Matching, Shoe, places_of
@@ -79,7 +79,7 @@ class Evaluation:
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         with no_garbage_collection():
             both = None if isinstance(sim, str) else _at_once(gt, sim)
-            self._truth = both[0] if both else read_triplets(gt, policy=policy, truth=True)
+            self._truth = both[0] if both else merged(triplet_batches(gt, policy=policy, truth=True))
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
             check_annotated(self._truth, gt.name)
@@ -173,7 +173,7 @@ def _at_once(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTable] | None
     where one fails. Meanwhile the words of the ground truth are looked up: most are those of the predictions."""
 
     def annotated() -> Triplets:
-        truth = read_triplets(gt, policy=ErrorPolicy(), truth=True)
+        truth = merged(triplet_batches(gt, policy=ErrorPolicy(), truth=True))
         for pos, names in (("v", truth.verbs), ("n", truth.objects)):
             for name in names:
                 pool_of(name, pos, candidates)

@@ -11,7 +11,7 @@ import pytest
 from hoicli.errors import DataError
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.triplets import NOTHING, Triplets, read_triplets
+from hoicli.records.triplets import NOTHING, Triplets, merged, triplet_batches
 from tests.support.kernel import lines
 
 Record = dict[str, Any]
@@ -40,7 +40,7 @@ RECORDS = [FIRST, SECOND, THIRD]
 
 
 def read(records: Sequence[Record], **options: Any) -> Triplets:
-    return read_triplets(lines(records), **{"policy": ErrorPolicy(), **options})
+    return merged(triplet_batches(lines(records), **{"policy": ErrorPolicy(), **options}))
 
 
 def names(found: Triplets) -> list[tuple[Any, ...]]:

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.triplets import Triplets, read_triplets
+from hoicli.records.triplets import Triplets, merged, triplet_batches
 from hoicli.shoe.labels import classes_of, likenesses, normalised
 from hoicli.shoe.matching import UNIT, Matching, Shoe
 from hoicli.shoe.scores import Scores, scores_of
@@ -24,7 +24,7 @@ SHOE = FIXTURES / "shoe"
 
 
 def read(records: list[Record]) -> Triplets:
-    return read_triplets(lines(records), policy=ErrorPolicy())
+    return merged(triplet_batches(lines(records), policy=ErrorPolicy()))
 
 
 HUMAN, THING = [0, 0, 10, 10], [20, 0, 30, 10]
