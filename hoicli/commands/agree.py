@@ -39,7 +39,7 @@ def agree(
     levels: Annotated[int, Option("K", mark=LEVELS)] = 5,
     models: Annotated[Names, Option("NAME,...", repeated=True)] = None,
     subsets: bool = False,
-    merge: Annotated[str | None, Option(one_of="shoe.pairs:RULES")] = None,
+    merge: Annotated[str | None, Option(one_of="shoe.settings:RULES")] = None,
     group: Annotated[str | None, Option("KEY")] = None,
     distribution: bool = False,
     votes: bool = False,

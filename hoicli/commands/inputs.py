@@ -151,7 +151,7 @@ def similarities(sim: Given | None, command: str) -> Stream | str:
     that is none or has to ask."""
     from difflib import get_close_matches
 
-    from hoicli.shoe.pairs import OFFLINE
+    from hoicli.shoe.settings import OFFLINE
 
     if sim is None:
         problem = f"give similarities with {arg('sim', like='FILE')} (hoicli shoe-sim), or {arg('sim', 'wordnet:wup')}"

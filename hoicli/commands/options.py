@@ -243,9 +243,9 @@ Sim = Annotated[
         "FILE|NAME",
         "Similarities of senses: tables that hoicli shoe-sim writes, repeatable; or one of its backends that ask no "
         "model (lexical, wordnet:wup, ...), which rates what these files need.",
-        offer="shoe.pairs:OFFLINE",
+        offer="shoe.settings:OFFLINE",
         repeated=True,
-        mark=Read(names="shoe.pairs:OFFLINE"),
+        mark=Read(names="shoe.settings:OFFLINE"),
     ),
 ]
 OnError = Annotated[

@@ -72,8 +72,8 @@ def shoe_eval(
             similar. Several (0.3,0.5,0.7 or 0.3:0.7:0.1) give rows for each.
         combine: How verb and object similarity are combined: mean, geometric or min.
         verb_weight: The verb's weight in the mean; the object's is 1 - W.
-        ap: Area under the precision-recall curve: envelope (best precision at a recall or beyond), 11-point, step (no
-            envelope), or trapezoid (straight lines, from recall 0 and precision 1).
+        ap: Area under the precision-recall curve: envelope (best precision at a recall or beyond), 11-point, or
+            trapezoid (straight lines, from recall 0 and precision 1).
         assignment: greedy: ground truth takes predictions in the order of annotation (the paper's algorithms); optimal:
             the greatest total similarity of each image.
         min_similarity: The least similarity of a match. The paper's algorithms use none; its miss rates mention one.
@@ -81,8 +81,8 @@ def shoe_eval(
         min_rank: mF1 and miss rates: only predictions that score at least as high as a share R of all predictions (0.5:
             the better half). This is our reading: the paper does not define its confidence score rank, and its Table 2
             uses another.
-        rank_of: Another reading of --min-rank: the share is of all predictions, of those in the image, or of those of
-            the class; best: at least R times the best score of its image.
+        rank_of: Another reading of --min-rank: the share is of all predictions, or of those in the image; best: at
+            least R times the best score of its image.
         filter_map: Apply --min-score and --min-rank to soft_map and map, too (as section 6.4 of the paper does; its
             algorithm does not).
         single_hoi: Only images with one human-object pair, where boxes of one label with IoU > 0.8 count as one (the
@@ -91,8 +91,8 @@ def shoe_eval(
     from hoicli.commands.inputs import Inputs, required, similarities
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.explanation import explain
-    from hoicli.shoe.resampled import evaluation_rows
     from hoicli.shoe.run import Evaluation
+    from hoicli.shoe.scores import evaluation_rows
     from hoicli.shoe.settings import ShoeOptions
     from hoicli.wordnet.lexicon import choose
 

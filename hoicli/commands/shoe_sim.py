@@ -41,11 +41,11 @@ def shoe_sim(
     gt: options.Truth = None,
     predictions: Annotated[Given | None, Piped("FILE...", mark=Read(only_with=("gt", "merge")))] = None,
     *,
-    backend: Annotated[str | None, Option("NAME", one_of="shoe.pairs:BACKENDS")] = None,
+    backend: Annotated[str | None, Option("NAME", one_of="shoe.settings:BACKENDS")] = None,
     dataset: Annotated[options.Path | None, options.dataset()] = None,
     pairs: Annotated[Given | None, Option("FILE", mark=READ)] = None,
     wordnet: options.WordNet = None,
-    merge: Annotated[str | None, Option(one_of="shoe.pairs:RULES")] = None,
+    merge: Annotated[str | None, Option(one_of="shoe.settings:RULES")] = None,
     check: Annotated[Given | None, Option("FILE", repeated=True, mark=READ)] = None,
     base_url: Annotated[str | None, Option("URL", panel=LLM)] = None,
     model: Annotated[Names, Option("NAME", repeated=True, panel=LLM)] = None,
@@ -124,9 +124,7 @@ def shoe_sim(
 
         endpoint = Endpoint(base_url or "http://localhost/v1", os.environ.get(KEY_NAME, "").strip() or None)
     choose(text_of(wordnet))
-    from hoicli.shoe.backends import rate
-    from hoicli.shoe.needed import dataset_pairs, evaluation_pairs, missing_rows
-    from hoicli.shoe.rating import PairLines, TableWork
+    from hoicli.shoe.rating import PairLines, TableWork, dataset_pairs, evaluation_pairs, missing_rows, rate
 
     offline = None if backend == "llm" else backend
     if pairs is not None:
@@ -141,8 +139,7 @@ def shoe_sim(
         return Records(policy.reported(rows, left=True), failed=lacking)
     if offline is not None:
         return Records(policy.reported(work.rows(rate(offline, work.pairs)), left=True))
-    from hoicli.shoe.answers import AnswerCache
-    from hoicli.shoe.interview import Interview
+    from hoicli.shoe.interview import AnswerCache, Interview
 
     def told() -> Iterator[Row]:
         with closing(AnswerCache(cache)) as answers:

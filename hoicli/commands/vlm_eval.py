@@ -18,7 +18,7 @@ TASKS = {
     "ground": "all pairs of an interaction (hoi-benchmarks)",
     "refer": "a phrase for what a pair does (hoi-benchmarks)",
 }
-OFFLINE = "shoe.pairs:OFFLINE"
+OFFLINE = "shoe.settings:OFFLINE"
 CHOICE, REFER = (f"Options of --task {task}: {TASKS[task]}" for task in ("choice", "refer"))
 
 

@@ -11,8 +11,8 @@ from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, difference
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.rounds import resampled, swapped
-from hoicli.shoe.resampled import interval_of, means, weighted
-from hoicli.shoe.run import Evaluation, Run
+from hoicli.shoe.run import Evaluation
+from hoicli.shoe.scores import Run, interval_of, means, weighted
 
 
 def compare_shoe(

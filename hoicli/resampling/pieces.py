@@ -231,7 +231,7 @@ class Piece:
             earlier = rank - self._copies(worth)
             precision += np.where(earlier > 0, (found - worth) / np.maximum(earlier, 1), self._unit)
             precision /= 2
-        elif self._area == "envelope":
+        else:
             self._strips.running(np.maximum, precision, backwards=True)
         if not self._grid:  # the area: every copy is a step of recall
             total = self._strips.totals(precision, self._strips.steps(found))

@@ -46,8 +46,8 @@ class RankedLists:
 
     gain [T]: what a true positive is worth where that is not 1 for all (SHOE), in whole numbers of 1 / unit. The copies
     of one are then one step: precision and recall are taken after them. area: without a grid, what is under the curve:
-    "envelope", "step" (no envelope) or "trapezoid" (straight lines from recall 0, precision 1). score [T], falling in
-    each class: ranks the predictions of all classes as one list; place [T]: their places there, if these are known.
+    "envelope" or "trapezoid" (straight lines from recall 0, precision 1). score [T], falling in each class: ranks the
+    predictions of all classes as one list; place [T]: their places there, if these are known.
     """
 
     hit: Bools

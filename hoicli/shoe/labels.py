@@ -13,8 +13,7 @@ import numpy as np
 from hoicli.evaluation.pairing import counterparts
 from hoicli.records.kit import Floats, Ints, distinct, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
-from hoicli.shoe.pairs import Pair
-from hoicli.shoe.table import SimilarityTable
+from hoicli.shoe.table import Pair, SimilarityTable
 
 Candidates = Callable[[str, str], Sequence[str]]
 """(label, "v" or "n") -> the senses the label may have, most common first; for the name of a sense, its canonical name

@@ -1,25 +1,138 @@
-"""The work of `shoe-sim`: the pairs to rate, and the lines to write from their ratings."""
+"""The work of `shoe-sim`: the pairs of senses to rate, their ratings without a network, and the lines to write.
+
+The pairs are those that an evaluation looks up, those of a dataset, or a user's own. `shoe-eval` compares, image by
+image, the sense of every ground-truth label with the senses that every predicted label may have. The pairs are
+collected with the same code (`labels.Likeness`), so none is missing, and spelling decides the same cases: if a label
+has the ground truth's spelling, or can have its sense, nothing is looked up.
+
+Ratings without a network are a measure on WordNet's hierarchy (`wordnet:path`), or hoicli's own from its graph and
+glosses (`lexical`). A sense is 1 with itself and never asked about.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from itertools import chain, combinations
+
+import numpy as np
 
 from hoicli.errors import DataError
+from hoicli.evaluation.run import gathered
 from hoicli.io.messages import note
-from hoicli.io.streams import Line
+from hoicli.io.streams import Line, Stream
+from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, parse
-from hoicli.shoe.backends import rate_words, synsets_of
-from hoicli.shoe.labels import normalised
-from hoicli.shoe.pairs import NAMES, Pair, Rated, pair_of, row
+from hoicli.records.triplets import Name, Triplets, merged, triplet_batches
+from hoicli.shoe.labels import classes_of, likenesses, named_pairs, normalised
+from hoicli.shoe.table import Pair, Rated, SimilarityTable, pair_of
+from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.lexicon import open_wordnet
-from hoicli.wordnet.senses import candidates
+from hoicli.wordnet.measures import raw_similarities, rescaled
+from hoicli.wordnet.senses import candidates, senses_of
 
+NAMES = {"n": "noun", "v": "verb", "a": "adjective", "r": "adverb"}
+"""The parts of speech; labels are nouns and verbs, and the other two are for `--pairs` with `lexical` alone."""
 LABELS = ("n", "v")
-"""The parts of speech that labels have."""
 
-Words = tuple[str, str, str]
-"""(pos, first, second)."""
+Words = tuple[tuple[int, ...], tuple[int, ...]]
+"""The synsets of two words."""
+
+
+def read_predictions(
+    predictions: Stream, policy: ErrorPolicy, known: Container[str], *, unlabelled: bool = False
+) -> Triplets:
+    """All predictions, about `known` images; a large file is shared out. unlabelled: labels may be null. Raises
+    `DataError` for a bad line."""
+
+    def gather(lines: Stream, own: ErrorPolicy) -> list[Triplets]:
+        with no_garbage_collection():
+            return triplet_batches(lines, policy=own, known=known, unlabelled=unlabelled)
+
+    parts = gathered(gather, predictions, policy, lambda part: chain.from_iterable(each.image_ids for each in part))
+    return merged(list(chain.from_iterable(parts)))
+
+
+def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy) -> list[Pair]:
+    """What evaluating these predictions needs.
+
+    Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
+    """
+    vocabulary = load(dataset)
+    truth = merged(triplet_batches(gt, policy=policy, truth=True))
+    found = read_predictions(predictions, policy, frozenset(truth.image_ids), unlabelled=bool(vocabulary.roles))
+    classes = classes_of(truth, senses_of(vocabulary), candidates)
+    verbs, objects = likenesses(truth, found, classes, candidates)
+    note_senseless(verbs.senseless | objects.senseless)
+    return [*verbs.asked, *objects.asked]
+
+
+def dataset_pairs(dataset: str) -> list[Pair]:
+    """The senses of a dataset's classes among themselves."""
+    vocabulary = load(dataset)
+    classes: Iterable[tuple[str, str]] = vocabulary.interactions
+    if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
+        classes = [(verb, name) for verb in vocabulary.verbs for name in vocabulary.objects]
+    called: list[tuple[Name, Name]] = [((verb, None), (name, None)) for verb, name in classes]
+    verbs, objects = map(set, zip(*named_pairs(called, senses_of(vocabulary), candidates), strict=True))
+    note_senseless({label for label, sense in verbs | objects if sense is None and label})
+    own = (("v", verbs), ("n", objects))
+    senses = ((pos, sorted({sense for _, sense in names if sense is not None})) for pos, names in own)
+    return [(pos, a, b) for pos, among in senses for a, b in combinations(among, 2)]
+
+
+def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> tuple[list[Record], DataError | None]:
+    """The pairs that tables lack, as lines {pos, a, b}, and the error that says how many those are. A note says what
+    the tables have, and where that is from."""
+    table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
+    found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
+    missing = [pair for pair, value in zip(pairs, np.isnan(found).tolist(), strict=True) if value]
+    signed = ", ".join(f"{key} {value}" for key, value in table.signature().items())
+    had = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
+    note(f"{tables.name}: {len(table):,} pairs of senses, {had} ({signed})")
+    rows: list[Record] = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in missing]
+    problem = f"lacks {len(missing):,} pairs; rate them with hoicli shoe-sim --pairs, and add the lines"
+    return rows, DataError(problem, place=tables.name, code="not-whole") if missing else None
+
+
+def note_senseless(labels: Set[str]) -> None:
+    """Say which labels have no sense, if any."""
+    if labels:
+        shown = ", ".join(sorted(labels)[:5]) + (", ..." if len(labels) > 5 else "")
+        which = f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({shown})"
+        note(f"no WordNet sense for {which}: similarity 1 to the same spelling, else 0")
+
+
+def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
+    """The rating of each pair by a measure (of OFFLINE) of the WordNet in use, from the first sense to the second (wup
+    is not quite symmetric). Equal ratings are one object, since a measure has few values."""
+    wordnet = open_wordnet()
+    synset = synsets_of(pairs)
+    rows = np.array([[synset[pair[side]] for pair in pairs] for side in (1, 2)], dtype=np.int64).T
+    if backend == "lexical":
+        from hoicli.wordnet.lexical import similarities  # brings SciPy along
+
+        values = similarities(wordnet.graph, rows).tolist()
+    else:
+        measure = backend.removeprefix("wordnet:")
+        values = rescaled(wordnet.graph, measure, rows, raw_similarities(wordnet.graph, measure, rows)).tolist()
+    named = backend if wordnet.signature is None else f"{backend}@{wordnet.signature}"
+    rated = {value: Rated(value, measure=named) for value in set(values)}
+    return [rated[value] for value in values]
+
+
+def synsets_of(pairs: Iterable[Pair]) -> dict[str, int]:
+    """The synset of each sense in the pairs. Raises `DataError` for a sense that WordNet lacks, or of another part of
+    speech."""
+    wordnet, found = open_wordnet(), dict[str, int]()
+    for pos, sense in sorted({(pos, sense) for pos, *senses in pairs for sense in senses}):
+        try:
+            found[sense] = wordnet.index(sense)
+        except KeyError:
+            raise DataError(f"{sense!r} is no sense of {wordnet.title}; name one like pet.v.01") from None
+        if wordnet.graph.pos(found[sense]) != pos:
+            raise DataError(f"{sense!r} is no sense of a {NAMES[pos]}; compare senses of one part of speech")
+    return found
 
 
 class TableWork:
@@ -32,7 +145,7 @@ class TableWork:
         """The lines to write, from the ratings of `pairs`."""
         for pair, found in zip(self.pairs, rated, strict=True):
             if found.similarity is not None:
-                yield row(pair, found)
+                yield found.line(pair)
 
 
 class PairLines(TableWork):
@@ -57,8 +170,11 @@ class PairLines(TableWork):
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
         """The lines with their answers."""
         found = dict(zip(self.pairs, rated, strict=True))
-        words = list(dict.fromkeys(want for _, want in self._lines if isinstance(want, tuple)))
-        by_words = dict(zip(words, rate_words(words) if words else [], strict=True))
+        by_words: dict[Words, float] = {}
+        if words := list(dict.fromkeys(want for _, want in self._lines if isinstance(want, tuple))):
+            from hoicli.wordnet.lexical import word_similarities
+
+            by_words = dict(zip(words, word_similarities(open_wordnet().graph, words).tolist(), strict=True))
         for record, want in self._lines:
             if isinstance(want, list):
                 answers = [found[pair] for pair in want if found[pair].similarity is not None]
@@ -83,18 +199,18 @@ class PairLines(TableWork):
         words = [record["a"], record["b"]]
         if normalised(words[0]) == normalised(words[1]):
             return 1.0
-        known = open_wordnet().word_senses
-        if self._lexical and not any(map(_is_sense, words)) and all(known(word, pos) for word in words):
-            return pos, words[0], words[1]
-        pools = [senses_of(word, pos) for word in words]
+        if self._lexical and not any(map(_is_sense, words)):
+            one, other = (tuple(open_wordnet().word_senses(word, pos)) for word in words)
+            if one and other:
+                return one, other
+        pools = [_pool(word, pos) for word in words]
         for word, pool in zip(words, pools, strict=True):
             if not pool:
                 self._senseless.setdefault(word, place)
         if set(pools[0]) & set(pools[1]):
             return 1.0
-        if self._ordered:
-            return [(pos, first, second) for first in pools[0] for second in pools[1]]
-        return sorted({pair_of(pos, first, second) for first in pools[0] for second in pools[1]})
+        pairs = [(first, second) for first in pools[0] for second in pools[1]]
+        return [(pos, *pair) for pair in pairs] if self._ordered else sorted({pair_of(pos, *pair) for pair in pairs})
 
 
 def _is_sense(word: str) -> bool:
@@ -102,11 +218,10 @@ def _is_sense(word: str) -> bool:
     return word.count(".") >= 2 and word.rpartition(".")[2].isdecimal()
 
 
-def senses_of(word: str, pos: str) -> list[str]:
+def _pool(word: str, pos: str) -> list[str]:
     """The named sense under WordNet's name, or all senses that a word may have. Raises `DataError` for an unknown name
     of a sense.
     """
     if _is_sense(word):
-        wordnet = open_wordnet()
-        return [wordnet.graph.names[number] for number in synsets_of(wordnet, [(pos, word, word)]).values()]
-    return list(candidates(word, pos)) if pos in LABELS else []
+        return [open_wordnet().graph.names[row] for row in synsets_of([(pos, word, word)]).values()]
+    return candidates(word, pos) if pos in LABELS else []

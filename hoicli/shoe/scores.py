@@ -1,4 +1,5 @@
-"""SHOE's numbers: soft mAP and soft mF1 of a matching (SHOE supplement, Algorithms 1 and 2).
+"""SHOE's numbers: soft mAP and soft mF1 of a matching (SHOE supplement, Algorithms 1 and 2), as result rows, and on
+resampled images, with 95 % intervals.
 
 - Unmatched ground truth is a pair (0, 0) of Algorithm 1. It adds no recall, so it is left out of the list and only
   counts as ground truth. For positive scores this changes nothing; negative scores (log probabilities) would wrongly
@@ -6,12 +7,15 @@
 - The small constant in the denominators only avoids 0; here 0 / 0 is 0 instead, so that a perfect result is 100.
 - Algorithm 1's recall is over the number of ground truth, Algorithm 2's over TP + FN, where a match of similarity 0.4
   adds 0.4 to TP and nothing to FN. Both are followed.
+- Matching is within an image, so a resampled image brings its matches along; only lists and sums change.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,9 +23,16 @@ import numpy as np
 from hoicli.evaluation.listed import by_class
 from hoicli.evaluation.pairing import first_largest
 from hoicli.evaluation.protocols import GRID_TENTHS
-from hoicli.records.kit import Bools, Floats, Ints, run_starts
+from hoicli.records.kit import Bools, Floats, Ints, distinct, rank_by_id, run_starts
+from hoicli.records.results import Row, interval_keys, percent, row_ends
+from hoicli.resampling.draws import Resampling
+from hoicli.resampling.intervals import interval
+from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.rounds import HIDDEN, HIDDEN_OF_MEANS, Rounds, Weighted, resampled
+from hoicli.resampling.sums import ImageSums, by_image, rate
 from hoicli.shoe.labels import predicted_classes
 from hoicli.shoe.matching import UNIT, Matching, Shoe
+from hoicli.shoe.settings import METRICS
 
 OF_CLASS = {"soft_map": "soft_ap", "mf1": "f1", "map": "ap"}
 """The metrics that are means over classes, and what they are means of."""
@@ -189,8 +200,6 @@ def average_precision(gain: Ints, positives: int, area: str) -> float:
         return 0.0
     found = np.cumsum(gain)[rank - 1]
     precision, recall = found / (rank * UNIT), found / (positives * UNIT)
-    if area == "step":
-        return math.fsum((gain[rank - 1] * precision).tolist()) / (positives * UNIT)
     if area == "trapezoid":  # from each gain's point back to the one before it, which may be another prediction's
         before = np.divide(found - gain[rank - 1], (rank - 1) * UNIT, out=np.ones(len(rank)), where=rank > 1)
         return math.fsum((gain[rank - 1] * (precision + before) / 2).tolist()) / (positives * UNIT)
@@ -204,3 +213,129 @@ def average_precision(gain: Ints, positives: int, area: str) -> float:
 def _mean(values: list[float] | None) -> float | None:
     """The mean, exactly independent of the order of values; None for no values."""
     return math.fsum(values) / len(values) if values else None
+
+
+@dataclass(frozen=True)
+class Run:
+    """An evaluation and what its signature says. matching: of the predictions that mF1 and the miss rates are over;
+    loose: of those that soft mAP is over."""
+
+    shoe: Shoe
+    matching: Matching
+    loose: Matching
+    subset: str
+    signature: dict[str, str]
+
+    def each(self) -> list[tuple[dict[str, str], Run]]:
+        """(tags, evaluation) at each delta; a delta changes no match. One alone has no tag."""
+        deltas = self.shoe.options.deltas
+        tags = [{"delta": f"{delta:g}"} for delta in deltas]
+        runs = [
+            replace(self, shoe=self.shoe.at_delta(delta), signature={**self.signature, **tag})
+            for delta, tag in zip(deltas, tags, strict=True)
+        ]
+        return list(zip(tags if len(deltas) > 1 else [{}], runs, strict=True))
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Its numbers."""
+        return scores_of(self.shoe, self.matching, self.loose)
+
+    @cached_property
+    def images(self) -> dict[str, int]:
+        """How many images have what each metric is over."""
+        truth = len(distinct(self.shoe.truth.image_of_hoi))
+        kept = len(distinct(self.shoe.predictions.image_of_hoi[self.matching.kept]))
+        return {**dict.fromkeys(METRICS, truth), "prediction_miss_rate": kept}
+
+
+def weighted(run: Run) -> dict[str, Weighted]:
+    """Each metric that has a value, for weights of the images in the order of their ids. Of the means over classes the
+    classes are the run's, in their order; a rate has one class."""
+    shoe, truth = run.shoe, run.shoe.truth
+    rank, classes = rank_by_id(truth.image_ids), len(shoe.classes.classes)
+    of_truth = rank[truth.image_of_hoi]
+    of_prediction = rank[shoe.image[shoe.predictions.image_of_hoi]]
+    shape, one_row = (classes, len(rank)), (1, len(rank))
+
+    def lists(entries: Entries) -> RankedLists:
+        grid = GRID_TENTHS if shoe.options.ap == "11-point" else ()
+        return RankedLists(
+            hit=entries.gain > 0,
+            image=of_prediction[entries.prediction],
+            bounds=entries.bounds,
+            truth_image=of_truth,
+            truth_class=shoe.classes.class_of,
+            images=len(rank),
+            grid=grid,
+            gain=entries.gain,
+            unit=UNIT,
+            area="envelope" if grid else shoe.options.ap,
+            score=shoe.predictions.score[entries.prediction],
+        )
+
+    def share(image: Ints, some: Ints) -> ImageSums:
+        """The rate of rows, one an image's."""
+        every = by_image(np.zeros_like(image), image, np.ones_like(image), one_row)
+        return ImageSums([by_image(np.zeros_like(image), image, some, one_row), every], every, rate)
+
+    found: dict[str, Weighted] = {}
+    if classes and shoe.scored:
+        found["soft_map"] = lists(soft_entries(shoe, run.loose))
+    if classes:
+        class_, true, false = outcomes(shoe, run.matching)
+        image = np.concatenate([of_truth, of_prediction[loose_of(shoe, run.matching)]])
+        missed = np.where(run.matching.prediction_of < 0, UNIT, 0)
+        parts = [by_image(class_, image, values, shape) for values in (true, false)]
+        parts.append(by_image(shoe.classes.class_of, of_truth, missed, shape))
+        every = by_image(shoe.classes.class_of, of_truth, np.ones_like(of_truth), shape)
+        found["mf1"] = ImageSums(parts, every, f1_of)
+        found["gt_miss_rate"] = share(of_truth, np.where(run.matching.prediction_of < 0, 1, 0))
+    if run.matching.kept.any():
+        kept = np.flatnonzero(run.matching.kept)
+        found["prediction_miss_rate"] = share(of_prediction[kept], np.where(run.matching.truth_of[kept] < 0, 1, 0))
+    if classes and shoe.scored and not shoe.unlabelled:
+        found["map"] = lists(plain_entries(shoe, run.loose.kept))
+    return found
+
+
+def means(metric: str, rounds: Rounds) -> Floats:
+    """[R] a metric in each round: the mean over the classes that have ground truth in it."""
+    every, hidden = np.arange(len(rounds.ap)), HIDDEN_OF_MEANS if metric == "soft_map" else HIDDEN
+    return rounds.means(every, np.zeros(len(every), dtype=bool), hidden)
+
+
+def interval_of(run: Run, metric: str, rounds: Rounds) -> tuple[float, float] | None:
+    """The 95 % interval of a metric that has a value, in [0, 1]; None where fewer than two images have what it is
+    over."""
+    return interval(getattr(run.scores, metric), means(metric, rounds), run.images[metric], lowest=0.0, highest=1.0)
+
+
+def intervals_of(run: Run, resampling: Resampling) -> dict[str, tuple[float, float] | None]:
+    """The interval of each metric that has a value."""
+    metrics = weighted(run)
+    every = resampled(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
+    return {metric: interval_of(run, metric, rounds) for metric, rounds in zip(metrics, every, strict=True)}
+
+
+def evaluation_rows(
+    run: Run, tags: Mapping[str, str], resampling: Resampling | None = None, *, per_class: bool = False
+) -> Iterator[Row]:
+    """The five numbers of each delta in percent, with intervals from `resampling`, then with `per_class` soft_ap, f1
+    and ap of each class. tags: on every row, and the delta's where there are several.
+
+    `n` is the count behind a value: classes for a mean, ground truth or predictions for a rate, ground truth for a
+    class. A value is null where there is nothing to average, or no scores to rank by.
+    """
+    drawn = {} if resampling is None else resampling.signature()
+    for delta, done in run.each():
+        intervals = None if resampling is None else intervals_of(done, resampling)
+        common = {"unit": "%", **row_ends("shoe", {**tags, **delta}, {**done.signature, **drawn})}
+        for metric in METRICS:
+            number = {"value": percent(getattr(done.scores, metric)), "n": done.scores.count(metric)}
+            ends = {} if intervals is None else interval_keys(intervals.get(metric))
+            yield {"metric": metric, "subset": done.subset, **number, **ends, **common}
+        for row in done.scores.classes if per_class else ():
+            for metric in OF_CLASS.values():
+                place = {"metric": metric, "subset": done.subset, "verb": row.verb, "object": row.object}
+                yield {**place, "value": percent(getattr(row, metric)), "n": row.positives, **common}

@@ -1,4 +1,4 @@
-"""What an evaluation by SHOE can be asked for: the names of its settings, what each can be, and how signatures say it.
+"""What `shoe-sim` and `shoe-eval` can be asked for: the names of settings, what each can be, and how signatures say it.
 Nothing is computed here, so help and shell completion read these tables without NumPy."""
 
 from __future__ import annotations
@@ -8,6 +8,15 @@ from functools import cached_property
 from math import isfinite
 
 from hoicli.errors import UsageError, arg
+
+OFFLINE = (*(f"wordnet:{name}" for name in ("path", "wup", "lch", "lin", "res", "jcn")), "lexical")
+"""Backends that need neither a network nor a file."""
+
+BACKENDS = (*OFFLINE, "llm", "table")
+
+RULES = ("mean", "median", "majority")
+"""Rules that combine several ratings; majority: the most frequent, of equally frequent ones that of the model listed
+first."""
 
 METRICS = {
     "soft_map": "mean of soft average precisions; ranks by score",
@@ -24,7 +33,6 @@ COMBINE = ("mean", "geometric", "min")
 AREAS = {
     "envelope": "area under the precision envelope: each recall step times the best precision at that recall or beyond",
     "11-point": "mean over recall 0, 0.1, ..., 1 of the best precision at that recall or beyond",
-    "step": "each recall step times the precision there, no envelope (average precision of information retrieval)",
     "trapezoid": "straight lines between the curve's points, from recall 0 with precision 1 on",
 }
 """What "area under the curve" (Algorithm 1, line 39) can mean."""
@@ -38,7 +46,6 @@ ASSIGNMENTS = {
 RANKS = {
     "all": "of-all-predictions",
     "image": "of-its-image's-predictions",
-    "class": "of-its-class's-predictions",
     "best": "of-its-image's-best-score",
 }
 """Of what `--min-rank` is: the share of these that do not score higher, or (best) the score as a share of that."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import islice, repeat
 from operator import eq, itemgetter
 from statistics import fmean, median, mode, multimode
@@ -28,7 +28,16 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, find
 from hoicli.records.parsing import Record, is_number, parse, short
 from hoicli.records.triplets import Numbered
-from hoicli.shoe.pairs import DATES, RULES, SCALE, SENSE, Pair, Rated, days_of, is_rating, pair_of, row
+from hoicli.shoe.settings import RULES
+
+Pair = tuple[str, str, str]
+"""(pos, a, b), a < b."""
+
+SCALE = 4
+"""The highest rating."""
+
+DATES = re.compile(r"\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?")
+"""A day, or the first and the last of several (ISO 8601)."""
 
 ROUNDED = 0.005
 """How far a similarity may be from what its scores give: tables are written with two digits, too."""
@@ -39,8 +48,52 @@ MOST_SENSES = 1 << 31
 UNNAMED = "unnamed"
 """The measure of lines that say neither scores nor measure, where they are joined with others that have scores."""
 
+_SENSE = re.compile(r".+\.([nv])\.\d+")  # of a verb or of a noun, as WordNet names it
 _FIELDS = itemgetter("pos", "a", "b", "similarity")
 _KEYS = {"pos", "a", "b", "similarity", "measure"}
+
+
+@dataclass(frozen=True)
+class Rated:
+    """similarity: in [0, 1], None if the backend has no answer.
+
+    Where it is from: scores, each model's rating, or measure, the name of an offline backend; prompt, the digest of
+    what the models were asked; date, the day or days (DATES) on which they answered; merge, the rule that combined
+    several raters, if not the mean."""
+
+    similarity: float | None
+    scores: Mapping[str, int] | None = None
+    merge: str | None = None
+    measure: str | None = None
+    prompt: str | None = None
+    date: str | None = None
+
+    @cached_property
+    def told(self) -> Record:
+        """What a line of a table says of it."""
+        told = {"scores": self.scores and dict(sorted(self.scores.items())), "similarity": self.similarity}
+        told |= {key: getattr(self, key) for key in ("merge", "measure", "prompt", "date")}
+        return {key: value for key, value in told.items() if value is not None or key == "similarity"}
+
+    def line(self, pair: Pair) -> Record:
+        """A line of a table."""
+        return {**dict(zip(("pos", "a", "b"), pair, strict=True)), **self.told}
+
+
+def pair_of(pos: str, first: str, second: str) -> Pair:
+    """The pair of two different senses."""
+    return (pos, first, second) if first < second else (pos, second, first)
+
+
+def days_of(dates: Iterable[str | None]) -> str | None:
+    """Several dates as one: the first day and the last; None for none."""
+    days = sorted(day for date in dates if date is not None for day in date.split("/"))
+    return None if not days else days[0] if days[0] == days[-1] else f"{days[0]}/{days[-1]}"
+
+
+def is_rating(value: object) -> bool:
+    """A whole number from 0 to SCALE."""
+    return type(value) is int and 0 <= value <= SCALE
 
 
 class SimilarityTable:
@@ -182,7 +235,7 @@ def _parts(names: Iterable[str | None]) -> set[str]:
 @lru_cache(maxsize=1 << 17)
 def _pos_of(sense: str) -> str | None:
     """The part of speech of a sense's name, None for another text."""
-    found = SENSE.fullmatch(sense)
+    found = _SENSE.fullmatch(sense)
     return None if found is None else found[1]
 
 
@@ -291,7 +344,7 @@ def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterat
             if record["a"] != record["b"]:  # always 1
                 pair = pair_of(record["pos"], record["a"], record["b"])
                 entries.setdefault(pair, _Entry()).add(record, line.place)
-    return (row(pair, entry.rated(rule)) for pair, entry in sorted(entries.items(), key=itemgetter(0)))
+    return (entry.rated(rule).line(pair) for pair, entry in sorted(entries.items(), key=itemgetter(0)))
 
 
 def combined(values: Sequence[float], rule: str) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from hoicli.converters.vlm.names import denies
 from hoicli.io.messages import note
-from hoicli.shoe.pairs import Pair, pair_of
+from hoicli.shoe.table import Pair, pair_of
 from hoicli.vlm.measured import Measured, Shares
 from hoicli.vlm.results import Referring
 from hoicli.vocabulary.datasets import load

@@ -14,7 +14,7 @@ from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
-from hoicli.shoe.backends import rate
+from hoicli.shoe.rating import rate
 from hoicli.shoe.table import SimilarityTable
 from hoicli.vlm.answers import Answers
 from hoicli.vlm.choice import tallied

@@ -22,7 +22,7 @@ constants are round numbers chosen on SimLex-999 and MEN, which `python -m tests
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 
@@ -72,22 +72,22 @@ def similarities(graph: Graph, pairs: Ints) -> Floats:
     return result
 
 
-def word_similarities(graph: Graph, pairs: Sequence[tuple[str, str]], senses: Mapping[str, Sequence[int]]) -> Floats:
-    """[P] similarity in [0, 1] of two words of a part of speech: their most similar pair of senses, weighed by how
-    many pairs there are to choose from: divided by the fourth root of the number of their sense pairs. 1 for a word and
-    itself, nan where a word has no sense. senses: the synsets that each word may mean.
+def word_similarities(graph: Graph, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Floats:
+    """[P] similarity in [0, 1] of two words of a part of speech, each given by the synsets it may mean: their most
+    similar pair of senses, weighed by how many pairs there are to choose from: divided by the fourth root of the number
+    of their sense pairs. 1 for a word and itself, nan where a word has no sense.
 
     The weight makes up for chance (the best of many pairs is high) and for people, who rate words by their main senses.
     """
-    asked = [(a, b) for first, second in pairs for a in senses[first] for b in senses[second]]
+    asked = [(a, b) for first, second in pairs for a in first for b in second]
     values = similarities(graph, np.array(asked, np.int64).reshape(-1, 2))
     result = np.full(len(pairs), np.nan)
     start = 0
     for place, (first, second) in enumerate(pairs):
-        count = len(senses[first]) * len(senses[second])
+        count = len(first) * len(second)
         if count:
             best = float(values[start : start + count].max())
-            result[place] = 1.0 if senses[first] == senses[second] else round(best * count**-0.25, DECIMALS)
+            result[place] = 1.0 if first == second else round(best * count**-0.25, DECIMALS)
         start += count
     return result
 

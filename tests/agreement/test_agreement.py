@@ -29,7 +29,7 @@ from hoicli.agreement.ratings import Ratings, read_ratings
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.pairs import RULES
+from hoicli.shoe.settings import RULES
 from tests.support.project import FIXTURES, Hoicli
 
 RATINGS = FIXTURES / "agree/ratings.jsonl"

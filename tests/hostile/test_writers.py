@@ -17,7 +17,7 @@ import pytest
 
 from hoicli.cli import COMMANDS
 from hoicli.errors import UsageError
-from hoicli.shoe.answers import AnswerCache
+from hoicli.shoe.interview import AnswerCache
 from tests.hostile.dying import WRITERS
 from tests.hostile.readers import CORPUS, options_of
 from tests.support.project import EIGHT, PATIENCE, ROOT, Hoicli, refusal
@@ -264,7 +264,7 @@ def test_many_writers_of_one_folder(tmp_path: Path) -> None:
 
 ADD = """
 import os, sys
-from hoicli.shoe.answers import Answer, AnswerCache
+from hoicli.shoe.interview import Answer, AnswerCache
 cache = AnswerCache(sys.argv[1])
 for number in range(int(sys.argv[3])):
     cache.add(Answer("m" * 500, sys.argv[2], "v", f"a.v.{number}", "b.v.01", number % 5, answer="x" * 3000))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import UsageError
+from hoicli.shoe.run import check_scores, kept_by, share_not_above
 from hoicli.shoe.scores import scores_of
-from hoicli.shoe.selection import check_scores, kept_by, share_not_above
 from hoicli.shoe.settings import RANKS, ShoeOptions
 from tests.support.shoe import image, read, shoe_of
 
@@ -26,8 +26,6 @@ FOUND = [
         ("all", [False, True, True, True, False, False]),
         # of the image: 1/3, 2/3, 1; 1, 2/3, 2/3
         ("image", [False, True, True, True, True, True]),
-        # of the class: pet 1/3, 2/3, 3/3; ride 3/3, 2/3, 2/3
-        ("class", [False, True, True, True, True, True]),
         # of the best: 0.48 and 0.24 are needed
         ("best", [False, False, True, True, False, False]),
     ],

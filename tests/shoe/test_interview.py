@@ -18,9 +18,8 @@ import pytest
 
 from hoicli.errors import DataError, UsageError
 from hoicli.shoe import client
-from hoicli.shoe.answers import Answer, AnswerCache
 from hoicli.shoe.client import Endpoint
-from hoicli.shoe.interview import Interview, Question, parse_rating
+from hoicli.shoe.interview import Answer, AnswerCache, Interview, Question, parse_rating
 from tests.support.llm_stub import Asked, Fault, Response, Stub, rate, said, serving
 
 QUESTIONS = [Question("v", f"a{number:03}.v.01", f"b{number:03}.v.01", "one thing", "another") for number in range(40)]

@@ -14,9 +14,7 @@ from hoicli.resampling.comparison import PairedRounds
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.rounds import Rounds, resampled, swapped
 from hoicli.shoe.matching import UNIT
-from hoicli.shoe.resampled import intervals_of, means, weighted
-from hoicli.shoe.run import Run
-from hoicli.shoe.scores import scores_of, soft_entries
+from hoicli.shoe.scores import Run, intervals_of, means, scores_of, soft_entries, weighted
 from hoicli.shoe.settings import AREAS
 from tests.support.shoe import AWAY, Record, datasets, image, shoe_of
 
@@ -94,12 +92,8 @@ def slow_areas(run: Run, weight: dict[str, int], area: str) -> list[float]:
             continue
         value = 0.0
         for at in range(1, len(points)):
-            height = {
-                "step": points[at][1],
-                "envelope": envelope[at],
-                "trapezoid": (points[at][1] + points[at - 1][1]) / 2,
-            }
-            value += (points[at][0] - points[at - 1][0]) * height[area]
+            height = envelope[at] if area == "envelope" else (points[at][1] + points[at - 1][1]) / 2
+            value += (points[at][0] - points[at - 1][0]) * height
         found.append(value)
     return found
 

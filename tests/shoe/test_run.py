@@ -81,7 +81,7 @@ def test_the_supplements_figure_6(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_rows_and_their_signature(hoicli: Hoicli) -> None:
     given = ("--format", "jsonl", *FILES, "--tag", "model=x", "--per-class", "--min-rank", "0.25", "--min-score", "0.1")
     result = hoicli(
-        "shoe-eval", *given, "--ap", "step", "--verb-weight", "0.6", "--delta", "0.25", SHOE / "predictions.jsonl"
+        "shoe-eval", *given, "--ap", "trapezoid", "--verb-weight", "0.6", "--delta", "0.25", SHOE / "predictions.jsonl"
     )
     rows = [json.loads(line) for line in result.out.splitlines()]
     assert [row["metric"] for row in rows[:5]] == ["soft_map", "mf1", "gt_miss_rate", "prediction_miss_rate", "map"]
@@ -90,7 +90,7 @@ def test_rows_and_their_signature(hoicli: Hoicli) -> None:
     (signature,) = {without_gt(row["signature"]) for row in rows}
     start, end = signature.split("|version:")[0].split("|delta:")
     assert (
-        end == "0.25|against:image|combine:mean|verb:0.6|ap:step|ties:higher-score|minscore:0.1"
+        end == "0.25|against:image|combine:mean|verb:0.6|ap:trapezoid|ties:higher-score|minscore:0.1"
         "|minrank:0.25-of-all-predictions(a-reading)"
     )
     assert start.startswith("protocol:shoe|data:hico|sim:")

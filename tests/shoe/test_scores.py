@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hoicli.shoe.explanation import explain
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.matching import UNIT
+from hoicli.shoe.run import kept_by
 from hoicli.shoe.scores import average_precision, scores_of
-from hoicli.shoe.selection import kept_by
 from hoicli.shoe.settings import AREAS, COMBINE, ShoeOptions
 from tests.support import shoe_reference
 from tests.support.shoe import AWAY, RANDOM_SIMILAR, Record, candidates, curated, datasets, image, scored, shoe_of
@@ -67,7 +67,6 @@ def test_scores_below_0_rank_before_missed_ground_truth() -> None:
 
 def test_areas_by_hand() -> None:
     gain = np.array([0, UNIT, 0, UNIT // 2, UNIT], dtype=np.int64)  # precision 0, 1/2, 1/3, 3/8, 1/2
-    assert average_precision(gain, 4, "step") == pytest.approx((1 * 1 / 2 + 0.5 * 3 / 8 + 1 * 1 / 2) / 4)
     assert average_precision(gain, 4, "envelope") == pytest.approx((1 * 1 / 2 + 0.5 * 1 / 2 + 1 * 1 / 2) / 4)
     # from (0, 1): each gain's step at the mean of the precisions before and after it
     steps = 1 * (0 + 1 / 2) / 2 + 0.5 * (1 / 3 + 3 / 8) / 2 + 1 * (3 / 8 + 1 / 2) / 2

@@ -77,9 +77,8 @@ def best_senses(wordnet: Lexicon, rated: Sequence[Rated], pos: str, measure: Mea
 
 def words(wordnet: Lexicon, rated: Sequence[Rated], pos: str) -> Floats:
     """[P] the similarity of each pair's words, 0 where a word has no sense."""
-    pairs = [(first, second) for first, second, _ in rated]
-    senses = {word: wordnet.word_senses(word, pos) for word in chain(*pairs)}
-    return np.nan_to_num(lexical.word_similarities(wordnet.graph, pairs, senses))
+    pairs = [(wordnet.word_senses(first, pos), wordnet.word_senses(second, pos)) for first, second, _ in rated]
+    return np.nan_to_num(lexical.word_similarities(wordnet.graph, pairs))
 
 
 def correlation(values: Floats, rated: Iterable[Rated]) -> float:

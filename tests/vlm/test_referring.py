@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hoicli.shoe.backends import rate
+from hoicli.shoe.rating import rate
 from hoicli.vlm.measured import Score
 from hoicli.vlm.referring import compared, needed, referred, similarities
 from hoicli.vlm.results import Referring

@@ -242,15 +242,16 @@ def test_words() -> None:
         ("Dining Table", "dining_table"),
         ("pet", "touch"),
     ]
-    verbs, nouns = ({word: LEXICON.word_senses(word, pos) for pair in pairs for word in pair} for pos in ("v", "n"))
-    found = lexical.word_similarities(WORDNET, pairs, verbs).tolist()
+    of = LEXICON.word_senses
+    verbs, nouns = ([(of(first, pos), of(second, pos)) for first, second in pairs] for pos in ("v", "n"))
+    found = lexical.word_similarities(WORDNET, verbs).tolist()
     count = len(senses("hug", "v")) * len(senses("embrace", "v"))
     assert found[:2] == [1.0, round(count**-0.25, 6)]
     assert math.isnan(found[2])
     assert math.isnan(found[3])
     count = len(senses("pet", "v")) * len(senses("touch", "v"))
     assert found[4] == pytest.approx(best("pet", "touch", "v") * count**-0.25, abs=1e-6)
-    assert lexical.word_similarities(WORDNET, pairs[3:4], nouns).tolist() == [1.0]
+    assert lexical.word_similarities(WORDNET, nouns[3:4]).tolist() == [1.0]
 
 
 def test_agrees_with_people_better_than_wordnets_measures(shared: Path) -> None:
