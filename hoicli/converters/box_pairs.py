@@ -41,8 +41,6 @@ from hoicli.converters.numbers import corners, finite, plain, shown, table
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 
-UNDETECTED = "pairs with a box score of 0 or less"
-
 
 def is_ican(source: Source) -> bool:
     """A pickled dictionary of lists of rows whose fourth element has a number for each of 600 interactions."""
@@ -82,7 +80,7 @@ def read_ican(source: Source, context: Context) -> Iterator[Record]:
                 raise DataError(problem, field=f"{field}[3]")
             both = [finite(strengths[place], f"{field}[{4 + place}]") for place in (0, 1)]
             if min(both) <= 0:
-                context.drop(UNDETECTED, context.place + field)
+                context.drop("pairs with a box score of 0 or less", context.place + field)
                 continue
             ends = {
                 "subject": table.add(_box(human, f"{field}[0]"), context.subject),

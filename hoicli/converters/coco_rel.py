@@ -30,9 +30,6 @@ from hoicli.records.image import unknown_label
 from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.labels import normalise
 
-POINTLESS = "relations that point at no box of their image"
-ELSEWHERE = "annotations and relations of images that the file does not list"
-
 _Rows = list[tuple[str, dict[str, Any]]]
 """(field, row) of the rows of one image."""
 
@@ -51,7 +48,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         for field, row in graphs.relations_of.get(image_id, []):
             subject, object_ = (place.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
             if subject is None or object_ is None:
-                context.drop(POINTLESS, f"{source.name}: {field}")
+                context.drop("relations that point at no box of their image", f"{source.name}: {field}")
                 continue
             if graphs.scored and "score" not in row:
                 raise DataError("missing, though other relations have one; give all or none", field=f": {field}.score")
@@ -89,7 +86,8 @@ class _Graphs:
             if image in self.images:
                 found.setdefault(image, []).append((field, row))
             else:
-                context.drop(ELSEWHERE, f"{source.name}: {field}")
+                reason = "annotations and relations of images that the file does not list"
+                context.drop(reason, f"{source.name}: {field}")
         return found
 
 

@@ -101,7 +101,9 @@ class Conversion:
                 raise DataError(f"{held}; convert them one at a time", place=source.name)
             self._holds = row.holds
             self._settle_dataset(row, source)
-            self._context.open_names = self._dataset is None and self._names_stated(row)
+            foreign = [each for each in (row, self._target) if each and each.name != "records"]
+            stated = bool(foreign) and all(each.named and not each.dataset for each in foreign)
+            self._context.open_names = self._dataset is None and stated
             self._any_names = row.named and not row.dataset
             self._check_options(row)
             if row.joint:
@@ -136,12 +138,6 @@ class Conversion:
             fitting = ", ".join(each.name for each in FORMATS.values() if each.writes and each.dataset in own)
             problem = f"is of {known.name}, which {arg('to', target.name)} cannot hold; choose {fitting}"
             raise DataError(problem, place=source.name)
-
-    def _names_stated(self, row: Format) -> bool:
-        """Whether the format that is read or written states names, and the other does so or is records."""
-        return {each.named and not each.dataset for each in (row, self._target) if each and each.name != "records"} == {
-            True
-        }
 
     def _unproven(self, row: Format) -> bool:
         """Whether only the records can show that the file's numbers are the dataset's: without --dataset, or with a

@@ -34,6 +34,7 @@ from typing import Any, TypeVar
 from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, guarded, image_record
+from hoicli.converters.numbers import corners, finite_list
 from hoicli.errors import DataError, arg
 from hoicli.records.caveats import DERIVED_LABELS, WHOLE_IMAGE
 from hoicli.records.parsing import Record
@@ -70,7 +71,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         hois = _rows(row[2], ("id", "bboxhuman", "bboxobject", "connection", "invis"), ".hoi")
         for number, hoi in enumerate(hois, start=1):
             _add_hoi(image, hoi, f".hoi({number})")
-        record = image.record(file_name, *_size(row[1]), image.known if labels is None else labels[file_name][0])
+        ((width, height),) = _rows(row[1], ("width", "height"), ".size")
+        known = image.known if labels is None else labels[file_name][0]
+        record = image.record(file_name, _number(width), _number(height), known)
         return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
     items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
@@ -133,11 +136,6 @@ class _Image:
         image_hois = _named(sorted({*labels, *self.invisible}), self._vocabulary)
         size = {"width": width, "height": height}
         return image_record(file_name, head=size, **self.table.columns, image_hois=image_hois)
-
-
-def _size(value: Any) -> tuple[float, float]:
-    ((width, height),) = _rows(value, ("width", "height"), ".size")
-    return _number(width), _number(height)
 
 
 def _add_hoi(image: _Image, row: tuple[Any, ...], field: str) -> None:
@@ -315,13 +313,9 @@ def _add_listed(image: _Image, hoi: dict[str, Any], field: str) -> None:
     if hoi["invis"]:
         image.invisible.add(interaction)
         return
-    people, objects = (_listed_boxes(hoi[key], f"{field}.{key}") for key in ("human_bboxes", "object_bboxes"))
+    people, objects = (
+        [finite_list(corners(box, f"{field}.{key}[{at}]"), f"{field}.{key}[{at}]") for at, box in enumerate(hoi[key])]
+        for key in ("human_bboxes", "object_bboxes")
+    )
     pairs = ((f"{field}.connections[{index}]", pair) for index, pair in enumerate(hoi["connections"]))
     image.add(interaction, people, objects, pairs, base=0)
-
-
-def _listed_boxes(boxes: list[Any], field: str) -> list[Box]:
-    for index, box in enumerate(boxes):
-        if not (isinstance(box, list) and len(box) == 4 and all(type(side) in (int, float) for side in box)):
-            raise DataError(f"{box} is no box; give [x1, y1, x2, y2]", field=f"{field}[{index}]")
-    return boxes

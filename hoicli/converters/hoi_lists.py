@@ -18,17 +18,20 @@ interaction uses is left out and counted. Scores may exceed 1; exact duplicates 
 scores up by equality).
 
 `write` gives the list of `cdn` as plain JSON (`--to cdn-json`), and ground truth in the HOI-A layout (`--to hoia`),
-whose objects count from 1 in a dataset without COCO's ids or a numbering of its own. `read` raises `DataError` naming
-the item, from [0].
+whose objects count from 1 in a dataset without COCO's ids or a numbering of its own; beside it `--to corre` writes
+corre_hico.npy and its kind (QPIC, CDN, PPDM): [verbs, objects] in the order of their numbers, as in the loaders' lists
+of valid ids, 1 where the two are an interaction of the dataset. `read` raises `DataError` naming the item, from [0].
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import orjson
 
 from hoicli.converters.containers.source import Source
@@ -46,7 +49,8 @@ from hoicli.converters.context import (
     require_scores,
 )
 from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers, corners, score_of, whole_number
-from hoicli.errors import DataError, arg
+from hoicli.errors import DataError, Place, arg
+from hoicli.io.outputs import open_output
 from hoicli.records.caveats import UNMARKED_PEOPLE
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
@@ -56,11 +60,6 @@ CHECK_FIRST = 50
 """Images checked to distinguish formats that differ only in their rows."""
 NO_OBJECT = 80
 """The position after COCO's 80: a query without object, in QPIC's family."""
-
-BEYOND = "interactions that point beyond the boxes of their image"
-WITHOUT = "interactions without a subject or an object (index -1)"
-CLASSLESS = "boxes without a class (no interaction uses them)"
-AS_CORNERS = "bbox, described as [x, y, w, h], is read as [x1, y1, x2, y2], as the released code does"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +74,8 @@ class Layout:
     """
 
     image: tuple[str, ...] = ("file_name",)
-    boxes: tuple[str, ...]
-    hois: tuple[str, ...]
+    boxes: tuple[str, ...] = ("annotations",)
+    hois: tuple[str, ...] = ("hoi_annotation",)
     verb: str = "category_id"
     kept: tuple[str, ...] = ("width", "height")
     objects: str = "coco-id"
@@ -97,10 +96,6 @@ HOI_KEYS = ("hoi_prediction", "hoi_predictions", "hoi_annotation")
 IMAGE_KEYS = ("file_name", "filename", "image_id")
 
 
-def _truth(verbs: int | str, shift: Sequence[int]) -> Layout:
-    return Layout(boxes=("annotations",), hois=("hoi_annotation",), verbs=verbs, shift=shift)
-
-
 def _predictions(verbs: int | str, **more: Any) -> Layout:
     return Layout(boxes=BOX_KEYS, hois=HOI_KEYS, kept=(), verbs=verbs, scored=True, **more)
 
@@ -109,12 +104,12 @@ LAYOUTS = {
     # HICO-DET's trainval_hico.json, test_hico.json (YueLiao/PPDM src/lib/eval/hico_eval.py, YueLiao/CDN and
     # hitachi-rd-cv/qpic datasets/hico.py), test_hico_ann.json (ltttpku/INP-CC datasets/hico.py): 1-based inclusive
     # boxes, verbs from 1. A dataset's own numbering and `box` replace this: HOI-A's boxes, for one, are edges.
-    "hoia": _truth(1, ONE_BASED),
+    "hoia": Layout(verbs=1, shift=ONE_BASED),
     # test_vcoco.json of QPIC, CDN, GEN-VLKT (hitachi-rd-cv/qpic convert_vcoco_annotations.py), and PPDM's: COCO's boxes
     # with x2 = x + w, 0-based far edges (protocol vcoco-qpic adds the 1 again). People without annotations are not
     # marked, so that all count as annotated.
-    "qpic-vcoco": _truth("qpic", FAR_EDGES),
-    "ppdm-vcoco-gt": _truth("ppdm", FAR_EDGES),
+    "qpic-vcoco": Layout(verbs="qpic", shift=FAR_EDGES),
+    "ppdm-vcoco-gt": Layout(verbs="ppdm", shift=FAR_EDGES),
     # SWIG-HOI (ltttpku/INP-CC datasets/swig.py, datasets/swig_evaluator.py): boxes in pixels of its images resized to a
     # short side of 512, read as they are; everything counts from 0. Dumps of the INP-CC family name images by img_id.
     "swig": Layout(
@@ -151,14 +146,9 @@ def rows_under(source: Source, key: str, most: int | None = None) -> Iterator[di
         return
 
 
-def first_row_has(source: Source, key: str, other: str) -> bool | None:
-    """Whether the first row under a key has another key; None without rows."""
-    return next((other in row for row in rows_under(source, key, CHECK_FIRST)), None)
-
-
 def is_truth(source: Source) -> bool:
     """Interactions without scores (with them it is PPDM's)."""
-    return not first_row_has(source, "hoi_annotation", "score")
+    return "score" not in next(rows_under(source, "hoi_annotation", CHECK_FIRST), {})
 
 
 def is_vcoco(source: Source) -> bool:
@@ -176,7 +166,7 @@ def has_classes(source: Source) -> bool:
 
 def is_classless(source: Source) -> bool:
     """Predictions whose boxes have no category."""
-    return first_row_has(source, "predictions", "category_id") is False
+    return "category_id" not in next(rows_under(source, "predictions", CHECK_FIRST), {"category_id": None})
 
 
 def is_scored(source: Source) -> bool:
@@ -184,7 +174,7 @@ def is_scored(source: Source) -> bool:
     item = source.first_item
     if not isinstance(item, dict) or item.keys().isdisjoint(BOX_KEYS) or item.keys().isdisjoint(HOI_KEYS):
         return False
-    return not item.keys().isdisjoint(HOI_KEYS[:2]) or bool(first_row_has(source, "hoi_annotation", "score"))
+    return not item.keys().isdisjoint(HOI_KEYS[:2]) or not is_truth(source)
 
 
 def is_scored_vcoco(source: Source) -> bool:
@@ -235,8 +225,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
                 if roles and 0 <= subject < count and object_ < 0:
                     object_ = None
                 elif layout.strays:
-                    without = subject < 0 or (object_ < 0 and not roles)
-                    context.drop(WITHOUT if without else BEYOND, f"{context.place}.{hoi_key}[{index}]")
+                    what = "that point beyond the boxes of their image"
+                    if subject < 0 or (object_ < 0 and not roles):
+                        what = "without a subject or an object (index -1)"
+                    context.drop(f"interactions {what}", f"{context.place}.{hoi_key}[{index}]")
                     continue
                 else:
                     entry(boxes, subject, f".{hoi_key}[{index}].subject_id", of=f" in {name}")
@@ -253,9 +245,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
                 score = hoi.get("score")
                 made["score"] = score if type(score) is float else score_of(score, f".{hoi_key}[{index}].score", name)
                 if "action_score" in hoi:
-                    score = hoi["action_score"]
-                    plain = type(score) is float
-                    made["verb_score"] = score if plain else score_of(score, f".{hoi_key}[{index}].action_score", name)
+                    made["verb_score"] = score_of(hoi["action_score"], f".{hoi_key}[{index}].action_score", name)
             hois.append(made)
         if classless:
             seen.update(hoi["verb"] for hoi in hois)
@@ -292,7 +282,8 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
             context.announce(DERIVED)
         inp_cc = context.format == "swig" or source.first_has("img_id")  # as test_hico_ann.json
         if inp_cc and "box_form" not in context.options:
-            context.announce(f"{AS_CORNERS} ({arg('box_form', 'xywh')}: as described)")
+            read = "bbox, described as [x, y, w, h], is read as [x1, y1, x2, y2], as the released code does"
+            context.announce(f"{read} ({arg('box_form', 'xywh')}: as described)")
 
 
 def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
@@ -332,7 +323,8 @@ def _classed(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], cont
         used.update(ends)
     unused = [index for index in range(len(boxes)) if index not in used]
     if unused:
-        context.drop(CLASSLESS, f"{context.place}.predictions[{unused[0]}]", len(unused))
+        place = f"{context.place}.predictions[{unused[0]}]"
+        context.drop("boxes without a class (no interaction uses them)", place, len(unused))
     return image_record(name, **table.columns)
 
 
@@ -343,6 +335,9 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     """The list of a layout as plain JSON, one image at a time: keys that hoicli does not know are dropped (of ground
     truth, and counted), numbers lose nothing. Raises `DataError` for an interaction without a score, or for one with a
     score in ground truth."""
+    if context.target == "corre":
+        _write_correspondence(records, path, context)
+        return
     layout, known = LAYOUTS[context.target], context.vocabulary
     object_ids = context.numbered("objects", known.object_ids, _usual_objects(layout, context))
     verb_ids = context.numbered("verbs", known.verb_ids, {at + int(layout.verbs): at for at in range(len(known.verbs))})
@@ -384,3 +379,19 @@ def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:
         back = arg("object_order", "coco-1")
         context.announce(f"objects are numbered from 1 in the order of {known.path or known.name} ({back} reads them)")
     return {at + 1: at for at in range(len(known.objects))}
+
+
+def _write_correspondence(records: Iterable[Record], path: str, context: Context) -> None:
+    """The matrix of the dataset's interactions; triplets of the records that it has a 0 for are counted."""
+    known = context.vocabulary
+    for record in records:
+        for hoi in record["hois"]:
+            if (hoi["verb"], record["labels"][hoi["object"]]) not in known.interaction_ids:
+                context.drop(f"triplets of no {known.name} interaction", Place(f"image {record['image_id']}"))
+    verbs = sorted(known.verbs, key=context.numbered("verbs", known.verb_ids).__getitem__)
+    objects = sorted(known.objects, key=context.numbered("objects", known.object_ids).__getitem__)
+    content = io.BytesIO()
+    matrix = [[(verb, name) in known.interaction_ids for name in objects] for verb in verbs]
+    np.save(content, np.array(matrix, dtype=np.uint8))
+    with open_output(path) as output:
+        output(content.getvalue())

@@ -56,10 +56,6 @@ from hoicli.records.names import image_id_of, number_or_name
 from hoicli.records.parsing import Record
 
 COLUMNS = ("scores", "boxes", "keys")
-BEFORE = ("HOI id", "score")
-"""The numbers of a row before its boxes, where it is by itself."""
-
-_Rows = list[list[Any]]
 
 
 def sniff(source: Source) -> bool:
@@ -97,7 +93,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     def build(item: tuple[Any, Any]) -> Record:
         record = known.record(item[0])
         boxes = BoxTable(context.subject)
-        for index, row in enumerate(table(item[1], BEFORE)):
+        for index, row in enumerate(table(item[1], ("HOI id", "score"))):
             verb, label = interactions.names.get(row[0]) or interactions.name(row[0], f"[{index}]")  # 17.0 equals 17
             boxes.pair(row[2:6], row[6:], label, verb=verb, score=row[1])
         return {**record, **boxes.columns}
@@ -105,7 +101,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(((where, (image, rows)) for where, image, rows in images), build, source)
 
 
-def _gathered(source: Source, interactions: Numbers[Any], context: Context) -> list[tuple[str, Any, _Rows]]:
+def _gathered(source: Source, interactions: Numbers[Any], context: Context) -> list[tuple[str, Any, list[list[Any]]]]:
     """(place of the first row, image, rows) of preds.pkl, by image. An interaction with an error goes to the policy."""
     columns = [
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
@@ -131,7 +127,7 @@ def _gathered(source: Source, interactions: Numbers[Any], context: Context) -> l
         scored = zip(finite_list(scores, f".scores[{hoi}]"), table(boxes, (), f".boxes[{hoi}]"), strict=True)
         return {"hoi": hoi, "images": images, "rows": [[hoi, score, *box] for score, box in scored]}
 
-    images: dict[Any, tuple[str, Any, _Rows]] = {}
+    images: dict[Any, tuple[str, Any, list[list[Any]]]] = {}
     for item in context.each((("", hoi) for hoi in found), build, source):
         for index, (image, row) in enumerate(zip(item["images"], item["rows"], strict=True)):
             if image not in images:

@@ -6,7 +6,7 @@ Nothing is shifted. --box-form may say that the boxes of records are no corners;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
@@ -15,7 +15,7 @@ from hoicli.converters.numbers import corners
 from hoicli.converters.vlm.rows import is_answers
 from hoicli.records.detections import NAMES, detections, given_of
 from hoicli.records.image import image_id_problems, problems
-from hoicli.records.parsing import Problem, Record, parse, short
+from hoicli.records.parsing import Record, parse, short
 
 
 def is_records(source: Source) -> bool:
@@ -30,16 +30,17 @@ def is_state(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, checked, with its boxes as corners."""
-
-    def check(record: Record) -> Iterator[Problem]:
-        hois = record.get("hois")
-        scored = isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
-        return problems(record, None if context.open_names else context.vocabulary, scored=scored)
-
-    for record in _checked(source, context, check):
-        if form := context.options.get("box_form"):
-            record["boxes"] = [corners(box, "boxes", form=form) for box in record["boxes"]]
-        yield record
+    known, form = None if context.open_names else context.vocabulary, context.options.get("box_form")
+    for line in source.lines():
+        with context.policy.item():
+            record = parse(line)
+            hois = record.get("hois")
+            scored = isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
+            for problem in problems(record, known, scored=scored):
+                raise problem.error(line.place)
+            if form:
+                record["boxes"] = [corners(box, "boxes", form=form) for box in record["boxes"]]
+            yield record
 
 
 def read_state(source: Source, context: Context) -> Iterator[Record]:
@@ -51,13 +52,9 @@ def read_state(source: Source, context: Context) -> Iterator[Record]:
 
 def images(source: Source, context: Context) -> Iterator[Record]:
     """The records as a list of images, of any dataset, since only the image's name is used."""
-    return _checked(source, context, image_id_problems)
-
-
-def _checked(source: Source, context: Context, check: Callable[[Record], Iterator[Problem]]) -> Iterator[Record]:
     for line in source.lines():
         with context.policy.item():
             record = parse(line)
-            for problem in check(record):
+            for problem in image_id_problems(record):
                 raise problem.error(line.place)
             yield record

@@ -250,7 +250,7 @@ def test_no_frills_invisible_interaction_is_an_image_label(hoicli: Hoicli, tmp_p
         ),
         (
             lambda content: content[1]["hois"][1].update(object_bboxes=[[1, 2, 3, "4"]]),
-            "[1].hois[1].object_bboxes[0]: [1, 2, 3, '4'] is no box; give [x1, y1, x2, y2]",
+            "[1].hois[1].object_bboxes[0][3]: 4 is no finite number; fix what wrote it, or pass --on-error skip",
         ),
     ],
 )

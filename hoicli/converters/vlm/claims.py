@@ -92,10 +92,6 @@ class Claims:
     tokens: str = ""
     form: str = ""
 
-    def report(self, reason: str) -> None:
-        """Say why a part of the answer is left out."""
-        self.reports.append(reason)
-
     def read_all(self, values: Sequence[Any]) -> None:
         """Add the claims in the values of the answer. Raises `NotReadError` for a value of another shape."""
         for value in values:
@@ -138,7 +134,7 @@ class Claims:
         if people == [False, True]:
             first, second = second, first
         elif None not in names and not any(people):
-            self.report(NO_PERSON)
+            self.reports.append(NO_PERSON)
             return
         label, beside = _name_of(second), _value_of(first, _VERBS)
         said = _value_of(second, _VERBS) or beside
@@ -161,7 +157,7 @@ class Claims:
         named = next((_OF_ID.sub(r"\1", text) for text in map(_text_of, beside) if text and text is not subject), "")
         acts = _name_of(ends[0]) or label_of(named) or None
         if acts is not None and not self.persons(acts):
-            self.report(NO_PERSON)
+            self.reports.append(NO_PERSON)
             return
         others = [entry.get(key) for key in ("object", "target", "label", "category", "class", "name")]
         labels = [_value_of(entry, _LABEL), *others, _value_of(ends[1], _NAME)]
@@ -180,18 +176,18 @@ class Claims:
         """Add a claim whose verbs are in the value `said`, and its object's name in `named`."""
         label = claim.label
         if not claim.verbs:
-            self.report("a pair without a verb that can be read")
+            self.reports.append("a pair without a verb that can be read")
         elif label is None or type(claim.object) is int or label in self.ids or is_name(label):
             spans = tuple(span_of(said, verb) for verb in claim.verbs)
             self.triplets.append(replace(claim, spans=spans, label_span=span_of(named, label or "")))
         else:
-            self.report("an object whose name cannot be read")
+            self.reports.append("an object whose name cannot be read")
 
     def _score(self, entry: dict[str, Any]) -> float | None:
         value = _value_of(entry, _SCORE)
         score = _number_of(value)
         if value is not None and score is None:
-            self.report("a score that is no number (its triplet is kept)")
+            self.reports.append("a score that is no number (its triplet is kept)")
         return score
 
     def _read_located(self, entry: dict[str, Any]) -> None:
@@ -202,7 +198,7 @@ class Claims:
         of_id = _OF_ID.fullmatch(own) if isinstance(own, str) else None
         box, name = numbers_of(_value_of(entry, _BOX)), _name_of(entry) or label_of(of_id[1] if of_id else "")
         if box is None or not is_name(name):
-            self.report(NO_BOX)
+            self.reports.append(NO_BOX)
             return
         if isinstance(own, int | str):
             self.ids.setdefault(str(own).strip(), []).append(len(self.located))
@@ -227,7 +223,7 @@ class Claims:
             if rows is None and type(place) is not int:
                 continue
             if rows is None or len(rows) > 1:
-                self.report("a triplet with the index of a box that is not there")
+                self.reports.append("a triplet with the index of a box that is not there")
                 return None
             box, name = self.located[rows[0]]
             if end == "object":
@@ -236,7 +232,7 @@ class Claims:
                 found |= {"subject": box, "acts": name}
                 self.acting.add(rows[0])
             else:
-                self.report(NO_PERSON)
+                self.reports.append(NO_PERSON)
                 return None
         return replace(claim, **found)
 

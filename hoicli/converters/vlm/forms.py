@@ -22,8 +22,6 @@ from hoicli.converters.vlm.claims import NO_BOX, NO_PERSON, Claim, Claims, NotRe
 from hoicli.converters.vlm.names import is_name, label_of, names_person
 from hoicli.converters.vlm.text import Spoken, final_part, values_in
 
-NOT_READ = "an answer that is no JSON, and no box tokens"
-
 
 def is_phrase(answer: str) -> bool:
     """Whether an answer is a few words, as for what a given pair does."""
@@ -45,9 +43,10 @@ def read_answer(
         else:
             values, cut = ([answer], False) if isinstance(answer, list | dict) else values_in(text)
             if cut:
-                claims.report("the unfinished end of an answer that was cut off")
+                claims.reports.append("the unfinished end of an answer that was cut off")
             if not values:
-                raise NotReadError("an answer that was cut off before anything whole" if cut else NOT_READ)
+                what = "was cut off before anything whole" if cut else "is no JSON, and no box tokens"
+                raise NotReadError(f"an answer that {what}")
             claims.read_all(values)
             claims.form = "json"
     except (NotReadError, ValueError) as refused:
@@ -86,14 +85,14 @@ def _read_tokens(text: str, claims: Claims) -> None:
             if len(people) == len(others) == 1 and (not subject or claims.persons(subject)):
                 claims.triplets.append(Claim(people[0], others[0], object_ or claims.label, tuple(claims.verbs)))
             else:
-                claims.report(NO_PERSON)
+                claims.reports.append(NO_PERSON)
         return
     for name, places in mentions:
         for place in places:
             if isinstance(place, list) and len(place) == 4 and is_name(name):
                 claims.located.append((place, name))
             else:
-                claims.report(NO_BOX)
+                claims.reports.append(NO_BOX)
 
 
 def _kind(match: re.Match[str]) -> str:

@@ -35,9 +35,6 @@ FACTOR = 28
 QWEN_PIXELS = (56 * 56, 14 * 14 * 4 * 1280)
 """Its default bounds on the area of the copy (Qwen2VLImageProcessor in Hugging Face's transformers)."""
 
-MOST_OF_RELATIVE = 2.0
-"""A box of fractions beyond this reaches over more than the picture's size out of it."""
-
 Size = tuple[float, float]
 """(width, height)."""
 
@@ -87,7 +84,7 @@ class Frame:
     def contradicts_scale(self, boxes: Sequence[Sequence[float]]) -> bool:
         """Whether boxes are all fractions below 1 where the convention has none, or go far beyond 1 where it has."""
         if self.kind == "relative":
-            return any(max(box) > MOST_OF_RELATIVE for box in boxes)
+            return any(max(box) > 2.0 for box in boxes)  # over more than the picture's size out of it
         small = all(0 <= number <= 1 for box in boxes for number in box)
         return small and any(number % 1 for box in boxes for number in box)
 

@@ -68,14 +68,6 @@ class _Image:
     read: bool = False
     caveat: str = ""
 
-    def show(self, record: Record) -> None:
-        """Begin with the boxes of a record of --boxes, so that indices mean them."""
-        self.shown = record
-        self.size = self.size or size_of(record)
-        self.file_name = self.file_name or record.get("file_name")
-        self.table.boxes += record["boxes"]
-        self.table.labels += record["labels"]
-
     def record(self) -> Record:
         """The image as a record."""
         record: Record = {"image_id": self.image_id}
@@ -194,7 +186,11 @@ class _AnswerReader:
             image = _Image(image_id, file_name, size)
             self._images[path or name] = image
             if (boxes := shown.get(path) or shown.get(name)) is not None:
-                image.show(boxes)
+                image.shown = boxes
+                image.size = image.size or size_of(boxes)
+                image.file_name = image.file_name or boxes.get("file_name")
+                image.table.boxes += boxes["boxes"]
+                image.table.labels += boxes["labels"]
         image.size = image.size or size_of(row)
         return image
 
