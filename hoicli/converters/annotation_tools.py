@@ -56,8 +56,6 @@ def _turned(degrees: Any, field: str) -> DataError:
 
 # Label Studio
 
-FURTHER = "further annotations of a task (taken is the one marked ground_truth, else the latest)"
-OTHERS = "results that are neither a labelled rectangle nor a relation"
 WAYS = {"right": ((0, 1),), "left": ((1, 0),), "bi": ((0, 1), (1, 0))}
 """From which end of a relation to which a triplet goes."""
 
@@ -77,7 +75,8 @@ def read_tasks(source: Source, context: Context) -> Iterator[Record]:
             context.drop("tasks that nobody annotated", context.place)
             return None
         if annotations[1:]:
-            context.drop(FURTHER, context.place, len(annotations) - 1)
+            further = "further annotations of a task (taken is the one marked ground_truth, else the latest)"
+            context.drop(further, context.place, len(annotations) - 1)
         changed = [str(one.get("updated_at") or "") for one in annotations]  # ISO's notation, in UTC
         taken = max(made, key=lambda at: (bool(annotations[at].get("ground_truth")), changed[at], at))
         results = [(f".annotations[{taken}].result[{at}]", one) for at, one in enumerate(annotations[taken]["result"])]
@@ -96,7 +95,8 @@ def read_tasks(source: Source, context: Context) -> Iterator[Record]:
         for field, one in results:
             plain = one["type"] == "rectangle" and one["id"] in rectangles
             if not _names(one, field) and not plain and one["type"] != "relation":
-                context.drop(f"{OTHERS} ({str(one['type'])[:40]})", context.place + field)
+                other = f"results that are neither a labelled rectangle nor a relation ({str(one['type'])[:40]})"
+                context.drop(other, context.place + field)
         boxes = [_rectangle(one, field) for field, one in rectangles.values()]
         labels = [_names(one, field)[0] for field, one in rectangles.values()]
         size = {key: one[f"original_{key}"] for _, one in rectangles.values() for key in ("width", "height")}
@@ -191,8 +191,6 @@ def _file_name(data: Mapping[str, Any], *, full: bool) -> str:
 
 NOTHING = ("", "none", "__undefined__")
 """Values of an attribute that say that nobody acts."""
-SIDES = ("xtl", "ytl", "xbr", "ybr")
-
 _ACTION = re.compile(r"(action|interaction|verb|relation|predicate)s?", re.IGNORECASE)
 
 
@@ -222,7 +220,8 @@ def read_cvat(source: Source, context: Context) -> Iterator[Record]:
 
 def _corners(row: Element, field: str) -> list[float]:
     """The box. Raises `DataError` for one that is turned."""
-    sides = {key: _number(row.attrib[key], f"{field}.{key}") for key in (*SIDES, *({"rotation"} & {*row.attrib}))}
+    keys = ("xtl", "ytl", "xbr", "ybr", *({"rotation"} & row.attrib.keys()))
+    sides = {key: _number(row.attrib[key], f"{field}.{key}") for key in keys}
     if sides.pop("rotation", 0):
         raise _turned(row.get("rotation"), f"{field}.rotation")
     return [*sides.values()]

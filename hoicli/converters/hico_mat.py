@@ -290,7 +290,14 @@ def read_list(source: Source, context: Context) -> Iterator[Record]:
         height, width = item["image_size"][:2]
         image = _Image(context.vocabulary)
         for index, hoi in enumerate(item["hois"]):
-            _add_listed(image, hoi, f".hois[{index}]")
+            field = f".hois[{index}]"
+            interaction = image.interaction(hoi["id"], f"{field}.id")
+            if hoi["invis"]:
+                image.invisible.add(interaction)
+                continue
+            people, objects = (_listed_boxes(hoi[key], f"{field}.{key}") for key in ("human_bboxes", "object_bboxes"))
+            pairs = [(f"{field}.connections[{at}]", pair) for at, pair in enumerate(hoi["connections"])]
+            image.add(interaction, people, objects, pairs, base=0)
         positive = [
             image.interaction(number, f".pos_hoi_ids[{index}]") for index, number in enumerate(item["pos_hoi_ids"])
         ]
@@ -307,15 +314,5 @@ def read_list(source: Source, context: Context) -> Iterator[Record]:
         context.announce(f"{taken}; {option} takes the other {others:,}")
 
 
-def _add_listed(image: _Image, hoi: dict[str, Any], field: str) -> None:
-    """Add an item of "hois"."""
-    interaction = image.interaction(hoi["id"], f"{field}.id")
-    if hoi["invis"]:
-        image.invisible.add(interaction)
-        return
-    people, objects = (
-        [finite_list(corners(box, f"{field}.{key}[{at}]"), f"{field}.{key}[{at}]") for at, box in enumerate(hoi[key])]
-        for key in ("human_bboxes", "object_bboxes")
-    )
-    pairs = ((f"{field}.connections[{index}]", pair) for index, pair in enumerate(hoi["connections"]))
-    image.add(interaction, people, objects, pairs, base=0)
+def _listed_boxes(boxes: list[Any], field: str) -> list[Box]:
+    return [finite_list(corners(box, f"{field}[{at}]"), f"{field}[{at}]") for at, box in enumerate(boxes)]

@@ -209,8 +209,6 @@ def _corners(row: Mapping[str, Any], width: float, height: float) -> list[float]
 # Detections, read
 
 UNSTATED = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
-OF_A_PERSON = ("image_id", "person_box")
-"""The keys of a dictionary that are not statements."""
 
 
 def read_detections(source: Source, context: Context) -> Iterator[Record]:
@@ -229,7 +227,7 @@ def read_detections(source: Source, context: Context) -> Iterator[Record]:
         left_out: list[dict[str, Any]] = []
         for subject, (where, person) in enumerate(people):
             stated = keys.keys() & person.keys()
-            for key in (key for key in person if key not in OF_A_PERSON):
+            for key in (key for key in person if key not in ("image_id", "person_box")):
                 field = f"{where}.{str(key)[:40]}"
                 if key not in stated:
                     context.drop("keys that are no V-COCO action", f"{source.name}: {field}")

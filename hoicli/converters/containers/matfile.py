@@ -113,9 +113,13 @@ def variables(source: Source) -> dict[str, Variable]:
 
     Raises `DataError` for a file that is cut off, and for MATLAB's 7.3 files, which are HDF5.
     """
-    data = source.data
-    _check_header(data, source.name)
-    found = {}
+    data, found = source.data, {}
+    version = data[124:HEADER]
+    if version == b"\x00\x02IM" or data.startswith(b"\x89HDF"):
+        raise DataError("is a MATLAB 7.3 file (HDF5); save it with -v7", place=source.name, code="unknown-format")
+    if version != b"\x00\x01IM":  # little-endian, level 5
+        problem = "is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7"
+        raise DataError(problem, place=source.name, code="damaged")
     position = HEADER
     while position < len(data):
         with _undamaged(source):
@@ -148,16 +152,6 @@ def _undamaged(source: Source) -> Iterator[None]:
     except (struct.error, zlib.error, ValueError) as error:
         problem = f"is damaged or cut off ({error}); fetch or save it again"
         raise DataError(problem, place=source.name, code="damaged") from None
-
-
-def _check_header(data: bytes, name: str) -> None:
-    """Raises `DataError` for anything but a little-endian MATLAB 5 file."""
-    version = data[124:HEADER]
-    if version == b"\x00\x02IM" or data.startswith(b"\x89HDF"):
-        raise DataError("is a MATLAB 7.3 file (HDF5); save it with -v7", place=name, code="unknown-format")
-    if version != b"\x00\x01IM":
-        problem = "is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7"
-        raise DataError(problem, place=name, code="damaged")
 
 
 def _head(data: bytes, start: int, end: int) -> bytes:

@@ -36,7 +36,7 @@ def read_answer(
     claims = Claims(persons, verbs, label)
     try:
         text = final_part(answer) if isinstance(answer, str) else Spoken.at("", 0)
-        if kinds := _kinds_in(text):
+        if kinds := {_kind(match) for match in _MENTION.finditer(text)} if _SIGN.search(text) else set():
             claims.tokens = kinds.pop() if len(kinds) == 1 else ""
             _read_tokens(text, claims)
             claims.form = "tokens"
@@ -68,11 +68,6 @@ _MENTION = re.compile(
 _BETWEEN = re.compile(r"(?:[\s.,;]|</?s>|\b(?:and|an?|the)\b)*", re.IGNORECASE)
 """What may stand beside boxes with names."""
 OTHER_WORDS = "an answer with box tokens and other words than their names"
-
-
-def _kinds_in(text: str) -> set[str]:
-    """Which kinds of box tokens a text has."""
-    return {_kind(match) for match in _MENTION.finditer(text)} if _SIGN.search(text) else set()
 
 
 def _read_tokens(text: str, claims: Claims) -> None:
