@@ -102,7 +102,7 @@ def convert(
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import FORMATS
     from hoicli.converters.images import read_image_list
-    from hoicli.io.progress import Progress
+    from hoicli.io.messages import Progress
     from hoicli.io.workers import no_garbage_collection
 
     if list_:

@@ -101,7 +101,7 @@ def show(
 def _drawn(found: list[Overlay], folder: Path | None, size: int) -> Iterator[Image]:
     """The pictures one after another, then a note of the images that were not at hand."""
     from hoicli.figures.overlays import drawn, opened, tell_missing
-    from hoicli.io.progress import Progress
+    from hoicli.io.messages import Progress
     from hoicli.records.parsing import short
 
     missing = []

@@ -45,7 +45,7 @@ def vlm_eval(
     answers: Annotated[options.Path | Sequence[options.Path] | None, Piped("ANSWERS...")] = None,
     *,
     task: Annotated[str | None, Option(one_of=lambda: TASKS)] = None,
-    as_released: Annotated[str | None, Option("NAME", one_of="vlm.rows:RELEASED")] = None,
+    as_released: Annotated[str | None, Option("NAME", one_of="vlm.measured:RELEASED")] = None,
     bootstrap: Annotated[int | None, options.bootstrap("every value")] = None,
     seed: options.Seed = 0,
     questions: Annotated[options.Path | None, Option("FILE", mark=READ, panel=CHOICE)] = None,
@@ -89,10 +89,11 @@ def vlm_eval(
     from hoicli.resampling.draws import Resampling
     from hoicli.vlm.answers import read_answers
     from hoicli.vlm.bank import read_bank
-    from hoicli.vlm.referring import compared
+    from hoicli.vlm.choice import tallied
+    from hoicli.vlm.measured import Measured
+    from hoicli.vlm.referring import compared, referred
     from hoicli.vlm.referring import needed as pairs_needed
-    from hoicli.vlm.results import grounding, read_results, referring, task_in
-    from hoicli.vlm.rows import RowMaker
+    from hoicli.vlm.results import grounded, grounding, read_results, referring, task_in
     from hoicli.wordnet.lexicon import choose
 
     own: dict[str, dict[str, object]] = {
@@ -117,14 +118,14 @@ def vlm_eval(
         others.append(arg("as_released", as_released))
     if others:
         raise UsageError(f"{', '.join(others)}: not for {arg('task', task)}; leave it out")
-    maker = RowMaker(tags, as_released, resampling)
+    released = as_released is not None
     if task == "choice":
         if questions is None:
             raise UsageError(f"{arg('task', task)}: give the questions with {arg('questions', like='FILE')}")
         bank = read_bank(text_of(questions) or "", policy)
-        made = maker.choice(read_answers(sources, bank, policy, released=as_released is not None))
+        made: Measured = tallied(read_answers(sources, bank, policy, released=released), released=released)
     elif task == "ground":
-        made = maker.grounding(read_results(sources, policy, grounding))
+        made = grounded(read_results(sources, policy, grounding), released=released)
     else:
         choose(None)
         phrases = read_results(sources, policy, referring)
@@ -132,5 +133,5 @@ def vlm_eval(
             pairs = pairs_needed(compared(phrases, text_of(dataset)))
             rows = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs]
             return instead(Records(policy.reported(rows, left=True)))
-        made = maker.referring(phrases, measure, text_of(dataset), policy)
-    return Result(policy.signed(list(made)))
+        made = referred(phrases, measure, text_of(dataset), policy, released=released)
+    return Result(policy.signed(list(made.rows(tags, as_released, resampling))))

@@ -12,8 +12,8 @@ from hoicli.converters.numbers import BOX_SHIFTS, OBJECT_ORDERS, Numbers, whole_
 from hoicli.errors import DataError, Place, arg
 from hoicli.records.names import image_id_of, path_of
 from hoicli.records.parsing import Record
+from hoicli.vocabulary.datasets import verb_and_role
 from hoicli.vocabulary.labels import SUBJECT, Label, Spelled, Vocabulary
-from hoicli.vocabulary.numberings import verb_and_role
 
 if TYPE_CHECKING:
     from hoicli.converters.containers.source import Source

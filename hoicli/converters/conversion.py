@@ -16,8 +16,7 @@ from hoicli.converters.formats import FORMATS, NUMBERED_BY, Format, detect
 from hoicli.converters.images import identified
 from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.inputs import parts_of
-from hoicli.io.messages import note
-from hoicli.io.progress import Progress
+from hoicli.io.messages import Progress, note
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.image import problems
 from hoicli.records.names import is_blank

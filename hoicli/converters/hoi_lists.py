@@ -54,7 +54,7 @@ from hoicli.io.outputs import open_output
 from hoicli.records.caveats import UNMARKED_PEOPLE
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.numberings import VCOCO_ORDERS
+from hoicli.vocabulary.datasets import VCOCO_ORDERS
 
 CHECK_FIRST = 50
 """Images checked to distinguish formats that differ only in their rows."""

@@ -38,7 +38,7 @@ from hoicli.converters.containers.npz import npy
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.errors import DataError, arg
-from hoicli.io.progress import Progress
+from hoicli.io.messages import Progress
 from hoicli.records.caveats import LAST_PIXELS, WHOLE_IMAGE
 from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record

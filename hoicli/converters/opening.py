@@ -20,7 +20,7 @@ import orjson
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.inputs import MARK, open_input, parts_of
-from hoicli.io.progress import Progress
+from hoicli.io.messages import Progress
 from hoicli.io.streams import LONGEST_LINE, File, Input, Spool
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy

@@ -17,9 +17,8 @@ from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
 from hoicli.converters.named import NAME, NAMED, NamedTruth, folder, path_of, signed
 from hoicli.errors import DataError, Place, UsageError
-from hoicli.io.messages import note
+from hoicli.io.messages import Progress, note
 from hoicli.io.outputs import atomic_path, temporary_folder, writable
-from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.fingerprint import total_of

@@ -1,14 +1,16 @@
-"""Messages to the user: one line on stderr, as text or as JSON, and the names of streams in messages."""
+"""What stderr gets: messages of one line and progress, as text or as JSON; and the names of streams in messages."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import pairwise
+from typing import Any
 
-from hoicli.errors import HoicliError, one_line
+from hoicli.errors import HoicliError, one_line, visible
 
 _KEPT: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
@@ -86,3 +88,50 @@ def say(line: str) -> None:
 def display_name(path: str) -> str:
     """The name of a stream in messages."""
     return "<stdin>" if path == "-" else path
+
+
+EVERY = 1.0
+"""Seconds between two lines of progress."""
+
+
+class Progress:
+    """A tqdm bar if stderr is a terminal, or lines of JSON (`--log json`); nothing with `--quiet`, or where the caller
+    keeps the notes (`kept`).
+
+    tqdm is imported only for a bar, which is gone when it is done, and does not come for work of half a second. With
+    `total` None it shows a count.
+    """
+
+    def __init__(self, label: str, *, total: int | None = None, unit: str = "it") -> None:
+        self.shown = sys.stderr is not None and (Log.as_json or sys.stderr.isatty()) and not (Log.quiet or kept())
+        self._about = {"label": visible(label), "total": total, "unit": unit.strip()}
+        self._done = 0
+        self._next = time.monotonic() + EVERY
+        self._bar: Any = None
+        if self.shown and not Log.as_json:
+            from tqdm import tqdm
+
+            tqdm.monitor_interval = 0  # no monitor thread: hoicli forks
+            scaled = unit == "B"
+            self._bar = tqdm(total=total, unit=unit, unit_scale=scaled, desc=visible(label), leave=False, delay=0.5)
+
+    def to(self, position: int) -> None:
+        """Move on to a position, never back."""
+        if position > self._done:
+            self.advance(position - self._done)
+
+    def advance(self, steps: int = 1) -> None:
+        """Move on by `steps`."""
+        self._done += steps
+        if self._bar is not None:
+            self._bar.update(steps)
+        elif self.shown and time.monotonic() >= self._next:
+            say_data("progress", done=self._done, **self._about)
+            self._next = time.monotonic() + EVERY
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()

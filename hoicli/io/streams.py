@@ -21,9 +21,8 @@ from typing import IO, Any, cast
 
 from hoicli.errors import DataError, Place
 from hoicli.io.inputs import GZIP_MAGIC, MARK, open_input, packed_size
-from hoicli.io.messages import display_name
+from hoicli.io.messages import Progress, display_name
 from hoicli.io.outputs import temporary_folder, writable
-from hoicli.io.progress import Progress
 
 LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
 """Bytes of a line, hundreds of times an image record, as it is and out of a compressed file. Parsed it takes ten times

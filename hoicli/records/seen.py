@@ -16,10 +16,9 @@ from hoicli.io.streams import Line
 from hoicli.records.image import truth_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Record, parse
-from hoicli.vocabulary.contents import CUTS
 from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.files import check, label_fault
-from hoicli.vocabulary.labels import spelled
+from hoicli.vocabulary.labels import CUTS, spelled
 
 NO_INTERACTION = "no_interaction"
 """The verb that means that nothing happens, in HICO-DET and in what follows it."""

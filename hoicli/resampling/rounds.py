@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.io.progress import Progress
+from hoicli.io.messages import Progress
 from hoicli.io.workers import shared_out
 from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.resampling.draws import Block, Resampling, Weights, blocks

@@ -29,8 +29,7 @@ from dataclasses import dataclass
 import orjson
 
 from hoicli.errors import DataError, Place, UsageError, arg
-from hoicli.io.messages import note
-from hoicli.io.progress import Progress
+from hoicli.io.messages import Progress, note
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
 from hoicli.records.results import Row

@@ -21,9 +21,8 @@ from hoicli.errors import arg
 from hoicli.evaluation.pairing import first_largest
 from hoicli.records.kit import Floats, Ints
 from hoicli.validation.batches import Checked, Facts, TripletClass
-from hoicli.vocabulary.datasets import DATASETS, load
+from hoicli.vocabulary.datasets import DATASETS, VCOCO_ORDERS, load, verb_and_role
 from hoicli.vocabulary.labels import Vocabulary
-from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 
 ENOUGH_TRIPLETS = 20
 ENOUGH_IMAGES = 5

@@ -7,6 +7,12 @@
 | results of a batch (OpenAI) | the answers to requests made of the lines of `hoicli prompts` |
 | `{file name: {h_boxes, o_boxes, ho_scores, ao_names}}` | a detector's output, as released |
 | image records with scores | a detector's output |
+
+A detector chooses by the rule of CrossHOI-Bench's script for HOI models. A prediction is a candidate of a question if
+its boxes are those that the question shows: each shown box overlaps the prediction's by more than 0.5 (between edges,
+in single precision), and in the setting `pair` the predicted object is the question's. Of the candidates those count
+whose score is among the BEST of the image, or equal to the last of these, and each chooses the option that names its
+interaction, if one does.
 """
 
 from __future__ import annotations
@@ -15,24 +21,49 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hoicli.converters.containers.source import Source
 from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, rows_in
 from hoicli.errors import DataError, Place
 from hoicli.io.messages import note
+from hoicli.records.boxes import iou
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Bools
 from hoicli.records.names import image_id_of
-from hoicli.records.parsing import Record, parse, short
-from hoicli.vlm.bank import FIRST, PADDING, Bank, Question
-from hoicli.vlm.detectors import DUMP_KEYS, Detected, choices, of_dump, of_record
+from hoicli.records.parsing import Record, is_number, json_type, parse, short
+from hoicli.vlm.bank import BETWEEN, FIRST, PADDING, Bank, Class, Question, box_of, class_of
 from hoicli.vlm.letters import Choice, Reader, RefusedError, released_choice
-from hoicli.vlm.prompts import lettered, request_id
 from hoicli.vlm.results import Oddities
 
 _REFUSED = "answers that are not understood, which count as empty"
 
+_LEAST_IOU = 0.5
+"""A box has to overlap by more."""
+_DUMP_KEYS = ("h_boxes", "o_boxes", "ho_scores", "ao_names")
+"""What the released dumps have of an image, a row for each predicted interaction."""
+BEST = 5
+"""Predictions of an image that count."""
+_ROLES = {
+    ("sit", "instr"): "sit_on",
+    ("look", "obj"): "look_at",
+    ("hit", "instr"): "hit_with",
+    ("eat", "instr"): "eat_with",
+    ("jump", "instr"): "jump_on",
+    ("lay", "instr"): "lie_on",
+    ("talk_on_phone", "instr"): "talk_on",
+    ("cut", "instr"): "cut_with",
+    ("work_on_computer", "instr"): "work_on",
+    ("ski", "instr"): "ski_on",
+    ("drink", "instr"): "drink_with",
+}
+"""What the benchmark calls V-COCO's action and role, where that is not the action's own name."""
+
 Key = tuple[str, str]
 """(image, name of the question)."""
+Singles = NDArray[np.float32]
 
 
 @dataclass
@@ -64,7 +95,7 @@ def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, 
     them, which refuse nothing. An answer that is refused is counted, and chooses nothing. Raises `DataError` for a bad
     row, unless the policy skips; then the question has no answer."""
     answers = Answers(bank)
-    known = {request_id(bank.setting, question): question for question in bank.questions}
+    known = {bank.request_id(question): question for question in bank.questions}
     found: dict[str, Detected] = {}
     for source in sources:
         if (form := _form(source)) == "text":
@@ -80,7 +111,7 @@ def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, 
                 found[image_id] = detected
             if image_id not in bank.by_image:
                 answers.odd.count("images that no question is about, left out", place)
-    for question, chosen in choices(found, bank, released=released):
+    for question, chosen in _chosen(found, bank, released=released):
         answers.add(question.key, chosen, question.image_id)
     if not answers.given or (answers.refused and not any(answers.given.values())):
         refused = answers.odd.named.get(_REFUSED)
@@ -101,7 +132,7 @@ def _form(source: Source) -> str:
     if isinstance(first, dict) and "hois" in first:
         return "records"
     value = next(iter(source.mapping.values()), None) if source.kind == "json-object" else None
-    return "dump" if isinstance(value, dict) and len(value.keys() & set(DUMP_KEYS)) > 1 else "text"
+    return "dump" if isinstance(value, dict) and len(value.keys() & set(_DUMP_KEYS)) > 1 else "text"
 
 
 # Answers in words
@@ -130,7 +161,7 @@ def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Questio
         raise DataError(f"{short(setting)}, but the questions are of the setting {bank.setting}", field="setting")
     custom_id = row.get("custom_id")
     question = known.get(custom_id) if isinstance(custom_id, str) else None
-    labels = {} if question is None else lettered(question)
+    labels = {} if question is None else question.lettered
     if question is None:
         image_id = str(image_named_in(row)[0])
         asked = bank.by_image.get(image_id, {})
@@ -184,12 +215,24 @@ def _labels(options: Any, question: Question) -> dict[str, str]:
 # Detectors
 
 
+@dataclass(frozen=True)
+class Detected:
+    """The N predictions of an image. people, others [N, 4]; scores [N]; named: the interaction of each; words: as a
+    dump names it, () for hoicli's records."""
+
+    people: Singles
+    others: Singles
+    scores: Singles
+    named: Sequence[Class]
+    words: Sequence[str] = ()
+
+
 def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tuple[str, str, Detected]]:
     """(place, image, predictions) of every image of a detector's output."""
     for name, entry in source.mapping.items() if form == "dump" else ():
         place = Place.of(source.name, name[:80])
         with policy.item(place):
-            yield place, image_id_of(name), of_dump(entry)
+            yield place, image_id_of(name), _of_dump(entry)
     for line in source.lines() if form == "records" else ():
         with policy.item():
             record: Record = parse(line)
@@ -198,4 +241,90 @@ def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tupl
                 record = {**record, "hois": kept}
             for problem in problems(record, None, scored=True):
                 raise problem.error(line.place)
-            yield line.place, str(record["image_id"]), of_record(record)
+            yield line.place, str(record["image_id"]), _of_record(record)
+
+
+def _of_dump(entry: Any) -> Detected:
+    """The predictions of an image of a released dump; raises `DataError` that names the field."""
+    if not isinstance(entry, dict):
+        raise DataError(f"{json_type(entry)}; an image has {', '.join(_DUMP_KEYS)}")
+    for key in _DUMP_KEYS:
+        if not isinstance(entry.get(key), list) or len(entry[key]) != len(entry["h_boxes"]):
+            raise DataError("missing, or no list of as many as h_boxes; a row is a prediction", field=key)
+    people, others, scores, names = (entry[key] for key in _DUMP_KEYS)
+    for key in _DUMP_KEYS[:2]:
+        for at, box in enumerate(entry[key]):
+            box_of(box, f"{key}[{at}]")
+    for at, (score, name) in enumerate(zip(scores, names, strict=True)):
+        if not is_number(score):
+            raise DataError(f"{short(score)} is no finite number", field=f"ho_scores[{at}]")
+        if not isinstance(name, str) or name.count(BETWEEN) != 1:
+            raise DataError(f"{short(name)} is no 'verb{BETWEEN}object'", field=f"ao_names[{at}]")
+    return Detected(*_arrays(people, others, scores), [class_of(name) for name in names], names)
+
+
+def _of_record(record: Record) -> Detected:
+    """The predictions of a sound image record, each with an object; an object that is not named is none of an
+    interaction."""
+    boxes, labels = record["boxes"], record["labels"]
+    hois = [hoi for hoi in record["hois"] if labels[hoi["object"]] is not None]
+    people, others = ([boxes[hoi[side]] for hoi in hois] for side in ("subject", "object"))
+    named = []
+    for hoi in hois:
+        verb = str(hoi["verb"])
+        name = labels[hoi["object"]].replace(" ", "_")
+        named.append((_ROLES.get((verb, hoi.get("role", "")), verb).replace(" ", "_"), name))
+    return Detected(*_arrays(people, others, [hoi["score"] for hoi in hois]), named)
+
+
+def _arrays(people: Any, others: Any, scores: Any) -> tuple[Singles, Singles, Singles]:
+    with np.errstate(over="ignore"):
+        first, second = (np.array(boxes, dtype=np.float32).reshape(-1, 4) for boxes in (people, others))
+        return first, second, np.array(scores, dtype=np.float32)
+
+
+def _chosen(images: Mapping[str, Detected], bank: Bank, *, released: bool) -> Iterator[tuple[Question, list[str]]]:
+    """Each question about an image of a detector's output, and the options chosen, the same one as often as predicted.
+    released: as the released script chooses."""
+    for image_id, detected in images.items():
+        questions = bank.by_image.get(image_id, {})
+        best = detected.scores >= np.sort(detected.scores)[-BEST:].min(initial=np.inf)
+        for question in questions.values():
+            shown = _shown(question, bank.setting, detected, released=released)
+            kept = np.flatnonzero(shown & best).tolist()
+            if not released or not detected.words:
+                chosen = [question.by_class.get(detected.named[at], "") for at in kept]
+            else:
+                chosen = [detected.words[at] for at in kept]
+                chosen = [name.split(" ")[0] for name in chosen] if bank.dataset == "swig" else chosen
+            offered = questions.get(FIRST, question).listed if released else question.listed
+            yield question, [option for option in chosen if option in offered]
+
+
+def _shown(question: Question, setting: str, detected: Detected, *, released: bool) -> Bools:
+    """[N] whether a prediction's boxes are those that the question shows."""
+    alike = np.ones(len(detected.scores), dtype=bool)
+    if setting != "scene":
+        alike &= _overlap(question.human, detected.people)
+    if setting == "pair":
+        label = _label(question, released=released)
+        alike &= _overlap(question.other, detected.others)
+        if label is None:
+            return alike & (not released)
+        alike &= np.array([name == label for _, name in detected.named], dtype=bool)
+    return alike
+
+
+def _label(question: Question, *, released: bool) -> str | None:
+    """What the other box shows, None where nothing says it: as the file has it, else as the first right option has it.
+    The released script goes by that option alone."""
+    if question.label and not released:
+        return question.label.replace(" ", "_")
+    return class_of(question.right[0])[1] if question.right else None
+
+
+def _overlap(box: Sequence[float] | None, boxes: Singles) -> Bools:
+    shown: Any = np.repeat(np.array(box, dtype=np.float32)[:, None], len(boxes), axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        overlaps: Bools = iou(shown, boxes.T, inclusive=False) > _LEAST_IOU  # type: ignore[arg-type]
+    return overlaps

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +41,8 @@ V-COCO) have every other."""
 
 _SETTING_IN_NAME = re.compile(r"_(person|ho)\.json(?:\.(?:gz|zst))?$")
 _QUESTION = re.compile(r"QA_\d{1,6}")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What every provider takes as the id of a request."""
 
 Class = tuple[str, str]
 """(verb, object), spaces as underscores."""
@@ -79,6 +82,12 @@ class Question:
         return tuple(sorted(texts, key=lambda text: hashlib.sha256(f"{self.key}\n{text}".encode()).digest()))
 
     @cached_property
+    def lettered(self) -> dict[str, str]:
+        """The options by letter, in the order of the prompt."""
+        padded = len(self.listed) < FEWEST and PADDING not in self.options
+        return dict(zip(string.ascii_uppercase, (*self.options, *([PADDING] if padded else [])), strict=False))
+
+    @cached_property
     def by_class(self) -> Mapping[Class, str]:
         """The option of each interaction; of two that name one the right one, or the first."""
         return {class_of(text): text for text in reversed(self.listed)}
@@ -114,6 +123,14 @@ class Bank:
             content.update(orjson.dumps([*question.key, question.listed, len(question.right), question.human]))
             content.update(orjson.dumps([question.other, question.label]))
         return content.hexdigest()[:8]
+
+    def request_id(self, question: Question) -> str:
+        """The id of a question's prompt: image, name, and eight digits of the setting and of the options by letter, so
+        that no prompt with other letters has it; a digest alone where providers take no such id."""
+        content = orjson.dumps([self.setting, *question.key, list(question.lettered.values())])
+        digest = hashlib.sha256(content).hexdigest()
+        named = "-".join((*question.key, digest[:8]))
+        return named if _PLAIN.fullmatch(named) else f"choice-{digest[:40]}"
 
     def counts(self, named: Class) -> bool:
         """Whether an interaction is a class of macro F1: those of the dataset's own table are, in own questions all."""

@@ -9,13 +9,13 @@ was chosen, else 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Weights
-from hoicli.vlm.answers import Answers
+from hoicli.vlm.answers import BEST, Answers
 from hoicli.vlm.bank import Class, Question, class_of
 from hoicli.vlm.measured import Key, Measured, Shares, share
 
@@ -29,7 +29,7 @@ class Tallied(Measured):
     """METRICS. cell [3, C, images]: how often the options of each interaction that occurs are rightly chosen, wrongly
     chosen and right, in each image."""
 
-    cell: Floats
+    cell: Floats = field(kw_only=True)
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
         """[R] each of METRICS, by how often each image counts."""
@@ -49,10 +49,13 @@ def _f1(tp: Floats | Ints, fp: Floats | Ints, right: Floats | Ints) -> Floats:
 
 
 def tallied(answers: Answers, *, released: bool = False) -> Tallied:
-    """What the answers are worth. released: as CrossHOI-Bench's scripts count. A wrong option counts as often as it is
-    named, and an answer that names a right one twice matches nothing exactly; nothing chosen matches nothing exactly,
-    even where nothing is right; exact match is a share of images; of a detector, images without predictions count in
-    exact match alone."""
+    """What the answers are worth; `n`: questions (macro F1: interactions; micro F1 and recall: right options;
+    precision: chosen ones). The signature has the digest of the questions, how many were not answered, how many answers
+    were refused, and of a detector which predictions count.
+
+    released: as CrossHOI-Bench's scripts count. A wrong option counts as often as it is named, and an answer that names
+    a right one twice matches nothing exactly; nothing chosen matches nothing exactly, even where nothing is right;
+    exact match is a share of images; of a detector, images without predictions count in exact match alone."""
     bank = answers.bank
     questions = sorted(bank.questions, key=lambda question: question.key)  # sums must not depend on the file's order
     place = {name: at for at, name in enumerate(sorted(bank.by_image))}
@@ -87,7 +90,12 @@ def tallied(answers: Answers, *, released: bool = False) -> Tallied:
     of_images = {EXACT: (np.bincount(image, counts[3], images), whole)}
     n = {MACRO: int(cell.sum(axis=2).any(axis=0).sum()), INSTANCE: int(counted.sum()), MICRO: int(right.sum())}
     n |= {EXACT: int(whole.sum()), PRECISION: int((tp + fp).sum()), RECALL: int(right.sum())}
-    return Tallied(images, n, [Shares(image, of_questions), Shares(np.arange(images), of_images)], cell)
+    settings = {"data": bank.dataset, "gt": bank.digest, "setting": bank.setting}
+    settings |= {"choose": f"top:{BEST}"} if answers.detected else {}
+    settings |= {"missing": str(answers.missing)} if answers.missing else {}
+    settings |= {"refused": str(answers.refused)} if answers.refused else {}
+    shares = [Shares(image, of_questions), Shares(np.arange(images), of_images)]
+    return Tallied(images, n, shares, "crosshoi", settings, cell=cell)
 
 
 def _counts(question: Question, named: list[str], *, released: bool) -> tuple[bool, bool, dict[str, list[int]]]:

@@ -64,12 +64,6 @@ def released_choice(answer: Any, labels: Labels) -> list[str]:
     return [labels[letter] for letter in letters if letter in labels]
 
 
-def shown(option: str) -> str:
-    """An option as the benchmark shows it: as in the file, but for `no_interaction`."""
-    verb, found, name = option.partition(BETWEEN)
-    return f"{NOTHING} with {name}" if found and NOTHING in verb else option
-
-
 def _spellings(option: str) -> Iterator[str]:
     """The ways an option may be written out, as `_plain` leaves them: as the file has it, as the benchmark shows it,
     and with any article."""

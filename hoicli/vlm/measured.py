@@ -1,19 +1,28 @@
-"""Values of answers to questions, and their intervals over resampled images."""
+"""Values of answers to questions, their intervals over resampled images, and the rows of both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from hoicli.records.kit import Floats, Ints
+from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling, Weights, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
 
+RELEASED = {
+    "crosshoi-bench": "ChelsieLei/CrossHOI-Bench, commit 249db3c",
+    "hoi-benchmarks": "SIT-AIGCDesignLab/hoi-benchmarks, commit 78ab063",
+}
+"""What `--as-released` takes: the first for choice, the other for grounding and referring."""
+
 Key = tuple[str, str]
 """(metric, subset)."""
+Settings = Mapping[str, str]
+"""What a signature says."""
 
 
 class Score(NamedTuple):
@@ -33,12 +42,17 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """What the answers to questions about `images` images are worth; n: how many each value is over, in the order of
-    the rows."""
+    """What the answers to questions about `images` images are worth. n: how many each value is over, in the order of
+    the rows; settings: what signatures say, of_metric: of one metric alone; empty: what rows have where there is
+    nothing to measure."""
 
     images: int
     n: Mapping[Key, int]
     shares: Sequence[Shares]
+    protocol: str = ""
+    settings: Settings = field(default_factory=dict)
+    of_metric: Mapping[str, Settings] = field(default_factory=dict)
+    empty: float | None = None
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
         """[R] each value in [0, 1], NaN where there is nothing to measure; weights [images, R]: how often an image
@@ -62,6 +76,18 @@ class Measured:
                 ends = interval(value, rounds, self.images, lowest=0.0, highest=1.0)
             scores[key] = Score(None if np.isnan(value) else value, n, ends)
         return scores
+
+    def rows(self, tags: Mapping[str, str], released: str | None, resampling: Resampling | None) -> Iterator[Row]:
+        """Rows of values in percent. released: whose script's figures they are, None for the papers'; resampling: None
+        for rows without intervals."""
+        settings = {**self.settings, **({"released": released} if released else {})}
+        settings |= {} if resampling is None else resampling.signature()
+        for (metric, subset), score in self.scores(resampling).items():
+            value = self.empty if score.value is None else score.value
+            row: Row = {"metric": metric, "subset": subset, "value": percent(value), "n": score.n, "unit": "%"}
+            row |= {} if resampling is None else interval_keys(score.ends)
+            row |= {"setting": settings["setting"]} if "setting" in settings else {}
+            yield row | row_ends(self.protocol, tags, {**settings, **self.of_metric.get(metric, {})})
 
 
 def share(part: Floats, whole: Floats | Ints) -> Floats:

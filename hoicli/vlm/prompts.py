@@ -5,8 +5,8 @@
   to `convert --boxes`.
 - `choice`: multiple-choice questions. The words are ours, the options are the benchmark's. Its own script mixes them at
   random in every run; here their order is one that looks random and depends on the question alone. Where there are
-  fewer than four, one `None` follows; its own script adds as many as are missing. So `request_id` says what the letters
-  of an answer stand for, without the prompt.
+  fewer than four, one `None` follows; its own script adds as many as are missing. So a prompt's id says what the
+  letters of an answer stand for, without the prompt.
 
 A prompt says which convention its boxes follow, and its line carries it as `coords`, so that an answer written into the
 line needs no `--coords`.
@@ -14,13 +14,8 @@ line needs no `--coords`.
 
 from __future__ import annotations
 
-import hashlib
-import re
-import string
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-import orjson
 
 from hoicli.converters.context import Context
 from hoicli.converters.images import read_image_list
@@ -29,8 +24,7 @@ from hoicli.errors import DataError, Place, arg
 from hoicli.io.messages import note
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
-from hoicli.vlm.bank import FEWEST, PADDING, Bank, Question, read_bank
-from hoicli.vlm.letters import shown
+from hoicli.vlm.bank import BETWEEN, NOTHING, Bank, Question, read_bank
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
@@ -163,8 +157,6 @@ CHOICE_SYSTEM = (
     "You answer multiple-choice questions about photographs. Your whole reply is the letters of the right options."
 )
 
-_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What every provider takes as the id of a request."""
 _ASKED = {
     "scene": "What do people do in this image?",
     "person": "One person is marked: box {person}. What does this person do?",
@@ -183,27 +175,8 @@ _REPLY = (
 )
 
 
-def lettered(question: Question) -> dict[str, str]:
-    """The options by letter, in the order of the prompt."""
-    options = list(question.options)
-    if len(question.listed) < FEWEST and PADDING not in options:
-        options.append(PADDING)
-    return dict(zip(string.ascii_uppercase, options, strict=False))
-
-
-def request_id(setting: str, question: Question) -> str:
-    """The id of a question's prompt: image, name, and eight digits of the setting and of the options by letter, so that
-    no prompt with other letters has it; a digest alone where providers take no such id."""
-    content = orjson.dumps([setting, *question.key, list(lettered(question).values())])
-    digest = hashlib.sha256(content).hexdigest()
-    named = "-".join((*question.key, digest[:8]))
-    return named if _PLAIN.fullmatch(named) else f"choice-{digest[:40]}"
-
-
-def question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None) -> Record:
-    """The line of a question: image_id, file_name, question, custom_id (`request_id`), setting, options by letter,
-    coords, system, prompt, response_format. Raises `DataError` where boxes need the image's size, which is None."""
-    options = lettered(question)
+def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None) -> Record:
+    """The line of a question. Raises `DataError` where boxes need the image's size, which is None."""
     asked = (_AMONG_PEOPLE if bank.dataset == "swig" else _ASKED)[bank.setting]
     lines = []
     if bank.setting != "scene":
@@ -213,21 +186,27 @@ def question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[fl
         person, other = (box and frame.from_pixels(box, size) for box in (question.human, question.other))
         asked = asked.format(person=person, other=other)
         lines.append(_coords_of(frame, size))
-    lines += [asked, *(f"({letter}) {shown(option)}" for letter, option in options.items()), _REPLY]
-    letters = {"type": "array", "items": {"type": "string", "enum": list(options)}}
+    lines += [asked, *(f"({letter}) {_shown(option)}" for letter, option in question.lettered.items()), _REPLY]
+    letters = {"type": "array", "items": {"type": "string", "enum": list(question.lettered)}}
     return {
         "image_id": question.image_id,
         "file_name": question.file_name,
         "question": question.name,
-        "custom_id": request_id(bank.setting, question),
+        "custom_id": bank.request_id(question),
         "task": "choice",
         "setting": bank.setting,
-        "options": options,
+        "options": question.lettered,
         "coords": str(frame),
         "system": CHOICE_SYSTEM,
         "prompt": "\n".join(lines),
         "response_format": _reply_format("answer", {"answer": letters}),
     }
+
+
+def _shown(option: str) -> str:
+    """An option as the benchmark shows it: as in the file, but for `no_interaction`."""
+    verb, found, name = option.partition(BETWEEN)
+    return f"{NOTHING} with {name}" if found and NOTHING in verb else option
 
 
 def question_prompts(
@@ -243,7 +222,7 @@ def question_prompts(
         for question in bank.questions:
             size, place = context.image_sizes.get(question.image_id), Place.of(bank.name, question.file_name)
             with policy.item(place):
-                yield question_prompt(bank, question, frame, size)
+                yield _question_prompt(bank, question, frame, size)
                 written += 1
     policy.report()
     note(f"{written:,} questions ({', '.join(dict.fromkeys(f'{bank.dataset}, {bank.setting}' for bank in banks))})")

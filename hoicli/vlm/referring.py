@@ -8,6 +8,7 @@ not part of it: its box was given.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -16,9 +17,12 @@ import numpy as np
 
 from hoicli.converters.vlm.names import denies
 from hoicli.io.messages import note
-from hoicli.shoe.table import Pair, pair_of
+from hoicli.io.streams import Stream
+from hoicli.records.intake import ErrorPolicy
+from hoicli.shoe.rating import rate
+from hoicli.shoe.table import Pair, SimilarityTable, pair_of
 from hoicli.vlm.measured import Measured, Shares
-from hoicli.vlm.results import Referring
+from hoicli.vlm.results import Referring, asked_settings
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
 from hoicli.wordnet.lexicon import open_wordnet
@@ -30,21 +34,25 @@ LONGEST_VERB = 3
 Compared = Mapping[tuple[str, str], tuple[str | None, list[str]]]
 """Of each different (true phrase, predicted phrase): the sense of the true verb, None without one, and the senses that
 the predicted one may have."""
-Similar = Mapping[tuple[str, str], float]
-"""The similarity of each (true phrase, predicted phrase)."""
 
 
-def referred(rows: Sequence[Referring], similar: Similar | None, *, released: bool = False) -> Measured:
-    """exact_match, and verb_similarity if that is given. released: requests that failed are left out, as the released
-    batch scripts do."""
+def referred(
+    rows: Sequence[Referring], sim: Stream | str, dataset: str | None, policy: ErrorPolicy, *, released: bool = False
+) -> Measured:
+    """exact_match and verb_similarity; `n`: phrases. sim: tables, or an offline measure; dataset: whose senses the true
+    verbs have. released: requests that failed are left out, as the released batch scripts do."""
+    similar, measure = similarities(compared(rows, dataset), sim, policy)
     kept = [row for row in rows if not (released and row.failed)]
     images = {name: at for at, name in enumerate(sorted({row.image for row in kept}))}
-    values = {"exact_match": np.array([_plain(row.truth) == _plain(row.found) for row in kept], dtype=np.float64)}
-    if similar is not None:
-        values["verb_similarity"] = np.array([similar[row.truth, row.found] for row in kept], dtype=np.float64)
+    values = {
+        "exact_match": np.array([_plain(row.truth) == _plain(row.found) for row in kept], dtype=np.float64),
+        "verb_similarity": np.array([similar[row.truth, row.found] for row in kept], dtype=np.float64),
+    }
     image = np.array([images[row.image] for row in kept], dtype=np.int64)
     columns = {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()}
-    return Measured(len(images), dict.fromkeys(columns, len(kept)), [Shares(image, columns)])
+    shares, n = [Shares(image, columns)], dict.fromkeys(columns, len(kept))
+    own = {"verb_similarity": {"data": dataset or "open", "sim": measure}}
+    return Measured(len(images), n, shares, "hoi-referring", asked_settings(rows), own)
 
 
 def _plain(phrase: str) -> str:
@@ -67,9 +75,10 @@ def needed(senses: Compared) -> list[Pair]:
     return sorted({pair_of("v", sense, other) for sense, pool in told if sense for other in pool if other != sense})
 
 
-def similarities(senses: Compared, rated: Mapping[Pair, float | None]) -> dict[tuple[str, str], float]:
-    """The similarity of each two phrases: 1 for equal ones, 0 where a verb has no sense. rated: the similarity of each
-    pair that is `needed`; one of None counts 0, and how many is said."""
+def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[tuple[str, str], float], str]:
+    """The similarity of each two phrases, and what signatures call the measure (of a table its digest). Equal phrases
+    have 1; 0 is said and counted where a verb has no sense, or a table lacks the pair."""
+    rated, measure = _rated(needed(senses), sim, policy)
     similar: dict[tuple[str, str], float] = {}
     senseless: list[str] = []
     for (truth, found), (sense, pool) in senses.items():
@@ -87,7 +96,17 @@ def similarities(senses: Compared, rated: Mapping[Pair, float | None]) -> dict[t
     if senseless:
         count, first = f"{len(senseless):,}", senseless[0]
         note(f"phrases without a verb that WordNet knows, of similarity 0: {count} (the first: {first!r})")
-    return similar
+    return similar, measure
+
+
+def _rated(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[Pair, float | None], str]:
+    """The similarity of each pair, None for one that a table lacks, and what signatures call the measure."""
+    if isinstance(sim, str):
+        return {pair: one.similarity for pair, one in zip(pairs, rate(sim, pairs), strict=True)}, sim
+    table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
+    values = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
+    known = (None if math.isnan(value) else value for value in values)
+    return dict(zip(pairs, known, strict=True)), f"table-{table.digest()}"
 
 
 def _denies(phrase: str) -> bool:

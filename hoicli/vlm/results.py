@@ -1,8 +1,12 @@
-"""Result files of hoi-benchmarks (SIT-AIGCDesignLab), as its scripts save them: a list of rows, or JSON lines.
+"""Result files of hoi-benchmarks (SIT-AIGCDesignLab), as its scripts save them, a list of rows or JSON lines; and which
+of the pairs in them are found (grounding).
 
 Grounding: the pairs asked for (`gt_pairs`, or `ground_truth_pairs` of the scripts that ask at once) and those predicted
 (`predicted_pairs`, `pred_pairs`, `pairs`), a pair being `person_bbox` and `object_bbox`, or `person_box` and
 `object_box`. Referring: `ground_truth` and `prediction`, two phrases.
+
+Average recall (AR) is that of recalculate_ground_metrics.py (commit 78ab063) and of its batch scripts: predicted pairs,
+in their order, take the free true pair that they overlap most, if the mean of the two IoUs is at least the threshold.
 """
 
 from __future__ import annotations
@@ -10,19 +14,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.vlm.rows import listed, parsed_lines
 from hoicli.errors import DataError
+from hoicli.evaluation.box_rules import AREAS
+from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
 from hoicli.records.boxes import iou
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Floats
+from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts, runs_of, starts_of
 from hoicli.records.parsing import short
 from hoicli.vlm.bank import box_of
+from hoicli.vlm.measured import Measured, Shares
 
 TRUTH_KEYS = ("gt_pairs", "ground_truth_pairs")
 FOUND_KEYS = ("predicted_pairs", "pred_pairs", "pairs")
@@ -30,6 +39,12 @@ _PHRASE_KEYS = ("prediction", "predicted_action")
 _DENYING = frozenset({"present", "not_present", "absent", "exists", "interacting"})
 """Keys by which a model may say that what it lists is not there: a list holds what is."""
 _IMAGE_KEYS = ("file_name", "image_path", "image_id", "custom_id")
+THRESHOLDS: Floats = np.arange(50, 100, 5) / 100
+RELEASED_THRESHOLDS: Floats = np.arange(0.5, 1.0, 0.05)
+"""Those of AR. The released ones are a little more than they say (0.7500000000000002), so that an IoU of exactly 0.75
+does not reach them."""
+SIZES = {size: bounds for size, bounds in AREAS.items() if size != "all"}
+"""The least area of the true pair's object in pixels, and the area that is too much."""
 _TESTED = 500
 """Questions that are looked at to see the scale of the boxes."""
 
@@ -74,30 +89,6 @@ class Oddities:
         """Say them all."""
         for what, (times, first) in self.named.items():
             note(f"{what}: {times:,} (the first: {first})")
-
-
-def other_scale(rows: Sequence[Grounding]) -> str:
-    """What the predicted boxes seem to be if not pixels ("thousandths", "fractions"), else "": most first pairs that
-    overlap no true pair by half fit one well once each axis is scaled by a number of its own."""
-    asked = [(row.truth, row.found[0]) for row in rows if row.truth and row.found][:_TESTED]
-    highest = max((number for _, found in asked for box in found for number in box), default=0)
-    if not asked or highest > 1000:
-        return ""
-    fits = 0
-    for pairs, pair in asked:
-        truth, found = np.array(pairs).reshape(-1, 2, 2, 2), np.array(pair).reshape(2, 2, 2)  # side, corner, axis
-        with np.errstate(over="ignore", invalid="ignore"):
-            size = (found * found).sum(axis=(0, 1))
-            factor = (found * truth).sum(axis=(1, 2)) / np.where(size > 0, size, 1.0)
-            scaled = found * factor[:, np.newaxis, np.newaxis]
-        fits += _best_overlap(found + 0 * truth, truth) < 0.5 and _best_overlap(scaled, truth) > 0.75
-    return ("fractions" if highest <= 1 else "thousandths") if fits > len(asked) / 2 else ""
-
-
-def _best_overlap(found: Floats, truth: Floats) -> float:
-    """The highest mean of the two IoUs of pairs [T, side, corner, axis]."""
-    overlaps = iou(found.reshape(-1, 4).T, truth.reshape(-1, 4).T, inclusive=False)
-    return float(overlaps.reshape(-1, 2).mean(axis=1).max())
 
 
 T = TypeVar("T", Grounding, Referring)
@@ -223,3 +214,96 @@ def _image(row: Mapping[str, Any]) -> str:
     if name is None:
         raise DataError(f"names no image; a row has one of {', '.join(_IMAGE_KEYS)}")
     return str(name)
+
+
+def asked_settings(rows: Sequence[Grounding] | Sequence[Referring]) -> dict[str, str]:
+    """What signatures say of the rows of result files: a digest of what was asked, and how many requests failed."""
+    failed = sum(row.failed for row in rows)
+    digest = hashlib.sha256(orjson.dumps([[row.image, row.truth] for row in rows])).hexdigest()[:8]
+    return {"gt": digest} | ({"failed": str(failed)} if failed else {})
+
+
+# Grounding
+
+
+def grounded(rows: Sequence[Grounding], *, released: bool = False) -> Measured:
+    """AR, AR@0.5 and AR@0.75, means over questions, and AR of a size, over its pairs; questions without a pair are left
+    out. `n`: questions, of a size its true pairs. released: at RELEASED_THRESHOLDS, and 0 where there is nothing to
+    find."""
+    if scale := _other_scale(rows):
+        problem = f"the predicted boxes look like {scale} of the picture, and are read as pixels"
+        note(f"{problem}: convert them to pixels")
+    asked = [row for row in rows if row.truth]
+    images = {name: at for at, name in enumerate(sorted({row.image for row in asked}))}
+    truth_starts = starts_of([len(row.truth) for row in asked])
+    found_starts = starts_of([len(row.found) for row in asked])
+    truth = _boxes(chain.from_iterable(row.truth for row in asked))
+    predicted = _boxes(chain.from_iterable(row.found for row in asked))
+    of_found = runs_of(found_starts)
+    counts = np.diff(truth_starts)
+    row, column = expanded(truth_starts[of_found], counts[of_found])
+    people, others = (iou(predicted[side][:, row], truth[side][:, column], inclusive=False) for side in (0, 1))
+    score = (people + others) / 2.0
+    rank = (np.arange(len(of_found)) - found_starts[of_found])[row]
+    every = RELEASED_THRESHOLDS if released else THRESHOLDS
+    hits = np.zeros((len(truth[0].T), 2 + len(every)), dtype=bool)  # at 0.5, at 0.75 and at each threshold of AR
+    for at, threshold in enumerate((0.5, 0.75, *every)):
+        kept = np.flatnonzero(score >= threshold)
+        _take(hits[:, at], row[kept], column[kept], score[kept], rank[kept])
+    image = np.array([images[row.image] for row in asked], dtype=np.int64)
+    question = runs_of(truth_starts)
+    found = np.stack([np.bincount(question, column, len(image)) for column in hits.T], axis=1) / counts[:, np.newaxis]
+    values = {"AR": found[:, 2:].mean(axis=1), "AR@0.5": found[:, 0], "AR@0.75": found[:, 1]}
+    n = {(metric, "full"): len(image) for metric in values}
+    shares = [Shares(image, {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()})]
+    x1, y1, x2, y2 = truth[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        area = (x2 - x1) * (y2 - y1)
+    for size, (least, most) in SIZES.items():
+        mine = (area >= least) & (area < most) | (area < 0) & (size == "small")
+        of_pairs = image[question[mine]]
+        part = hits[mine, 2:].sum(axis=1) / len(every)
+        shares.append(Shares(of_pairs, {("AR", size): (part, np.ones_like(of_pairs))}))
+        n["AR", size] = len(of_pairs)
+    settings = {**asked_settings(rows), "match": "mean"}
+    return Measured(len(images), n, shares, "hoi-grounding", settings, empty=0.0 if released else None)
+
+
+def _boxes(pairs: object) -> tuple[Floats, Floats]:
+    """Two [4, N]: the people's boxes and the others'."""
+    both = np.array(list(pairs), dtype=np.float64).reshape(-1, 2, 4)  # type: ignore[call-overload]
+    return np.ascontiguousarray(both[:, 0].T), np.ascontiguousarray(both[:, 1].T)
+
+
+def _take(hit: Bools, row: Ints, column: Ints, score: Floats, rank: Ints) -> None:
+    """Every prediction takes the free true pair with its highest score, those of rank 0 first."""
+    order = np.argsort(rank, kind="stable")
+    bounds = [*run_starts(rank[order]).tolist(), len(order)]
+    for begin, end in pairwise(bounds):  # one round for each rank, over all questions
+        mine = order[begin:end]
+        mine = mine[~hit[column[mine]]]
+        hit[column[mine[first_largest(row[mine], score[mine])]]] = True
+
+
+def _other_scale(rows: Sequence[Grounding]) -> str:
+    """What the predicted boxes seem to be if not pixels ("thousandths", "fractions"), else "": most first pairs that
+    overlap no true pair by half fit one well once each axis is scaled by a number of its own."""
+    asked = [(row.truth, row.found[0]) for row in rows if row.truth and row.found][:_TESTED]
+    highest = max((number for _, found in asked for box in found for number in box), default=0)
+    if not asked or highest > 1000:
+        return ""
+    fits = 0
+    for pairs, pair in asked:
+        truth, found = np.array(pairs).reshape(-1, 2, 2, 2), np.array(pair).reshape(2, 2, 2)  # side, corner, axis
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = (found * found).sum(axis=(0, 1))
+            factor = (found * truth).sum(axis=(1, 2)) / np.where(size > 0, size, 1.0)
+            scaled = found * factor[:, np.newaxis, np.newaxis]
+        fits += _best_overlap(found + 0 * truth, truth) < 0.5 and _best_overlap(scaled, truth) > 0.75
+    return ("fractions" if highest <= 1 else "thousandths") if fits > len(asked) / 2 else ""
+
+
+def _best_overlap(found: Floats, truth: Floats) -> float:
+    """The highest mean of the two IoUs of pairs [T, side, corner, axis]."""
+    overlaps = iou(found.reshape(-1, 4).T, truth.reshape(-1, 4).T, inclusive=False)
+    return float(overlaps.reshape(-1, 2).mean(axis=1).max())

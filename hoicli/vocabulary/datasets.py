@@ -13,8 +13,7 @@ from pathlib import Path
 
 from hoicli.errors import UsageError, arg
 from hoicli.io import plugins
-from hoicli.vocabulary.contents import shipped_content, vocabulary_of
-from hoicli.vocabulary.labels import SUBJECT, Vocabulary, nearest, normalise
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary, nearest, normalise, shipped_content, vocabulary_of
 
 DATASETS = {
     "hico": "HICO-DET: 117 verbs, 80 objects, 600 interactions",
@@ -86,3 +85,31 @@ OWN_CLASSES = "hoicli vocab --from GT.jsonl -o FILE.json"
 def records_of(dataset: str) -> str:
     """A question for messages: are the records of this dataset? With the option to give."""
     return f"{DATASETS[dataset].partition(':')[0]} records? {arg('dataset', dataset)}"
+
+
+VCOCO_ORDERS: dict[str, tuple[str, ...]] = {
+    # hitachi-rd-cv/qpic convert_vcoco_annotations.py, datasets/vcoco_eval.py; CDN and GEN-VLKT copied it
+    "qpic": (
+        *("hold_obj", "stand", "sit_instr", "ride_instr", "walk", "look_obj", "hit_instr", "hit_obj", "eat_obj"),
+        *("eat_instr", "jump_instr", "lay_instr", "talk_on_phone_instr", "carry_obj", "throw_obj", "catch_obj"),
+        *("cut_instr", "cut_obj", "run", "work_on_computer_instr", "ski_instr", "surf_instr", "skateboard_instr"),
+        *("smile", "drink_instr", "kick_obj", "point_instr", "read_obj", "snowboard_instr"),
+    ),
+    # YueLiao/PPDM src/lib/eval/vcoco_eval.py
+    "ppdm": (
+        *("surf_instr", "ski_instr", "cut_instr", "walk", "cut_obj", "ride_instr", "talk_on_phone_instr", "kick_obj"),
+        *("work_on_computer_instr", "eat_obj", "sit_instr", "jump_instr", "lay_instr", "drink_instr", "carry_obj"),
+        *("throw_obj", "eat_instr", "smile", "look_obj", "hit_instr", "hit_obj", "snowboard_instr", "run"),
+        *("point_instr", "read_obj", "hold_obj", "skateboard_instr", "stand", "catch_obj"),
+    ),
+}
+"""How V-COCO's 29 verbs of the HOI-A layout are numbered, from 0: two orders are in use under one file name. Each entry
+is `action_role`, or the action alone where it has no role."""
+
+
+def verb_and_role(entry: str) -> tuple[str, str]:
+    """("hit", "instr") of hit_instr, ("walk", "") of walk."""
+    for role in ("obj", "instr"):
+        if entry.endswith(f"_{role}"):
+            return entry[: -len(role) - 1], role
+    return entry, ""

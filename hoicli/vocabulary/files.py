@@ -16,8 +16,16 @@ from hoicli.errors import DataError, Place, arg, not_json
 from hoicli.io.claims import reads
 from hoicli.io.inputs import open_input, readable
 from hoicli.io.plugins import Plugin
-from hoicli.vocabulary.contents import Pair, content_digest, listed_pairs, objects_of, vocabulary_of
-from hoicli.vocabulary.labels import BOXES, Vocabulary, spelled
+from hoicli.vocabulary.labels import (
+    BOXES,
+    Pair,
+    Vocabulary,
+    content_digest,
+    listed_pairs,
+    objects_of,
+    spelled,
+    vocabulary_of,
+)
 
 LARGEST = 1 << 26
 """Bytes of a file: SWIG-HOI's 14,130 interactions take a quarter of a megabyte."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from hoicli.io import progress
-from hoicli.io.messages import kept_notes, logged
-from hoicli.io.progress import Progress
+from hoicli.io import messages
+from hoicli.io.messages import Progress, kept_notes, logged
 from tests.support.project import parsed
 
 
 def test_lines_of_json_come_without_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "EVERY", 0.0)
+    monkeypatch.setattr(messages, "EVERY", 0.0)
     with logged(["--log", "json"]), Progress("reading\x1b", total=7, unit=" images") as reading:
         reading.to(3)
         reading.to(5)

@@ -13,8 +13,7 @@ import orjson
 import pytest
 
 from hoicli.validation.stream import Checking, validate_images
-from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
+from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
 from tests.support.kernel import stream
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 

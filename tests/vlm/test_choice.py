@@ -15,10 +15,9 @@ from hoicli.commands.doctor import schema_text
 from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vlm.answers import read_answers
-from hoicli.vlm.bank import SETTINGS, Question, read_bank
+from hoicli.vlm.bank import SETTINGS, Bank, Question, read_bank
 from hoicli.vlm.choice import METRICS, tallied
 from hoicli.vlm.measured import Measured
-from hoicli.vlm.prompts import request_id
 from tests.support import questions as made
 from tests.support.project import EIGHT, FIXTURES, SHARED, Hoicli, dumped, written
 
@@ -314,10 +313,13 @@ def test_a_batch_is_answered(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_the_id_of_a_prompt_is_of_its_letters() -> None:
     question = Question("a" * 60, "a.jpg", "QA_0", ("ride a/an horse",), ("hold a/an horse",))
-    assert request_id("scene", question).startswith("choice-")  # longer ids are not taken
+    assert Bank("", (), "hico", "scene").request_id(question).startswith("choice-")  # longer ids are not taken
     short = replace(question, image_id="a")
     other = replace(short, wrong=("feed a/an horse",))
-    ids = [request_id(*each) for each in (("scene", short), ("pair", short), ("scene", other))]
+    ids = [
+        Bank("", (), "hico", setting).request_id(each)
+        for setting, each in (("scene", short), ("pair", short), ("scene", other))
+    ]
     assert all(each.startswith("a-QA_0-") and len(each) == 15 for each in ids)
     assert len(set(ids)) == 3
 

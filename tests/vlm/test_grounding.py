@@ -11,9 +11,8 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
-from hoicli.vlm.grounding import grounded
+from hoicli.vlm.results import grounded, read_results
 from hoicli.vlm.results import grounding as of_row
-from hoicli.vlm.results import read_results
 from tests.support.project import Hoicli
 from tests.support.questions import Json, grounding
 

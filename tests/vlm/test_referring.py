@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hoicli.shoe.rating import rate
+from hoicli.records.intake import ErrorPolicy
 from hoicli.vlm.measured import Score
 from hoicli.vlm.referring import compared, needed, referred, similarities
 from hoicli.vlm.results import Referring
@@ -18,10 +18,7 @@ ROWS = FIXTURES / "choice/referred.json"
 
 
 def similar(rows: list[Referring], backend: str) -> dict[tuple[str, str], float]:
-    senses = compared(rows, "hico")
-    pairs = needed(senses)
-    rated = {pair: one.similarity for pair, one in zip(pairs, rate(backend, pairs), strict=True)}
-    return similarities(senses, rated)
+    return similarities(compared(rows, "hico"), backend, ErrorPolicy())[0]
 
 
 def values(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:
@@ -94,9 +91,8 @@ def test_senses_of_a_dataset() -> None:
 
 
 def test_no_rows_are_no_mean() -> None:
-    assert referred([Referring("a", "x", "", failed=True)], None, released=True).scores() == {
-        ("exact_match", "full"): Score(None, 0)
-    }
+    found = referred([Referring("a", "x", "", failed=True)], "lexical", None, ErrorPolicy(), released=True).scores()
+    assert found == dict.fromkeys((("exact_match", "full"), ("verb_similarity", "full")), Score(None, 0))
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,8 @@ from hoicli.resampling.intervals import interval
 from hoicli.vlm.answers import Answers, read_answers
 from hoicli.vlm.bank import read_bank
 from hoicli.vlm.choice import tallied
-from hoicli.vlm.grounding import grounded
 from hoicli.vlm.measured import Measured, Shares
-from hoicli.vlm.results import Grounding, grounding, read_results
+from hoicli.vlm.results import Grounding, grounded, grounding, read_results
 from tests.support import questions as made
 from tests.support.project import dumped
 

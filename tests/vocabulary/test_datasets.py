@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from hoicli.errors import DataError, UsageError
-from hoicli.vocabulary.contents import coco_objects
 from hoicli.vocabulary.datasets import load, suggestion
-from hoicli.vocabulary.labels import normalise
+from hoicli.vocabulary.labels import coco_objects, normalise
 from tests.support.project import Hoicli, dumped, parsed
 
 HICO = load("hico")

@@ -15,10 +15,9 @@ import pytest
 
 from hoicli.commands.doctor import schema_text
 from hoicli.errors import DataError, UsageError
-from hoicli.vocabulary.contents import shipped_content
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.files import FIELDS, check
-from hoicli.vocabulary.labels import LONGEST_LIKE
+from hoicli.vocabulary.labels import LONGEST_LIKE, shipped_content
 from tests.support.costs import LARGER, require_linear
 from tests.support.project import dumped
 
