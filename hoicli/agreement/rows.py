@@ -11,19 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.agreement import measures
-from hoicli.agreement.coefficients import (
+from hoicli.agreement.measures import (
     LEVELS,
+    PERMUTATIONS,
     WEIGHTS,
     Measure,
     agreement,
     alpha,
+    distribution,
     estimate_of,
     gwet,
     kappa,
+    mean_and_deviation,
     mean_kappa,
+    mean_rating,
+    merged_rating,
     share,
+    spearman,
+    subset_agreement,
+    updates_of,
     value_of,
+    variability,
+    votes_by_majority,
 )
 from hoicli.agreement.ratings import Ratings
 from hoicli.errors import DataError, UsageError, arg
@@ -37,13 +46,12 @@ from hoicli.resampling.draws import Resampling
 
 @dataclass(frozen=True)
 class AgreementSettings:
-    """levels: ratings go from 0 to levels - 1. permutations, seed: of Spearman's p. merge: a rule of RULES by which all
+    """levels: ratings go from 0 to levels - 1. seed: of Spearman's p. merge: a rule of RULES by which all
     models are one; None: the mean, as SHOE's similarity is one, but a vote in the table of subsets, as the supplement's
     Table 1 is one. resampling: of the intervals, None for none. subsets, distribution, votes: the rows that are asked
     for besides. group: the key of the items' groups, "" for none."""
 
     levels: int = 5
-    permutations: int = 10_000
     seed: int = 0
     merge: str | None = None
     resampling: Resampling | None = None
@@ -109,7 +117,7 @@ class _Rows:
     def row(self, metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
         settings = {"levels": str(self.settings.levels)}
         if metric in ("spearman", "p"):
-            settings |= {"permutations": str(self.settings.permutations), "seed": str(self.settings.seed)}
+            settings |= {"permutations": str(PERMUTATIONS), "seed": str(self.settings.seed)}
         elif "ci_low" in more and self.settings.resampling is not None:
             settings |= self.settings.resampling.signature()
         settings |= {"merge": _signed_rule(rule, self.models)} if rule else {}
@@ -149,7 +157,7 @@ class _Rows:
         for metric, weights in WEIGHTS.items():
             measure = partial(gwet, levels=levels, quadratic=metric == "ac2")
             yield self.measured(metric, weights, paired, "ac", measure, rated, least=1)
-        *spread, items = measures.variability(values)
+        *spread, items = variability(values)
         for metric, value in zip(("within_sd", "se"), spread, strict=True):
             yield self.row(metric, "humans" if self.people else "models", value, items, "levels")
 
@@ -158,16 +166,16 @@ class _Rows:
         ratings, models, row, settings = self.ratings, self.models, self.row, self.settings
         if not self.people or not models:
             return
-        human = measures.mean_rating(self.values)
+        human = mean_rating(self.values)
         rule = settings.merge or "mean"
-        columns = [("models", measures.merged_rating(ratings.of(models), rule), rule)]
+        columns = [("models", merged_rating(ratings.of(models), rule), rule)]
         columns += [(name, ratings.of([name])[:, 0], "") for name in models]
         for name, column, merged in columns:
             both, measure = np.stack([column, human], axis=1), partial(agreement, levels=settings.levels)
             items, raters = int((~np.isnan(both).any(axis=1)).sum()), models if name == "models" else [name]
             yield self.measured("agreement", name, items, "%", measure, both, rule=merged, lowest=0.0, raters=raters)
         for name, column, merged in columns:
-            found = measures.spearman(column, human, permutations=settings.permutations, seed=settings.seed)
+            found = spearman(column, human, seed=settings.seed)
             interval = {"ci_low": found.low, "ci_high": found.high}
             yield row("spearman", name, found.rho, found.items, "rho", merged, **interval, p=found.p)
             for metric, value in interval.items():
@@ -179,20 +187,18 @@ class _Rows:
         if not self.people or not self.models:
             raise UsageError(f"{arg('subsets')} needs people and models: {arg('models')} says who is a model")
         models, rule = self.models, self.settings.merge or "majority"
-        human = measures.mean_rating(self.values)
-        every = measures.subset_agreement(self.ratings.of(models), human, self.settings.levels, rule)
+        human = mean_rating(self.values)
+        every = subset_agreement(self.ratings.of(models), human, self.settings.levels, rule)
         for size, subsets in enumerate(every, start=1):
             for chosen, (value, items) in subsets.items() if size > 1 else ():  # single models have their rows already
                 members = [models[at] for at in chosen]
                 yield self.row("agreement", "+".join(members), percent(value), items, "%", rule, raters=members)
-            for metric, value in zip(
-                ("agreement_mean", "agreement_sd"), measures.mean_and_deviation(subsets), strict=True
-            ):
+            for metric, value in zip(("agreement_mean", "agreement_sd"), mean_and_deviation(subsets), strict=True):
                 yield self.row(metric, f"{size} of {len(models)}", percent(value), len(subsets), "%", rule)
 
     def votes(self) -> Iterator[Row]:
         """How often each rater gave each rating, by what most gave the item."""
-        for level, items, counts in measures.votes_by_majority(self.values, self.settings.levels):
+        for level, items, counts in votes_by_majority(self.values, self.settings.levels):
             name = "no majority" if level is None else f"majority {level}"
             of_all = (name, self.raters, counts.sum(axis=1))
             of_each = ((f"{name}: {rater}", [rater], counts[:, at]) for at, rater in enumerate(self.raters))
@@ -207,7 +213,7 @@ class _Rows:
         each = [([rater], change[:, [at]]) for at, rater in enumerate(raters)]
         for names, part in ((raters, change), *each):
             subset = names[0] if len(names) == 1 else "all"
-            updated, size = measures.updates_of(part)
+            updated, size = updates_of(part)
             most = self.settings.levels - 1.0
             for metric, unit, columns, highest in (
                 ("updated", "%", updated, 1.0),
@@ -218,7 +224,7 @@ class _Rows:
 
     def distribution(self) -> Iterator[Row]:
         """How often each rater gave each rating."""
-        counts = measures.distribution(self.ratings.values, self.settings.levels)
+        counts = distribution(self.ratings.values, self.settings.levels)
         for rater, numbers in zip(self.ratings.raters, counts.T, strict=True):
             for level, number in enumerate(numbers):
                 yield self.row(f"rated_{level}", rater, int(number), int(numbers.sum()), "ratings", rating=level)
@@ -310,8 +316,8 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
     if kind == "votes":
         panels = [
             Counts("no majority" if level is None else f"majority {level}", items, counts.T.tolist())
-            for level, items, counts in measures.votes_by_majority(values, levels)
+            for level, items, counts in votes_by_majority(values, levels)
         ]
     else:
-        panels = [Counts("", len(ratings.items), measures.distribution(values, levels).T.tolist())]
+        panels = [Counts("", len(ratings.items), distribution(values, levels).T.tolist())]
     plot_counts(raters, panels, path, look)

@@ -16,8 +16,6 @@ LEVELS = Count(2, 1000)
 """How many rating levels are allowed: --distribution writes a row for each level and rater. Human scales have at most
 101."""
 SEED = Count(0, 2**32 - 1)
-PERMUTATIONS = Count(0, 10_000_000)
-"""The most takes minutes for a hundred items, and gives p to seven digits."""
 
 
 @command(
@@ -47,7 +45,6 @@ def agree(
     bootstrap: Annotated[
         int | None, options.bootstrap("kappa, alpha, AC1, AC2, agreement and updates", "the items")
     ] = None,
-    permutations: Annotated[int, Option("N", mark=PERMUTATIONS)] = 10_000,
     seed: Annotated[int, Option("N", "The seed of the permutations and resamples.", mark=SEED)] = 0,
     plot_kind: Annotated[str, Option(one_of="figures.ratings:PLOTS")] = "distribution",
     on_error: options.OnError = "stop",
@@ -58,7 +55,7 @@ def agree(
     Among people (or all raters, if none is a model): quadratic weighted kappa of each pair (qwk), Krippendorff's alpha,
     Gwet's AC1 and AC2, the pooled deviation of ratings within an item (within_sd) and the standard error of an item's
     mean (se). Between models and the mean of people: agreement in percent, Spearman's rho with its 95 % interval
-    (ci_low, ci_high) and permutation p, for each model and for all of them combined.
+    (ci_low, ci_high) and p of 10,000 permutations, for each model and for all of them combined.
 
     Arguments:
         ratings: Files of ratings, read as one; - or nothing is stdin.
@@ -72,7 +69,6 @@ def agree(
         distribution: Add how often each rater gave each rating.
         votes: Add how often each person gave each rating, by the item's majority rating.
         again: Ratings that the same raters gave the same items a second time. Adds how many changed, and by how much.
-        permutations: How many permutations give the p of Spearman's rho.
         plot_kind: distribution: how often each person gave each rating; votes: the same by the item's majority rating;
             kappa: quadratic weighted kappa of each pair of people.
     """
@@ -85,7 +81,7 @@ def agree(
     if group is not None and not group.strip():
         raise UsageError(f"{arg('group')}: name the key that says which group an item is of")
     settings = AgreementSettings(
-        levels, permutations, seed, merge, Resampling.asked(bootstrap, seed), subsets, distribution, votes, group or ""
+        levels, seed, merge, Resampling.asked(bootstrap, seed), subsets, distribution, votes, group or ""
     )
     tags, policy = tags_of(tag), policy_of(on_error)
     how: Any = {"levels": levels, "policy": policy, "group": settings.group}

@@ -47,7 +47,7 @@ def confusion(
         top: Write the N confusions of names that cost most mAP, and the N costliest with null; or all.
     """
     from hoicli.commands.inputs import Inputs, required
-    from hoicli.diagnosis.confusion_run import confused_models
+    from hoicli.diagnosis.confusion_cells import confused_models
     from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.selection import protocol_of
 

@@ -50,7 +50,7 @@ def curves(
             commas.
     """
     from hoicli.commands.inputs import Inputs
-    from hoicli.diagnosis.curve_rows import classes_named, curve_rows
+    from hoicli.diagnosis.curves import classes_named, curve_rows
     from hoicli.evaluation.protocol_files import explicit, one_protocol
     from hoicli.evaluation.selection import main_protocol
     from hoicli.evaluation.tally import class_vocabulary

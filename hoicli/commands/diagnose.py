@@ -64,8 +64,8 @@ def diagnose(
         explain: Say what each oracle fixes, and stop.
     """
     from hoicli.commands.inputs import Inputs
-    from hoicli.diagnosis.applied import explanation, progressive_order
     from hoicli.diagnosis.emitted import emitted_predictions
+    from hoicli.diagnosis.oracles import explanation, progressive_order
     from hoicli.diagnosis.repairs import Reading
     from hoicli.diagnosis.run import diagnose_models, diagnosing, settled
 

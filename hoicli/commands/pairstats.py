@@ -78,9 +78,8 @@ def pairstats(
     from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.coverage import check_counted, served
     from hoicli.evaluation.selection import protocol_of
-    from hoicli.pairs.rows import pair_rows
-    from hoicli.pairs.settings import sweeps
-    from hoicli.pairs.statistics import pair_statistics
+    from hoicli.pairs.reading import sweeps
+    from hoicli.pairs.statistics import pair_rows, pair_statistics
 
     gt = required(gt, "pairstats")
     chosen = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released)
@@ -114,7 +113,7 @@ def pairstats(
 def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
     """Say on stderr what the rows do not: how many images have no predictions, whether the boxes fit, and why a metric
     is empty."""
-    from hoicli.pairs.rows import METRICS
+    from hoicli.pairs.statistics import METRICS
 
     total, found = len(truth.scenes.image_ids), statistics.found.numbers
     images = len(statistics.found.lines["image"])

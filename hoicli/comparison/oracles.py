@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.diagnosis.applied import ASKING, ORACLES
-from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.oracles import ASKING, ORACLES, Diagnosis
 from hoicli.evaluation.tally import Mean
 from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Block, Resampling

@@ -25,6 +25,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, Wanted, class_subsets
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.tally import subset_classes
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
@@ -252,7 +253,7 @@ def error_rows(
 
 
 def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row) -> Iterator[Row]:
-    subsets = baseline.subsets(shared.vocabulary)
+    subsets = subset_classes(shared.vocabulary, baseline.protocol)
     counted = [(error, subset) for error in (*ERRORS, MISSED) for subset in subsets]
 
     def counts(diagnosis: Diagnosis) -> Ints:
@@ -278,7 +279,7 @@ def _gains(models: Sequence[Diagnosis], shared: Comparison, ends: Sequence[Row])
     Every model's errors are repaired once, however many it is compared with.
     """
     vocabulary = shared.vocabulary
-    subsets = models[0].subsets(vocabulary)
+    subsets = subset_classes(vocabulary, models[0].protocol)
     annotated = np.ones(len(vocabulary.interactions), dtype=bool)
     annotated[sorted(vocabulary.no_interaction_ids)] = False
     drawn = [members[annotated[members]] for members in subsets.values()]

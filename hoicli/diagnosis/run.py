@@ -1,16 +1,18 @@
-"""Diagnoses of one or several models from their streams, for rows, plots and pages."""
+"""Diagnoses of one or several models from their streams, as result rows: counts of each error type, mAP with each
+oracle and the difference it makes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from hoicli.diagnosis.errors import Located
+import numpy as np
+
+from hoicli.diagnosis.errors import ERRORS, MISSED, Located
 from hoicli.diagnosis.gather import Settled, each_match, match_and_diagnose
-from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.repairs import Reading, types_of
-from hoicli.diagnosis.rows import diagnosis_rows
+from hoicli.diagnosis.oracles import Diagnosis, OracleResult
+from hoicli.diagnosis.repairs import SIGNATURES, Reading, types_of
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
@@ -18,15 +20,118 @@ from hoicli.evaluation.match_stream import MatchedView
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import one_protocol
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.rows import RECALL, class_subsets
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.slices import Part, Slice
+from hoicli.evaluation.tally import subset_classes
 from hoicli.evaluation.views import Views, check_diagnosed, within
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.results import Row
+from hoicli.records.kit import Ints
+from hoicli.records.results import Row, percent, signature
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
+
+
+def diagnosis_rows(
+    diagnosis: Diagnosis,
+    vocabulary: Vocabulary,
+    *,
+    per_class: bool = False,
+    order: Sequence[str] = (),
+    part: Collection[int] | None = None,
+    settings: Mapping[str, str],
+    tags: Mapping[str, str],
+) -> Iterator[Row]:
+    """Rows of metric count (of predictions, for missed_gt of ground truth), mAP and delta_mAP by oracle, each for full
+    and the frequency groups, or the protocol's own subsets; per class count, AP and delta_AP, with mean_max_recall.
+    With an `order` of oracles, progressive_mAP after each step and progressive_delta_mAP, what the step adds to the one
+    before. part: the classes that counts and means are over (None: all); a subset without any of them has no rows.
+
+    A count's subset is that of the predicted class, for missed_gt that of the annotated one; its n is how many triplets
+    are predicted there, for missed_gt annotated. Values are in percent, except counts."""
+    name = diagnosis.protocol.name
+    settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
+    common: Row = {"protocol": name, "tags": dict(tags), "signature": signature(settings)}
+    counts = diagnosis.counts()
+    results = list(diagnosis.results(vocabulary))
+    subsets = subset_classes(vocabulary, diagnosis.protocol)
+    if part is not None:
+        kept = {subset: classes[np.isin(classes, sorted(part))] for subset, classes in subsets.items()}
+        subsets = {subset: classes for subset, classes in kept.items() if len(classes)}
+    yield from _counts(counts, diagnosis.positives, subsets, common)
+    yield from _means(results, subsets, common, recall=per_class)
+    if order:
+        steps = [results[0], *diagnosis.progressive(vocabulary, order)]
+        yield from _steps(steps, subsets, {**common, "signature": signature({**settings, "order": ",".join(order)})})
+    if per_class:
+        yield from _classes(diagnosis, vocabulary, counts, results, common)
+
+
+def _row(metric: str, named: Mapping[str, str], value: float | None, n: int, common: Row, unit: str = "%") -> Row:
+    return {"metric": metric, **named, "value": value, "n": n, "unit": unit, **common}
+
+
+_UNITS = {**dict.fromkeys(ERRORS, "predictions"), MISSED: "triplets"}
+
+
+def _counts(counts: Mapping[str, Ints], positives: Ints, subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
+    for error in _UNITS:
+        for subset, classes in subsets.items():
+            of = [positives] if error == MISSED else [counts[name] for name in ERRORS]
+            total = sum(int(number[classes].sum()) for number in of)
+            value = int(counts[error][classes].sum())
+            yield _row("count", {"subset": subset, "error": error}, value, total, common, _UNITS[error])
+
+
+def _means(
+    results: list[OracleResult], subsets: Mapping[str, Ints], common: Row, *, recall: bool = False
+) -> Iterator[Row]:
+    base = {subset: ap for subset, ap, _, _ in results[0].means(subsets)}
+    for result in results:
+        for subset, ap, max_recall, classes in result.means(subsets):
+            before = base[subset]
+            delta = None if ap is None or before is None else ap - before
+            further = [("delta_mAP", delta)] if result.oracle != "none" else [(RECALL, max_recall)] * recall
+            for metric, value in (("mAP", ap), *further):
+                named = {"subset": subset, "oracle": result.oracle}
+                yield _row(metric, named, percent(value), classes, common)
+
+
+def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
+    """mAP after each step, and the gain over the step before (Diag-HOI Eq. 5); `results` begins with "none"."""
+    before: dict[str, float | None] = {}
+    for step, result in enumerate(results):
+        for subset, ap, _, classes in result.means(subsets):
+            last = before.get(subset)
+            delta = None if ap is None or last is None else ap - last
+            before[subset] = ap
+            for metric, value in (("progressive_mAP", ap), ("progressive_delta_mAP", delta)) if step else ():
+                named = {"subset": subset, "oracle": result.oracle}
+                yield _row(metric, named, percent(value), classes, {"step": step, **common})
+
+
+def _classes(
+    diagnosis: Diagnosis,
+    vocabulary: Vocabulary,
+    counts: Mapping[str, Ints],
+    results: list[OracleResult],
+    common: Row,
+) -> Iterator[Row]:
+    subset_of = class_subsets(vocabulary, diagnosis.protocol)
+    positives = diagnosis.positives
+    for number in np.flatnonzero(positives).tolist():
+        verb, name = vocabulary.interactions[number]
+        named = {"subset": subset_of.get(number, "full"), "verb": verb, vocabulary.qualifier: name}
+        n = int(positives[number])
+        for error, unit in _UNITS.items():
+            yield _row("count", {**named, "error": error}, int(counts[error][number]), n, common, unit)
+        for result in results:
+            yield _row("AP", {**named, "oracle": result.oracle}, percent(result.ap[number]), n, common)
+        for result in results[1:]:
+            delta = result.ap[number] - results[0].ap[number]
+            yield _row("delta_AP", {**named, "oracle": result.oracle}, percent(delta), n, common)
 
 
 @dataclass
@@ -47,31 +152,17 @@ class DiagnosedModel:
         return ", ".join([self.name, *(f"{key} {value}" for key, value in self.diagnosis.protocol.view)])
 
     def rows(self, *, per_class: bool, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
-        """The model's result rows; those of all classes are kept in `plotted` for a plot."""
-        self.plotted = list(
-            diagnosis_rows(
-                self.diagnosis,
-                self.vocabulary,
-                per_class=per_class,
-                order=order,
-                settings=self.settings,
-                tags=self._tags(tags),
-            )
-        )
-        return [*self.plotted, *self._parts(tags)]
-
-    def _tags(self, tags: Mapping[str, str]) -> dict[str, str]:
+        """The model's result rows, those of the parts of slices of classes last; the others are kept in `plotted`."""
         view = dict(self.diagnosis.protocol.view)
-        return {"model": self.name, **tags, **view} if self.tagged else {**tags, **view}
-
-    def _parts(self, tags: Mapping[str, str]) -> Iterator[Row]:
-        """The rows of the parts of slices of classes."""
-        slices = () if "slice" in dict(self.diagnosis.protocol.view) else self.slices
-        for slice_ in slices:
+        tags = {**({"model": self.name} if self.tagged else {}), **tags, **view}
+        made = partial(diagnosis_rows, self.diagnosis, self.vocabulary)
+        self.plotted = list(made(per_class=per_class, order=order, settings=self.settings, tags=tags))
+        rows = list(self.plotted)
+        for slice_ in () if "slice" in view else self.slices:
             for part, classes in zip(slice_.parts, slice_.classes, strict=True):
                 settings = {**self.settings, **slice_.setting(part)}
-                tagged = self._tags(tags) | slice_.tags(part)
-                yield from diagnosis_rows(self.diagnosis, self.vocabulary, part=classes, settings=settings, tags=tagged)
+                rows += made(part=classes, settings=settings, tags={**tags, **slice_.tags(part)})
+        return rows
 
 
 def diagnosing(

@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hoicli.comparison.rows import Compared, Comparison, protocol_rows
-from hoicli.diagnosis.confusion_run import Confusing
+from hoicli.diagnosis.confusion_cells import Cells, Confusing
 from hoicli.diagnosis.gather import Gathered, Placed, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.repaired import Cells
-from hoicli.diagnosis.rows import diagnosis_rows
+from hoicli.diagnosis.run import diagnosis_rows
 from hoicli.evaluation.coverage import served, unserved
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -26,7 +25,7 @@ from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import main_protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import image_parts
-from hoicli.evaluation.tally import ClassResults
+from hoicli.evaluation.tally import ClassResults, subset_classes
 from hoicli.evaluation.views import within
 from hoicli.explorer.columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table
 from hoicli.io.streams import Stream
@@ -176,7 +175,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
         annotated=len(truth.scenes.interaction),
         members=members,
         numbers=dict(rated.numbers(truths, tables, members)),
-        subsets=gathered[0].diagnoses[0].subsets(vocabulary),
+        subsets=subset_classes(vocabulary, protocol),
         evaluation=policy.signed(list(rated.evaluation(models))),
         comparison=policy.signed(list(rated.comparison(models, truth))),
         names=names,

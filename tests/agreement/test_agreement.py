@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.agreement.coefficients import LEVELS
 from hoicli.agreement.measures import (
+    LEVELS,
     MAX_SUBSET_MODELS,
     fisher_interval,
     mean_and_deviation,
@@ -348,7 +348,6 @@ def test_the_tables(hoicli: Hoicli) -> None:
     ("arguments", "message"),
     [
         (["--levels", "1"], "hoicli: --levels 1: give a whole number from 2 to 1,000"),
-        (["--permutations", "-1"], "hoicli: --permutations -1: give a whole number from 0 to 10,000,000"),
         (["--seed", "-1"], "hoicli: --seed -1: give a whole number from 0 to 4,294,967,295"),
         (["--models", "A1,nobody"], "hoicli: --models nobody: no such rater"),
         (["--merge", "mode"], "hoicli: --merge mode: choose from mean, median, majority"),

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.agreement.coefficients import estimate_of, share, value_of
-from hoicli.agreement.measures import updates_of, votes_by_majority
+from hoicli.agreement.measures import estimate_of, share, updates_of, value_of, votes_by_majority
 from hoicli.resampling.draws import Resampling
 from tests.agreement.test_agreement import RATINGS, Row, rows_of
 from tests.support.project import Hoicli, written
@@ -202,7 +201,7 @@ def test_the_figures(hoicli: Hoicli, tmp_path: Path) -> None:
         ("kappa", {"A1", "Quadratic weighted kappa, mean 0.640.", "1.00"}),
     ):
         plot = tmp_path / f"{kind}.svg"
-        assert hoicli("agree", "--permutations", "1", "--plot", plot, "--plot-kind", kind, RATINGS).code == 0
+        assert hoicli("agree", "--plot", plot, "--plot-kind", kind, RATINGS).code == 0
         assert words <= set(plot.read_text().replace(">", "<").split("<"))
     for kind, levels in (("votes", "12"), ("distribution", "100")):
         refused = hoicli("agree", "--levels", levels, "--plot", plot, "--plot-kind", kind, RATINGS)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.comparison.oracles import OracleRounds
-from hoicli.diagnosis.applied import ORACLES
+from hoicli.diagnosis.oracles import ORACLES
+from hoicli.evaluation.tally import subset_classes
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.rounds import resampled, swapped
 from tests.comparison.test_comparison import diagnosis
@@ -32,7 +33,7 @@ def test_all_oracles_at_once_are_each_of_them(rounds: int, crowds: list[Data]) -
     ]
     truth, predictions = parts
     runs = [diagnosis(truth[:3], predictions[start : start + 3]) for start in (0, 3, 6)]
-    subsets = runs[0].subsets(HICO)
+    subsets = subset_classes(HICO, runs[0].protocol)
     asked, never = Resampling(rounds, 7), np.zeros(len(HICO.interactions), dtype=bool)
     found = OracleRounds(runs, subsets, [*subsets.values()], HICO, ids).means(asked)
     assert [*found] == ["none", *ORACLES]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.confusion_run import confused_models
+from hoicli.diagnosis.confusion_cells import confused_models
 from hoicli.diagnosis.gather import typed_batches
 from hoicli.evaluation import pairing
 from hoicli.evaluation.average_precision import interpolated_ap

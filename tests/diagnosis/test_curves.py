@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.curve import BINS, Curve, calibration, levels_of
-from hoicli.diagnosis.curve_rows import Curves
+from hoicli.diagnosis.curves import BINS, Curve, Curves, calibration, levels_of
 from hoicli.evaluation.protocols import GRIDS, PROTOCOLS
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.vocabulary.datasets import load
@@ -106,7 +105,7 @@ def test_thresholds_best_f1_and_thinning_against_a_slow_twin(
         high, low = entries[0][0], entries[-1][0]
         above = [at(cut)[1] for cut in np.linspace(high, low, 8)[:-1].tolist()]
         spread = {count - 1 for count in (*above, len(entries))}
-    assert set(curve.points(levels, 7).tolist()) == wanted | ({best} - {None}) | spread
+    assert set(curve.points(levels, 7)) == wanted | ({best} - {None}) | spread
     assert set(scores) == set(score[curve.reachable].tolist())
 
 
@@ -147,7 +146,7 @@ def test_the_points_are_sampled_by_threshold_too() -> None:
     assert np.diff(score[points]).min() > -0.02
     exact = np.interp(-score, -score[points], curve.precision[points])
     assert np.abs(exact - curve.precision)[20:].max() < 0.05
-    assert len(Curve(np.array([1.5e308, 0.0, -1.5e308]), hit[:3], 2).spread(100)) == 3
+    assert len(Curve(np.array([1.5e308, 0.0, -1.5e308]), hit[:3], 2).points((), 100)) == 3
 
 
 # The command

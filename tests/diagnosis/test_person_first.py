@@ -15,11 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.applied import IN_TURN, ORACLES
 from hoicli.diagnosis.errors import REPAIR_CANDIDATES
+from hoicli.diagnosis.oracles import IN_TURN, ORACLES
 from hoicli.diagnosis.repairs import REPAIRED, Reading
-from hoicli.pairs.reading import read_pair_batches
-from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
+from hoicli.pairs.reading import Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import Figure, PairStatistics
 from hoicli.records.intake import ErrorPolicy
 from tests.support import diagnosis as support

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.cli import run
-from hoicli.diagnosis.applied import IN_TURN, ORACLES
+from hoicli.diagnosis.oracles import IN_TURN, ORACLES
 from hoicli.diagnosis.repairs import Reading
 from tests.support import reference, strategies
 from tests.support.diagnosis import HICO, PAIR, READINGS, Record, diagnosis, typed

@@ -102,9 +102,9 @@ vlm-eval --questions $CHOICE/scene.json $CHOICE/answers.jsonl
 vlm-eval $CHOICE/grounded.json
 vlm-eval --sim wordnet:wup $CHOICE/referred.json
 vlm-eval --needed $CHOICE/referred.json
-agree --permutations 10 $FIXTURES/agree/ratings.jsonl
-slow | agree --permutations 9 --group differs --models sim $FIXTURES/agree/ratings.csv
-slow | agree --permutations 10 $FIXTURES/agree/ratings.jsonl --plot OUT.svg
+agree $FIXTURES/agree/ratings.jsonl
+slow | agree --group differs --models sim $FIXTURES/agree/ratings.csv
+slow | agree $FIXTURES/agree/ratings.jsonl --plot OUT.svg
 validate $PAIR
 shoe-sim --backend wordnet:path $SHOE_PAIR
 shoe-sim --merge mean $SHOE/sim.jsonl

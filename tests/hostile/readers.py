@@ -327,15 +327,15 @@ compare:ground truth | $GT | jsonl
 
 # ratings and rows
 agree:ratings | $FIXTURES/agree/ratings.jsonl | jsonl
-    agree --permutations 50 IN
-    agree --permutations 50 --subsets --distribution IN
-    agree --permutations 50 --models deepseek* IN
+    agree IN
+    agree --subsets --distribution IN
+    agree --models deepseek* IN
 agree:csv | $CORPUS/ratings.csv | text
-    agree --permutations 50 IN
+    agree IN
 agree:wide | $FIXTURES/agree/ratings.csv | text
-    agree --permutations 50 --group differs --models sim --votes --bootstrap 5 IN
+    agree --group differs --models sim --votes --bootstrap 5 IN
 agree:again | $FIXTURES/agree/ratings_again.csv | text
-    agree --permutations 9 --group differs --again IN $FIXTURES/agree/ratings.csv
+    agree --group differs --again IN $FIXTURES/agree/ratings.csv
 table:results | $FIXTURES/robust/rows.jsonl | jsonl
     table --format csv IN
     table --format csv --lines tag.model,tag.corruption --columns tag.severity --metric mAP IN

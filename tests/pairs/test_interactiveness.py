@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hoicli.evaluation.protocols import ALL_BY_ONE, FAR_EDGES, NO_SHIFT
-from hoicli.pairs.truth import compared_as
+from hoicli.pairs.matches import compared_as
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, PAIRS, TOLERANCE, TRUTH, rows_of
 from tests.support.project import FIXTURES, Hoicli, written

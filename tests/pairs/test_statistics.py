@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 from hoicli.cli import run
 from hoicli.errors import DataError
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.pairs.reading import pair_batch, read_pair_batches
-from hoicli.pairs.rows import pair_rows
-from hoicli.pairs.settings import Sweep, surviving_pairs
-from hoicli.pairs.statistics import RELEASED_STEPS, Figure, PairStatistics
+from hoicli.pairs.reading import Sweep, pair_batch, read_pair_batches, surviving_pairs
+from hoicli.pairs.statistics import RELEASED_STEPS, Figure, PairStatistics, pair_rows
 from hoicli.records.columns import attempt
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy

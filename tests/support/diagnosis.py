@@ -6,11 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from hoicli.diagnosis.applied import IN_TURN
 from hoicli.diagnosis.emitted import diagnosis_records
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
 from hoicli.diagnosis.gather import typed_batches
-from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.oracles import IN_TURN, Diagnosis
 from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.listed import Listed

@@ -1,0 +1,314 @@
+"""Precision and recall of a class, or of a group of classes pooled in one list, and the list's calibration, as rows.
+
+A threshold keeps every prediction that scores at least as much, so it cannot split equal scores. Average precision can:
+it ranks them (by image id, then by place in the image) and reads precision between them. A curve therefore has a point
+at every rank, and the points inside a run of equal scores have no threshold (NaN). The best F1, and everything that is
+asked of a threshold, is read at the ends of such runs alone.
+
+Calibration: how far scores are probabilities. Of the predictions that score 0.7, are 70 % right? Right is a true
+positive of the protocol; so a duplicate is wrong, and the second prediction of one pair lowers the calibration as it
+lowers precision. The bins are of equal width and closed on the right, the first on the left as well; ECE is the mean
+over predictions of the distance between the share of right ones in a bin and its mean score (Naeini et al. 2015; Guo et
+al. 2017, with 15 bins).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
+
+import numpy as np
+
+from hoicli.errors import UsageError, arg
+from hoicli.evaluation.average_precision import precision_from
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.listed import by_score
+from hoicli.evaluation.predictions import Predictions
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.rows import Evaluated, Wanted, class_subsets
+from hoicli.evaluation.run import tallies
+from hoicli.evaluation.tally import ScoredLists
+from hoicli.evaluation.views import ALONE, Thresholds, Views
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
+from hoicli.records.results import Row, percent, row_ends
+from hoicli.vocabulary.labels import Vocabulary
+
+BINS = 15
+"""Guo et al. 2017, On Calibration of Modern Neural Networks, section 2 and Table 1."""
+STEPS = 100
+"""Of so many evenly spaced recalls the deciding points are written, and those of as many thresholds."""
+NO_PROBABILITIES = "there are scores below 0 or above 1, which are no probabilities"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """score [T], descending, and hit [T] of the counted predictions in the order of the ranking; positives: the
+    ground truth. pooled: the list is of several classes, whose order within equal scores means nothing."""
+
+    score: Floats
+    hit: Bools
+    positives: int
+    pooled: bool = False
+
+    @cached_property
+    def found(self) -> Ints:
+        """[T] true positives among the first 1, 2, ... predictions."""
+        return np.cumsum(self.hit, dtype=np.int64)
+
+    @cached_property
+    def precision(self) -> Floats:
+        """[T] in [0, 1]."""
+        precision: Floats = self.found / np.arange(1, len(self.hit) + 1)
+        return precision
+
+    @cached_property
+    def recall(self) -> Floats:
+        """[T] in [0, 1]; 0 without ground truth."""
+        recall: Floats = self.found / max(self.positives, 1)
+        return recall
+
+    @cached_property
+    def reachable(self) -> Bools:
+        """[T] the points that a threshold has: the last of each run of equal scores."""
+        return np.append(self.score[1:] != self.score[:-1], True) if len(self.score) else np.zeros(0, dtype=bool)
+
+    def f1(self, points: Ints) -> Floats:
+        """The F1 at some points, in [0, 1]: 2 TP / (predictions + ground truth). The division is of whole numbers, so
+        equal F1 are equal floats."""
+        f1: Floats = 2 * self.found[points] / (points + 1 + self.positives)
+        return f1
+
+    @cached_property
+    def best(self) -> int | None:
+        """The point that a threshold has with the highest F1, of equals the one with the highest threshold; None
+        without a true positive."""
+        points = np.flatnonzero(self.reachable)
+        if self.positives == 0 or not self.hit.any():
+            return None
+        return int(points[self.f1(points).argmax()])
+
+    def decisive(self, levels: Sequence[float]) -> Ints:
+        """The points, ascending, that decide the interpolated precision at some recalls: of all with at least that
+        recall the one with the highest precision, of equals the one with the highest recall. Every other point has a
+        rival that is at least as precise and finds more, but for what lies between two levels.
+
+        Of a pooled curve, only points that a threshold has."""
+        points = np.flatnonzero(self.reachable) if self.pooled else np.arange(len(self.score))
+        if not len(points):
+            return points
+        precision, recall = self.precision[points], self.recall[points]
+        backwards = precision[::-1]
+        best = np.maximum.accumulate(backwards)
+        new = np.append(True, best[1:] > best[:-1])
+        last = np.maximum.accumulate(np.where(new, np.arange(len(points)), 0))
+        holder = (len(points) - 1 - last)[::-1]  # [T] the point with the highest precision from here on
+        first = np.searchsorted(recall, np.asarray(levels))
+        kept: Ints = points[np.unique(holder[first[first < len(points)]])]
+        return kept
+
+    def points(self, levels: Sequence[float], steps: int) -> list[int]:
+        """The points to be written, ascending: those that are decisive at some recalls, those of evenly spaced
+        thresholds from the highest score to the lowest (between two decisive ones may lie nearly all of them), that of
+        the best F1, and the last, which keeps everything."""
+        if not len(self.score):
+            return []
+        high, low = float(self.score[0]) / 2, float(self.score[-1]) / 2  # halves: their difference is always a number
+        cuts = 2 * np.linspace(high, low, steps + 1)  # both ends as they are
+        kept = np.searchsorted(-self.score, -cuts, side="right")
+        some = {*self.decisive(levels).tolist(), *(kept[kept > 0] - 1).tolist(), len(self.score) - 1}
+        return sorted(some if self.best is None else {*some, self.best})
+
+
+def levels_of(grid: Sequence[float], steps: int) -> tuple[float, ...]:
+    """0, 1/steps, ... 1, with a protocol's own grid in place of what equals it but for rounding."""
+    own = {round(value * steps): value for value in grid if abs(value * steps - round(value * steps)) < 1e-9}
+    even = {place: own.get(place, place / steps) for place in range(steps + 1)}
+    return tuple(sorted({*even.values(), *grid}))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """count, right, confidence [B]: predictions of each bin, the share of right ones and their mean score, NaN for an
+    empty bin."""
+
+    count: Ints
+    right: Floats
+    confidence: Floats
+
+    @property
+    def edges(self) -> list[float]:
+        """[B + 1] where the bins begin and end."""
+        return [place / len(self.count) for place in range(len(self.count) + 1)]
+
+    @property
+    def error(self) -> float | None:
+        """The expected calibration error, in [0, 1]; None without predictions."""
+        return self.mean(np.abs(self.right - self.confidence))
+
+    def mean(self, values: Floats) -> float | None:
+        """The mean over predictions of `right` or `confidence`; None without predictions."""
+        some = self.count > 0
+        total = int(self.count.sum())
+        return float((self.count[some] * values[some]).sum() / total) if total else None
+
+
+def calibration(score: Floats, hit: Bools) -> Calibration | None:
+    """The calibration of scores [T]; None if one is below 0 or above 1. The sums follow the order of the arrays."""
+    if len(score) and (score.min() < 0 or score.max() > 1):
+        return None
+    edges = np.arange(BINS + 1) / BINS
+    bin_ = np.maximum(np.searchsorted(edges, score, side="left") - 1, 0)
+    count = np.bincount(bin_, minlength=BINS)
+    sums = (np.bincount(bin_, weights=values, minlength=BINS) for values in (hit, score))
+    right, confidence = (np.divide(part, count, out=np.full(BINS, np.nan), where=count > 0) for part in sums)
+    return Calibration(count, right, confidence)
+
+
+def classes_named(names: Sequence[str], vocabulary: Vocabulary) -> Ints:
+    """The classes with these names, `VERB OBJECT` (or role). Raises `UsageError` for an unknown one."""
+    known = {" ".join(filter(None, pair)): at for at, pair in enumerate(vocabulary.interactions)}
+    for name in names:
+        if name not in known:
+            listed = f"hoicli vocab {vocabulary.path or vocabulary.name} --list interactions"
+            problem = f"no class of {vocabulary.name} has it; {listed} lists them"
+            raise UsageError(f"{arg('interaction', name)}: {problem}")
+    return np.array(sorted({known[name] for name in names}), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One model's ranked lists under one view of a protocol, and the rows to write. evaluated: its results and what
+    the rows say of them; ranked: all predictions that have an outcome. single: the classes whose own curves are wanted,
+    None for all."""
+
+    evaluated: Evaluated
+    ranked: ScoredLists
+    single: Ints | None
+
+    @cached_property
+    def _lists(self) -> ScoredLists:
+        """Cut to the predictions of each class that the protocol counts."""
+        lists, cap = self.ranked, self.evaluated.protocol.predictions_per_class
+        if cap is None:
+            return lists
+        kept = np.arange(len(lists.hit)) - np.repeat(lists.bounds[:-1], np.diff(lists.bounds)) < cap
+        return ScoredLists(lists.hit[kept], lists.score[kept], starts_of(kept)[lists.bounds])
+
+    @cached_property
+    def _levels(self) -> tuple[float, ...]:
+        return levels_of(self.evaluated.protocol.grid, STEPS)
+
+    @cached_property
+    def _mean_precision(self) -> Floats:
+        """[C, L] the interpolated precision of each class at each recall: the highest at that recall or more, in
+        [0, 1]. Over a protocol's grid the mean of a class is its AP."""
+        hit, bounds = np.flatnonzero(self._lists.hit), self._lists.bounds
+        starts = np.searchsorted(hit, bounds)
+        rank = hit + 1 - np.repeat(bounds[:-1], np.diff(starts))
+        return np.stack(list(precision_from(rank, starts, self.evaluated.results.positives, self._levels)), axis=1)
+
+    def rows(self) -> Iterator[Row]:
+        """Of every subset the curve of its classes pooled and the mean of its classes' curves; then the curves of
+        `single` classes that the protocol averages. Values are in percent, thresholds are scores."""
+        evaluated, vocabulary, results = self.evaluated, self.evaluated.classes, self.evaluated.results
+        for subset, members in evaluated.members.items():
+            yield from self._group({"subset": subset}, members)
+        group = class_subsets(vocabulary, evaluated.protocol)
+        averaged = np.flatnonzero(results.in_mean)
+        for within in (self.single, evaluated.within):  # the classes of a part of a slice
+            averaged = averaged if within is None else averaged[np.isin(averaged, list(within))]
+        for number in averaged.tolist():
+            verb, name = vocabulary.interactions[number]
+            named = {"subset": group.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
+            yield self._row("AP", named, percent(results.ap[number]), int(results.positives[number]))
+            yield from self._curve(named, np.array([number]), pooled=False)
+
+    @cached_property
+    def _ends(self) -> tuple[Row, Row]:
+        """The last keys of the rows of curves, and of those of calibration, which depends on the number of bins."""
+        evaluated = self.evaluated
+        tags, settings = {**evaluated.tags, **evaluated.view}, evaluated.settings
+        both = settings, {**settings, "bins": str(BINS)}
+        of_curves, of_bins = (row_ends(evaluated.protocol.name, tags, one) for one in both)
+        return of_curves, of_bins
+
+    def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
+        return {"metric": metric, **named, "value": value, "n": n, "unit": "%", **self._ends[binned]}
+
+    def _group(self, named: Row, members: Ints) -> Iterator[Row]:
+        ap = self.evaluated.results.ap[members]
+        yield self._row("mAP", named, percent(ap.mean()) if len(members) else None, len(members))
+        means = self._mean_precision[members].mean(axis=0).tolist() if len(members) else []
+        for level, value in zip(self._levels, means, strict=False):
+            yield self._row("mean_precision", {**named, "recall": round(100 * level, 10)}, percent(value), len(members))
+        yield from self._curve(named, members, pooled=True)
+
+    def _curve(self, named: Row, classes: Ints, *, pooled: bool) -> Iterator[Row]:
+        """Of some classes as one list by score: the best threshold, the points of the curve, and the calibration."""
+        lists = self._lists
+        _, rows = expanded(lists.bounds[classes], np.diff(lists.bounds)[classes])
+        rows = rows[by_score(lists.score[rows])]
+        positives = int(self.evaluated.results.positives[classes].sum())
+        curve = Curve(lists.score[rows], lists.hit[rows], positives, pooled)
+        if (best := curve.best) is None:
+            nowhere = {**named, "threshold": None, "rank": 0}
+            yield self._row("best_f1", nowhere, 0.0 if curve.positives else None, curve.positives)
+        else:
+            f1 = curve.f1(np.array([best]))[0]
+            yield self._row("best_f1", {**named, **self._place(curve, best)}, percent(f1), curve.positives)
+        for point in curve.points(self._levels, STEPS):
+            place = {**named, **self._place(curve, point)}
+            yield self._row("precision", place, percent(curve.precision[point]), point + 1)
+            recall = percent(curve.recall[point]) if curve.positives else None
+            yield self._row("recall", place, recall, curve.positives)
+        yield from self._calibration(named, curve)
+
+    @staticmethod
+    def _place(curve: Curve, point: int) -> Row:
+        reachable = bool(curve.reachable[point])
+        return {"threshold": float(curve.score[point]) if reachable else None, "rank": point + 1}
+
+    def _calibration(self, named: Row, curve: Curve) -> Iterator[Row]:
+        """ECE, the share of right predictions and their mean score, over all and in each bin that has some."""
+        found, total = calibration(curve.score, curve.hit), len(curve.score)
+        row = partial(self._row, binned=True)
+        if found is None:
+            yield row("ece", {**named, "reason": NO_PROBABILITIES}, None, total)
+            return
+        yield row("ece", named, percent(found.error), total)
+        for metric, values in (("accuracy", found.right), ("confidence", found.confidence)):
+            yield row(metric, named, percent(found.mean(values)), total)
+            for (low, high), n, value in zip(pairwise(found.edges), found.count.tolist(), values.tolist(), strict=True):
+                if n:
+                    bin_ = {**named, "bin_low": round(low, 10), "bin_high": round(high, 10)}
+                    yield row(metric, bin_, percent(value), n)
+
+
+def curve_rows(
+    predictions: Predictions,
+    truth: GroundTruth | None,
+    protocols: Sequence[Protocol],
+    vocabulary: Vocabulary,
+    filters: Filters,
+    policy: ErrorPolicy,
+    single: Ints | None,
+    *,
+    named: Collection[str] = (),
+    views: Views = ALONE,
+    tags: Mapping[str, str],
+) -> Iterator[Row]:
+    """The rows of `Curves` of predictions with ground truth, or of match records; parameters as of `tallies`, which
+    says what it raises. A mean over thresholds has no curve: its thresholds have one each."""
+    views = replace(views, thresholds=Thresholds(views.thresholds.values))
+    wanted = Wanted(slices=views.of_classes)
+    for tally, own, settings in tallies(
+        predictions, truth, protocols, filters, policy, named=named, views=views, vocabulary=vocabulary
+    ):
+        for protocol, results, lists in tally.scored(own):
+            signed = {**settings, "data": own.signed, **tally.settings(protocol)}
+            for evaluated in Evaluated.of(protocol, own, wanted, results, signed, tags):
+                yield from Curves(evaluated, lists, single).rows()

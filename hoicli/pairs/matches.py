@@ -1,0 +1,296 @@
+"""The pairs of the ground truth, which detected pairs match them (by a protocol, or as pairs that interact), and what
+is kept of these: the pairs, and the triplets on the pairs of each setting, with the classification of their verbs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.evaluation.average_precision import interpolated_ap
+from hoicli.evaluation.fit import Fit
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.listed import ranking
+from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.pairing import (
+    FALSE_POSITIVE,
+    TRUE_POSITIVE,
+    check_pairs,
+    counterparts,
+    first_largest,
+    protocol_iou,
+    reaches,
+)
+from hoicli.evaluation.protocols import GRID_TENTHS, Protocol
+from hoicli.evaluation.selection import main_protocol, rows_of
+from hoicli.evaluation.tally import Tally, per_class
+from hoicli.pairs.reading import PairBatch, distinct_pairs
+from hoicli.records.boxes import taken
+from hoicli.records.kit import Bools, Floats, Growing, Ints, among, rank_by_id
+from hoicli.records.scenes import Scenes, box_kinds
+from hoicli.vocabulary.labels import Vocabulary
+
+COMPARED_AS = ("inp-cc", "vcoco-qpic")
+"""The protocols whose shifts are the released code's: 1-based ground truth of HICO-DET, x + w of V-COCO."""
+
+
+class TruthPairs:
+    """The Q distinct (human box, object box) of the ground truth that a protocol counts.
+
+    subject, object [Q] rows of the ground truth's boxes; image [Q], ascending; start [N + 1] bounds them by image.
+    triplet [C] the rows of the counted triplets, pair [C] the pair each belongs to. members: by subset (full and the
+    vocabulary's groups) a mask [Q] of the pairs with an interaction of it; classes: a mask [K] of its interactions. As
+    in the released code, boxes are distinguished by their place in the record.
+    """
+
+    def __init__(self, truth: GroundTruth, protocol: Protocol) -> None:
+        scenes = truth.scenes
+        self.truth, self.protocol = truth, protocol
+        triplet = np.flatnonzero(truth.counted(protocol) & (scenes.object >= 0))
+        keys, first, pair = distinct_pairs(scenes, triplet)
+        self.triplet, self.pair = triplet.astype(np.int32), pair.astype(np.int32)
+        self.subject, self.object = scenes.subject[first], scenes.object[first]
+        self.image = (np.searchsorted(scenes.box_start, self.subject, side="right") - 1).astype(np.int32)
+        self.start = np.searchsorted(self.image, np.arange(len(scenes.image_ids) + 1))
+        interactions = len(truth.vocabulary.interactions)
+        self.classes = {"full": np.ones(interactions, dtype=bool)}
+        for name, ids in truth.vocabulary.groups.items():
+            self.classes[name] = among(np.arange(interactions), ids)
+        self.members = {
+            name: np.bincount(self.pair, weights=mask[scenes.interaction[self.triplet]], minlength=len(keys)) > 0
+            for name, mask in self.classes.items()
+        }
+
+    def images(self, subset: str) -> Bools:
+        """[N] the images with an annotated interaction of the subset; all, if the protocol counts in all images."""
+        if self.protocol.images == "all":
+            return np.ones(len(self.truth.scenes.image_ids), dtype=bool)
+        counts = np.bincount(self.image[self.members[subset]], minlength=len(self.truth.scenes.image_ids))
+        return counts > 0
+
+    @cached_property
+    def rank(self) -> Ints:
+        """[N] each image's place among all images sorted by id, so that ties do not depend on the order of lines."""
+        return rank_by_id(self.truth.scenes.image_ids)
+
+    def join(
+        self, scenes: Scenes, image: Ints, subject: Ints, object_: Ints, person: Ints | None = None
+    ) -> tuple[Ints, Ints, Floats]:
+        """Which detected pairs match which true pairs: (rows of the arguments, ascending; rows of self; the smaller
+        IoU).
+
+        image [P] images of the ground truth, subject and object_ [P] rows of `scenes.boxes`. person [P]: the
+        ground-truth person each belongs to, for a person-first protocol, which ignores labels.
+        """
+        count = self.start[image + 1] - self.start[image]
+        check_pairs(count, image, self.truth.scenes.image_ids, "pairs")
+        truth, protocol = self.truth.scenes, self.protocol
+        kinds = box_kinds(scenes.labels, self.truth.vocabulary)
+        found = []
+        for row, mate in counterparts(self.start[image], count):
+            if person is not None:
+                of_person = person[row] == self.subject[mate]
+                row, mate = row[of_person], mate[of_person]
+            overlap, sides = np.full(len(row), np.inf), ((subject, self.subject), (object_, self.object))
+            if person is None:
+                same = np.all([kinds[mine[row]] == self.truth.kinds[theirs[mate]] for mine, theirs in sides], axis=0)
+                row, mate, overlap = row[same], mate[same], overlap[same]
+            for mine, theirs in sides:
+                side = protocol_iou(protocol, taken(scenes.boxes, mine[row]), taken(truth.boxes, theirs[mate]))
+                enough = reaches(protocol, side)
+                row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
+            found.append((row, mate, overlap))
+        rows, mates, overlaps = map(np.concatenate, zip(*found, strict=True))
+        return rows, mates, overlaps
+
+
+def compared_as(vocabulary: Vocabulary) -> Protocol:
+    """The protocol that says how boxes are compared: by their edges."""
+    rows = rows_of(vocabulary)
+    row = next((rows[name] for name in COMPARED_AS if name in rows), main_protocol(vocabulary))
+    return replace(row, inclusive=False, touching_overlap=True, inclusive_overlap=False)
+
+
+class InteractingPairs:
+    """The Q pairs of the ground truth that interact: pairs of boxes with different coordinates, one class for all, for
+    interactiveness AP (enlighten0707/Body-Part-Map-for-Interactiveness binary_evaluation.py `calc_binary`, which
+    printed the numbers of its paper).
+
+    A detected pair belongs to the true pair with the largest min(IoU_subject, IoU_object), the first of equals,
+    whatever the labels; from 0.5 on the best-scored of those that belong to one is right.
+    """
+
+    def __init__(self, truth: TruthPairs) -> None:
+        scenes = truth.truth.scenes
+        corners = (truth.image[:, np.newaxis], scenes.boxes[truth.subject], scenes.boxes[truth.object])
+        _, first = np.unique(np.hstack(corners), axis=0, return_index=True)
+        first.sort()
+        self._scenes, self._image_ids = scenes, scenes.image_ids
+        self._subject, self._object = truth.subject[first], truth.object[first]
+        self._start = np.searchsorted(truth.image[first], np.arange(len(scenes.image_ids) + 1))
+        self._protocol = compared_as(truth.truth.vocabulary)
+        self.count = len(first)
+
+    def mates(self, pairs: Scenes, image: Ints) -> Ints:
+        """[P] the true pair that each detected pair belongs to, -1 for none; image [P] images of the ground truth."""
+        count = self._start[image + 1] - self._start[image]
+        check_pairs(count, image, self._image_ids, "pairs")
+        mates = np.full(len(image), -1, dtype=np.int64)
+        for row, mate in counterparts(self._start[image], count):
+            overlap = np.minimum(
+                self._overlap(pairs.boxes[pairs.subject[row]], self._subject[mate]),
+                self._overlap(pairs.boxes[pairs.object[row]], self._object[mate]),
+            )
+            best = first_largest(row, overlap)
+            best = best[overlap[best] >= self._protocol.threshold]
+            mates[row[best]] = mate[best]
+        return mates
+
+    def _overlap(self, boxes: Floats, truth_box: Ints) -> Floats:
+        return protocol_iou(self._protocol, boxes.T, self._scenes.boxes[truth_box].T)
+
+    def average_precision(self, mates: Ints) -> float | None:
+        """11-point AP in [0, 1] of detected pairs in the order of their scores, the best first; None if nothing
+        interacts."""
+        if not self.count:
+            return None
+        claimed, first = np.unique(mates, return_index=True)
+        ranks = np.sort(first[claimed >= 0]) + 1
+        ap = interpolated_ap(ranks, np.array([0, len(ranks)]), np.array([self.count]), GRID_TENTHS)
+        return float(ap[0])
+
+
+class Localised:
+    """The distinct pairs of a batch's triplets, and the true pairs that they match, for all settings.
+
+    image [U] of the ground truth and correct [U], of each pair whether it matches a true one; row, mate: which.
+    """
+
+    def __init__(self, batch: PairBatch, matched: Batch, truth: TruthPairs) -> None:
+        scenes, first = batch.scenes, batch.pair_first
+        self.batch, self.image_of_hoi = batch, matched.image_of_hoi
+        self.image = matched.image_of_hoi[first]
+        person = matched.best_people(truth.protocol)[0][first] if truth.protocol.person_first else None
+        self.row, self.mate, _ = truth.join(scenes, self.image, scenes.subject[first], scenes.object[first], person)
+        self.correct = np.zeros(len(first), dtype=bool)
+        self.correct[self.row] = True
+
+
+class Interactions:
+    """The triplets on correctly localised pairs under one setting; the true pairs that some triplet localises, and the
+    images with triplets that count."""
+
+    def __init__(self, truth: TruthPairs) -> None:
+        self._rows = Growing(
+            **dict.fromkeys(("interaction", "image"), np.int32),
+            **dict.fromkeys(("verb_score", "score"), np.float64),
+            hit=np.bool_,
+        )
+        self._found = np.zeros(len(truth.image), dtype=bool)
+        self._answered = np.zeros(len(truth.truth.scenes.image_ids), dtype=bool)
+
+    def add(self, localised: Localised, code: NDArray[np.uint8]) -> None:
+        """Add a batch of images; code [T]: the outcomes of its triplets."""
+        scenes, pair = localised.batch.scenes, localised.batch.pair
+        counted = np.flatnonzero((code <= TRUE_POSITIVE) & (pair >= 0))
+        there = np.zeros(len(localised.image), dtype=bool)
+        there[pair[counted]] = True
+        # All others on a correct pair are duplicates or have the wrong verb.
+        rows = counted[localised.correct[pair[counted]]]
+        self._rows.add(
+            interaction=scenes.interaction[rows],
+            image=localised.image_of_hoi[rows],
+            verb_score=localised.batch.verb_score[rows],
+            score=scenes.score[rows],
+            hit=code[rows] == TRUE_POSITIVE,
+        )
+        self._found[localised.mate[there[localised.row]]] = True
+        self._answered[localised.image[there]] = True
+
+    def merge(self, other: Interactions) -> None:
+        """Add what was gathered of other images."""
+        self._rows.merge(other._rows)
+        self._found |= other._found
+        self._answered |= other._answered
+
+    def mean_ap(self, truth: TruthPairs, *, as_released: bool) -> dict[str, tuple[float | None, int]]:
+        """By subset (mAP over verbs by verb score, verbs) of its interactions.
+
+        Equal verb scores within an image are ordered by triplet score, then by place in the record, as in
+        action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images by id, where
+        the released code takes the order of the file.
+        """
+        vocabulary = truth.truth.vocabulary
+        # The labels to classify: verbs or, if actions have roles, action-roles.
+        verb_of = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int32)
+        if vocabulary.roles:
+            verb_of = np.arange(len(verb_of), dtype=np.int32)
+        counted = self._found[truth.pair]
+        if as_released:
+            counted = counted | ~self._answered[truth.image[truth.pair]]
+        annotated = truth.truth.scenes.interaction[truth.triplet]
+
+        rows = self._rows
+        every = ranking(
+            verb_of[rows["interaction"]],
+            rows["verb_score"],
+            lambda tied: [-rows["score"][tied], truth.rank[rows["image"][tied]]],
+        )
+        interaction = rows["interaction"][every]
+        code = np.where(rows["hit"][every], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
+        found: dict[str, tuple[float | None, int]] = {}
+        for subset, classes in truth.classes.items():
+            positives = np.bincount(verb_of[annotated[counted & classes[annotated]]], minlength=int(verb_of.max()) + 1)
+            inside = classes[interaction]
+            bounds = np.searchsorted(verb_of[interaction[inside]], np.arange(len(positives) + 1))
+            # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
+            ap, recall = per_class(code[inside], bounds, positives, truth.protocol)
+            in_mean = positives > 0
+            if as_released:
+                in_mean &= (recall > 0) | (np.diff(bounds) == 0)
+            found[subset] = None, 0
+            if in_mean.any() and (as_released or self._answered.any()):  # compute_map prints 0 without predictions
+                found[subset] = float(ap[in_mean].mean()), int(in_mean.sum())
+        return found
+
+
+class PairColumns:
+    """M images with P detected pairs and their triplets, under some settings; in any order, and by several processes.
+
+    lines: image [M], rows of the ground truth, and pairs [M], how many each has; an image's pairs are together and in
+    their order. detected [P]: score, interacting and stated as in `PairBatch`; ignored, whether the person that a pair
+    belongs to has no annotated actions; own, the true pair that it belongs to (`InteractingPairs`), -1 where nobody
+    asks. matches: of a detected pair (row, ascending) and a true one (mate), with their overlap. kept [P], by the
+    setting's number: whether it keeps the pair. interactions: of each setting, while all triplets have verb scores.
+    tally: the triplets once, with their outcomes under each setting as if it were a protocol. fit: of the images'
+    boxes. numbers: of all pairs and triplets; of the triplets that interaction mAP ranks, scored and unscored, those
+    with and without a verb score.
+    """
+
+    def __init__(self, truth: TruthPairs, tally: Tally, settings: int) -> None:
+        self.lines = Growing(image=np.int32, pairs=np.int32)
+        self.detected = Growing(
+            **dict.fromkeys(("interacting", "score"), np.float64),
+            **dict.fromkeys(("stated", "ignored"), np.bool_),
+            own=np.int32,
+        )
+        self.matches = Growing(row=np.int64, mate=np.int32, overlap=np.float64)
+        self.kept = Growing(**{str(number): np.bool_ for number in range(settings)})
+        self.interactions = [Interactions(truth) for _ in range(settings)]
+        self.tally = tally
+        self.fit = Fit()
+        self.numbers: Counter[str] = Counter()
+
+    def merge(self, other: PairColumns) -> None:
+        """Add what was kept of other images under the same settings."""
+        matches = {name: other.matches[name] for name in other.matches.names}
+        self.matches.add(**{**matches, "row": matches["row"] + self.numbers["pairs"]})
+        for name in ("lines", "detected", "kept", "tally", "fit"):
+            getattr(self, name).merge(getattr(other, name))
+        for mine, theirs in zip(self.interactions, other.interactions, strict=True):
+            mine.merge(theirs)
+        self.numbers += other.numbers
