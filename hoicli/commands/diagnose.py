@@ -65,9 +65,9 @@ def diagnose(
     """
     from hoicli.commands.inputs import Inputs
     from hoicli.diagnosis.emitted import emitted_predictions
-    from hoicli.diagnosis.oracles import explanation, progressive_order
-    from hoicli.diagnosis.repairs import Reading
-    from hoicli.diagnosis.run import diagnose_models, diagnosing, settled
+    from hoicli.diagnosis.errors import Reading
+    from hoicli.diagnosis.oracles import explanation
+    from hoicli.diagnosis.run import diagnose_models, diagnosing, progressive_order, settled
 
     if explain:
         if predictions is not None or gt is not None:

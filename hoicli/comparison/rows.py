@@ -16,8 +16,8 @@ import numpy as np
 from hoicli.comparison.answers import CLASSES_BETTER, CLASSES_WORSE, SURE
 from hoicli.comparison.oracles import OracleRounds
 from hoicli.diagnosis.errors import ERRORS, MISSED
-from hoicli.diagnosis.gather import Gathered, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.run import Gathered, match_and_diagnose
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions

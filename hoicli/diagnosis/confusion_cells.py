@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, Said
-from hoicli.diagnosis.gather import Placed, match_and_diagnose
+from hoicli.diagnosis.run import Placed, match_and_diagnose
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
@@ -254,7 +254,7 @@ class Confused:
 
 
 class Confusing:
-    """Gathers the confusions of one model, batch by batch in any order (`gather.Collector`)."""
+    """Gathers the confusions of one model, batch by batch in any order (`Collector`)."""
 
     def __init__(self, truth: GroundTruth, protocol: Protocol, *, objects: bool = True) -> None:
         """objects: gather those of objects, too, where labels are compared."""

@@ -35,13 +35,12 @@ from hoicli.diagnosis.errors import (
     INTERACTION,
     NOT_COUNTED,
     OBJECT_BOX,
-    Located,
     Typed,
-    actions,
+    candidates,
     error_types,
     members,
 )
-from hoicli.diagnosis.repairs import candidates
+from hoicli.diagnosis.located import Located, actions
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.kit import Bools, Floats, Ints, run_starts, starts_of

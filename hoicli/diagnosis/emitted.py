@@ -6,20 +6,38 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located
-from hoicli.diagnosis.gather import Settled, each_match, typed_batches
-from hoicli.diagnosis.repairs import SIGNATURES, ErrorTypes, Reading, types_of
+from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, SIGNATURES, ErrorTypes, Reading, types_of
+from hoicli.diagnosis.located import Located, Settled, each_match, located
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.run import matched_batches
+from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally
+from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump
 from hoicli.records.results import SIGNATURE_KEYS
 from hoicli.vocabulary.labels import Vocabulary
+
+
+def typed_batches(
+    lines: Iterable[Line],
+    truth: GroundTruth,
+    filters: Filters,
+    policy: ErrorPolicy,
+    reading: Reading = "shared",
+    protocol: Protocol | None = None,
+) -> Iterator[tuple[Batch, Located, ErrorTypes]]:
+    """Each batch of predictions with the type of each. protocol: a view of the one that defines them, or None."""
+    protocol = protocol or protocol_of(truth.vocabulary)
+    for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy):
+        found = located(batch, outcomes[protocol.key], protocol)
+        yield batch, found, types_of(found, reading)
 
 
 def emitted_predictions(

@@ -1,6 +1,6 @@
-"""The type of every prediction.
+"""The type of every prediction, and the one that could find each ground truth after a fix: its repair.
 
-Within an image, by protocol `diag` (a box is correct when it matches a ground-truth box of its label with IoU >= 0.5):
+Types, within an image by protocol `diag` (a box is correct when it matches a box of its label with IoU >= 0.5):
 
 1. a prediction that belongs to a ground-truth triplet of its class is its true positive, or a duplicate;
 2. both boxes correct: an interaction error (wrong verb) if some ground-truth pair has exactly these two, else an
@@ -9,9 +9,7 @@ Within an image, by protocol `diag` (a box is correct when it matches a ground-t
 
 A subject that is no person is never a correct human box ("incorrect classification of the human category"). The
 released evaluator leaves such predictions out of its lists, so they have a type, and may be repairs, but mAP without an
-oracle is without them; the released diagnosis has no type for them.
-
-`hoicli.diagnosis.repairs` finds the prediction that can repair a ground truth. (Diag-HOI section 3.1; neu-vi/Diag-HOI
+oracle is without them; the released diagnosis has no type for them. (Diag-HOI section 3.1; neu-vi/Diag-HOI
 map_improvement_hicodet.py precompute_data.)
 
 V-COCO's official matching is person-first (scenario 1): a statement belongs to the annotated person its subject
@@ -37,84 +35,64 @@ A statement may say that its role has no object, and so may the annotation, whic
 neu-vi/Diag-HOI map_improvement_vcoco.py compares the object box only with that of the best person for this action and
 role. So it finds interaction errors only if no object is predicted, and calls a right object with a wrong action an
 association error; the paper defines both as above.
+
+Repairs, which the oracles apply. A fix changes what its type names, so by its type a prediction can repair
+
+- interaction: the ground truth of its own pair, both of whose boxes it has (it changes the verb);
+- object box: ground truth with its human box; human box: ground truth with its object box;
+- association: ground truth with one of its boxes.
+
+True positives need no fix, and duplicates and both boxes errors are dropped, so these repair nothing. Each ground truth
+of an image, in annotation order, takes the first prediction by descending score that can repair it, stands above its
+own true positive and repairs nothing yet. But an association error waits while it could repair a later ground truth
+with its own verb. At the end those that waited without success are assigned, in the same way, to ground truth without a
+repair. A ground truth without a true positive or a repair is missed.
+
+All oracles share these repairs: each ground truth is fixed once, each prediction repairs one ground truth, and with all
+oracles applied every counted ground truth has its true positive and nothing else is left. (Diag-HOI section 3.2;
+preferring the same verb is its "minimal changes necessary".) There are two other readings. `independent`: the oracles
+do not share repairs, so a ground truth may have one of each type. `released` is neu-vi/Diag-HOI's code: every
+prediction except true positives, duplicates included, repairs ground truth with its human box or, if that box is wrong,
+with its object box. So a prediction can repair a pair that was never predicted, and no oracle fixes ground truth
+assigned to a duplicate.
+
+In V-COCO matching is person-first: a statement has a ground truth's human box if it belongs to that person, and "its
+verb" is the action in the same role. Without an object, the pair of an interaction error is its person alone, who does
+another action without an object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.evaluation.matching import Batch, Outcomes
-from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE, check_pairs
-from hoicli.evaluation.protocols import Protocol
-from hoicli.records.kit import Bools, Floats, Ints, distinct, expanded, find, ranks_in_groups, starts_of
-from hoicli.records.scenes import class_columns
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.diagnosis.located import Located
+from hoicli.evaluation.pairing import check_pairs
+from hoicli.records.kit import Bools, Ints, distinct, expanded, find, ranks_in_groups, run_starts, starts_of
 
 ERRORS = ("true_positive", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes")
 """The types of counted predictions, in the order of the definition; `missed_gt` is about ground truth."""
 MISSED = "missed_gt"
 HIT, DUPLICATE, INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX, BOTH_BOXES = range(len(ERRORS))
 NOT_COUNTED = 255
-MISNAMED = OUTCOME_CODES["subject_not_person"]
 REPAIR_CANDIDATES = 100
 """How many statements of an image in V-COCO can be repairs, the best-scored first (neu-vi/Diag-HOI); otherwise a
 detector that scores every action of every person would miss nothing."""
-
-
-@dataclass(frozen=True)
-class Located:
-    """A matched batch without box coordinates: what the error types need, from a `Batch` or from match records.
-
-    Predictions: image [T] of image_ids; subject, object [T] predicted boxes; interaction, score [T]; counted, hit [T];
-    truth [T] the row in the ground truth below that a prediction belongs to (even if a better one takes it), else -1.
-    Ground truth that the protocol counts, image by image in annotation order: truth_image, truth_subject, truth_object
-    (boxes), truth_interaction [G]. box_match, truth_box_match [K]: each (predicted box, ground-truth box) that match.
-    A missing object is -1. action_of [C] is `actions` of the vocabulary. person [T], only of a person-first protocol:
-    the ground-truth box of the person each prediction belongs to, -1 if its subject overlaps nobody enough. misnamed
-    [T]: predictions that do not count because their subject is no person; None: none is.
-    """
-
-    image_ids: Sequence[str]
-    image: Ints
-    subject: Ints
-    object: Ints
-    interaction: Ints
-    score: Floats
-    counted: Bools
-    hit: Bools
-    truth: Ints
-    truth_image: Ints
-    truth_subject: Ints
-    truth_object: Ints
-    truth_interaction: Ints
-    box_match: Ints
-    truth_box_match: Ints
-    action_of: Ints
-    person: Ints | None = None
-    misnamed: Bools | None = None
-
-    @property
-    def typed(self) -> Bools:
-        """[T] the predictions that have a type."""
-        return self.counted if self.misnamed is None else self.counted | self.misnamed
-
-    @property
-    def true_positive(self) -> Ints:
-        """[G] the true positive of each ground truth, else -1."""
-        rows, found = np.flatnonzero(self.hit), np.full(len(self.truth_image), -1, dtype=np.int64)
-        found[self.truth[rows]] = rows
-        return found
-
-
-@cache
-def actions(vocabulary: Vocabulary) -> Ints:
-    """[C] the action of each class: its verb; in a dataset with roles, the class itself (a verb in one role)."""
-    return np.arange(len(vocabulary.interactions)) if vocabulary.roles else class_columns(vocabulary)[0]
+Reading: TypeAlias = Literal["shared", "independent", "released"]
+"""How repairs are assigned."""
+SIGNATURES: Mapping[Reading, Mapping[str, str]] = {
+    "shared": {},
+    "independent": {"repairs": "independent"},
+    "released": {"released": "yes"},
+}
+"""The settings of each reading in a row's signature."""
+REPAIRED = {"interaction": INTERACTION, "association": ASSOCIATION, "object_box": OBJECT_BOX, "human_box": HUMAN_BOX}
+"""The types whose oracle corrects predictions, with their codes."""
 
 
 @dataclass(frozen=True)
@@ -138,52 +116,7 @@ class Typed:
     may_repair: Bools
 
 
-def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
-    """The batch and its outcomes as `Located`."""
-    scenes, truth = batch.predictions, batch.truth.scenes
-    before = batch.truth.counted_before(protocol)
-    start, end = truth.hoi_start[batch.image], truth.hoi_start[batch.image + 1]
-    image, rows = counted_truth(batch, protocol)
-    # The row of each counted triplet: its place in its image, after all of the images before.
-    first = starts_of(before[end] - before[start])
-    belongs = np.full(len(scenes.score), -1, dtype=np.int64)
-    owner, owned = outcomes.row[outcomes.enough], outcomes.truth[outcomes.enough]
-    of_owner = scenes.image_of_hoi[owner]
-    belongs[owner] = first[of_owner] + before[owned] - before[start[of_owner]]
-    box, truth_box = batch.matched_boxes(protocol)
-    return Located(
-        image_ids=scenes.image_ids,
-        image=scenes.image_of_hoi,
-        subject=scenes.subject,
-        object=np.where(batch.empty_object, -1, scenes.object) if protocol.person_first else scenes.object,
-        interaction=scenes.interaction,
-        score=scenes.score,
-        counted=outcomes.code <= TRUE_POSITIVE,
-        hit=outcomes.code == TRUE_POSITIVE,
-        truth=belongs,
-        truth_image=image,
-        truth_subject=truth.subject[rows],
-        truth_object=truth.object[rows],
-        truth_interaction=truth.interaction[rows],
-        box_match=box,
-        truth_box_match=truth_box,
-        action_of=actions(batch.truth.vocabulary),
-        person=batch.found_people(protocol) if protocol.person_first else None,
-        misnamed=outcomes.code == MISNAMED,
-    )
-
-
-def counted_truth(batch: Batch, protocol: Protocol) -> tuple[Ints, Ints]:
-    """The ground truth of `Located`, image by image in annotation order: ([G] images of the batch, [G] triplets as rows
-    of the ground truth's Scenes)."""
-    hoi_start = batch.truth.scenes.hoi_start
-    start, end = hoi_start[batch.image], hoi_start[batch.image + 1]
-    image, rows = expanded(start, end - start)
-    counted = batch.truth.counted(protocol)[rows]
-    return image[counted], rows[counted]
-
-
-class BoxMatches:
+class _BoxMatches:
     """Which predicted box matches which ground-truth box. some [B + 1]: whether each of B predicted boxes matches any;
     the last, of no box, does not."""
 
@@ -206,7 +139,7 @@ def error_types(found: Located) -> Typed:
 
 
 def _by_pair(found: Located) -> Typed:
-    matches = BoxMatches(found)
+    matches = _BoxMatches(found)
     # Everything about two boxes is computed once for each pair, not for each of its verbs.
     pair = found.subject * len(matches.some) + found.object
     _, first, group_of = np.unique(pair, return_index=True, return_inverse=True)
@@ -230,14 +163,14 @@ def _by_pair(found: Located) -> Typed:
         [INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX],
         BOTH_BOXES,
     ).astype(np.uint8)
-    error = each_error(found, type_of_group[group_of])
+    error = _each_error(found, type_of_group[group_of])
     return Typed(error, group_of, type_of_group, group, truth, same_human, same_object, same_pair, found.typed)
 
 
 def _by_person(found: Located) -> Typed:
     """The types of a batch with `person`."""
     assert found.person is not None
-    matches = BoxMatches(found)
+    matches = _BoxMatches(found)
     # Everything is computed once for each pair of boxes; a statement without object is identified by its action, too.
     no_object = found.object < 0
     action = np.where(no_object, found.interaction, -1) + 1
@@ -279,11 +212,11 @@ def _by_person(found: Located) -> Typed:
     counted = np.flatnonzero(found.counted)
     may_repair = np.zeros(len(found.score), dtype=bool)
     may_repair[counted[ranks_in_groups(found.image[counted], found.score[counted]) < REPAIR_CANDIDATES]] = True
-    error = each_error(found, kind[group_of])
+    error = _each_error(found, kind[group_of])
     return Typed(error, group_of, kind, group, truth, of_person, of_object, pair, may_repair)
 
 
-def each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """[T] the type of each prediction; `kind` [T] is its type if it belongs to no ground truth of its class."""
     error = kind.copy()
     error[found.truth >= 0] = DUPLICATE
@@ -303,3 +236,96 @@ def members(group_of: Ints, groups: int, wanted: Ints) -> tuple[Ints, Ints]:
     start = starts_of(np.bincount(group_of, minlength=groups))
     run, entry = expanded(start[wanted], np.diff(start)[wanted])
     return run, np.argsort(group_of, kind="stable")[entry]
+
+
+@dataclass(frozen=True)
+class ErrorTypes:
+    """error [T] indexes ERRORS (NOT_COUNTED for what the protocol drops); repairs [T] the ground truth that a
+    prediction repairs, else -1; found [G] the true positive of each ground truth, else -1."""
+
+    error: NDArray[np.uint8]
+    repairs: Ints
+    found: Ints
+
+    @property
+    def repair(self) -> Ints:
+        """[G] the repair of each ground truth, else -1; under `independent`, which may give it several, one of them."""
+        repair = np.full(len(self.found), -1, dtype=np.int64)
+        repairing = np.flatnonzero(self.repairs >= 0)
+        repair[self.repairs[repairing]] = repairing
+        return repair
+
+    @property
+    def missed(self) -> Bools:
+        """[G] ground truth with neither a true positive nor a repair."""
+        return (self.found < 0) & (self.repair < 0)
+
+
+def types_of(found: Located, reading: Reading = "shared") -> ErrorTypes:
+    """The error types and repairs of a batch, by its protocol's rules; each image is independent of the others."""
+    if reading == "released":
+        found = replace(found, misnamed=None)
+    typed, taken = error_types(found), found.true_positive
+    return ErrorTypes(typed.error, _repairs(found, typed, taken, reading), taken)
+
+
+def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Ints:
+    """repairs [T] of `ErrorTypes`; taken [G] are the true positives.
+
+    The k-th ground truth of every image takes its repair in one step: within an image the order is that of annotation,
+    since an earlier one may take a later one's candidate.
+    """
+    repairs = np.full(len(found.score), -1, dtype=np.int64)
+    kind = typed.type_of_group[typed.group]
+    if reading == "released":
+        right_human = np.isin(kind, (INTERACTION, ASSOCIATION, OBJECT_BOX))
+        fits, free = typed.same_human | (~right_human & typed.same_object), typed.may_repair & ~found.hit
+    else:
+        shared = [typed.same_pair, typed.same_human | typed.same_object, typed.same_human, typed.same_object]
+        fits = np.select([kind == code for code in REPAIRED.values()], shared, False)
+        free = typed.may_repair & np.isin(typed.error, tuple(REPAIRED.values()))
+    truth, candidate = candidates(typed, fits, free)
+
+    score, hit = found.score[candidate], taken[truth]
+    least = np.append(found.score, -np.inf)[hit]  # the last where there is no true positive
+    above = (score > least) | ((score == least) & (candidate < hit)) | (hit < 0)
+    truth, candidate, score = truth[above], candidate[above], score[above]
+    late = np.zeros(len(truth), dtype=bool) if reading == "released" else _waits(found, typed, truth, candidate)
+    taker = truth * len(ERRORS) + typed.error[candidate] if reading == "independent" else truth
+
+    first = np.searchsorted(found.truth_image, found.truth_image)
+    turn = np.arange(len(first)) - first  # of each ground truth in its image
+    turns = int(turn.max(initial=-1)) + 1
+    step = turn[truth] + turns * late
+    order = np.lexsort((-score, taker, step))  # of equals the first candidate
+    truth, candidate, taker = truth[order], candidate[order], taker[order]
+    has_one = np.zeros(int(taker.max(initial=-1)) + 1, dtype=bool)
+    for begin, end in pairwise([*run_starts(step[order]).tolist(), len(order)]):
+        rows = begin + np.flatnonzero((repairs[candidate[begin:end]] < 0) & ~has_one[taker[begin:end]])
+        if len(rows):
+            best = rows[run_starts(taker[rows])]
+            has_one[taker[best]] = True
+            repairs[candidate[best]] = truth[best]
+    return repairs
+
+
+def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
+    """(ground truth, prediction) of each free prediction whose group fits a ground truth, by prediction; fits [K], free
+    [T]."""
+    rows = np.flatnonzero(free)
+    start = starts_of(np.bincount(typed.group[fits], minlength=len(typed.type_of_group)))
+    group = typed.group_of[rows]
+    run, entry = expanded(start[group], np.diff(start)[group])
+    return typed.truth[fits][entry], rows[run]
+
+
+def _waits(found: Located, typed: Typed, truth: Ints, candidate: Ints) -> Bools:
+    """Whether, for each (ground truth, candidate), the candidate is an association error with another verb that could
+    repair a later ground truth of the image with its own verb."""
+    loose = typed.error[candidate] == ASSOCIATION
+    action = found.action_of
+    own = loose & (action[found.interaction[candidate]] == action[found.truth_interaction[truth]])
+    last = np.full(len(found.score), -1, dtype=np.int64)
+    np.maximum.at(last, candidate[own], truth[own])
+    waits: Bools = loose & ~own & (last[candidate] > truth)
+    return waits

@@ -1,13 +1,13 @@
 """What fixing each type of error would give: mAP with an oracle, or several in order, minus mAP without.
 
 An oracle for interaction, association, object box or human box errors turns each repair of its type
-(`hoicli.diagnosis.repairs`) into a true positive of the ground truth's class with its own score, drops the true
+(`hoicli.diagnosis.errors`) into a true positive of the ground truth's class with its own score, drops the true
 positive it replaces (a lower score), and drops all other predictions of the type. The oracles for duplicates and both
 boxes drop them; missed ground truth leaves the count; false_positive drops everything but true positives;
 false_negative counts only the ground truth that is found. (Diag-HOI sections 3.2 and 3.3.) Errors overlap, so the
 deltas do not add up to 100 - mAP (section 3.4, TIDE); applied one after another (Eq. 4 and 5) they do.
 
-With the repairs of the released code (`repairs.Reading`) its means are used, too (neu-vi/Diag-HOI
+With the repairs of the released code (`errors.Reading`) its means are used, too (neu-vi/Diag-HOI
 map_improvement_hicodet.py): a class whose predictions are all wrong is left out (here it counts 0), and from the rare
 and non-rare means also a class without predictions; ground truth of images without predictions is never missed. One
 difference remains: that code looks up entries by equality, so if a true positive is listed twice, the second copy turns
@@ -25,9 +25,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, ERRORS, HIT, MISSED, NOT_COUNTED, Located
-from hoicli.diagnosis.repairs import REPAIRED, ErrorTypes, Reading
-from hoicli.errors import UsageError, arg
+from hoicli.diagnosis.errors import (
+    BOTH_BOXES,
+    DUPLICATE,
+    ERRORS,
+    HIT,
+    MISSED,
+    NOT_COUNTED,
+    REPAIRED,
+    ErrorTypes,
+    Reading,
+)
+from hoicli.diagnosis.located import Located
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import Listed, by_score
 from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
@@ -89,22 +98,6 @@ def explanation() -> str:
     """What each oracle fixes, one line for each, how it does so, and how to read the deltas."""
     width = max(map(len, ORACLES))
     return "\n".join(f"{name:<{width}}  {text}" for name, text in ORACLES.items()) + "\n" + EXPLANATION
-
-
-def progressive_order(text: str) -> tuple[str, ...]:
-    """The oracles in a comma-separated list, or `all`; raises `UsageError` for an unknown name or one named twice."""
-    if text.strip() == "all":
-        return IN_TURN
-    names = tuple(name.strip() for name in text.split(","))
-    unknown = [name for name in names if name not in IN_TURN]
-    if unknown:
-        raise UsageError(
-            f"{arg('progressive')}: unknown {', '.join(map(repr, unknown))}; choose all, or {', '.join(IN_TURN)}"
-        )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UsageError(f"{arg('progressive')}: {', '.join(twice)} twice; an oracle is applied once")
-    return names
 
 
 COLUMNS: Mapping[str, type[np.generic]] = {

@@ -3,35 +3,128 @@ oracle and the difference it makes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
+from typing import Protocol as Interface
 
 import numpy as np
 
-from hoicli.diagnosis.errors import ERRORS, MISSED, Located
-from hoicli.diagnosis.gather import Settled, each_match, match_and_diagnose
-from hoicli.diagnosis.oracles import Diagnosis, OracleResult
-from hoicli.diagnosis.repairs import SIGNATURES, Reading, types_of
+from hoicli.diagnosis.errors import ERRORS, MISSED, SIGNATURES, ErrorTypes, Reading, types_of
+from hoicli.diagnosis.located import Located, Settled, each_match, located
+from hoicli.diagnosis.oracles import IN_TURN, Diagnosis, OracleResult
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.coverage import served
+from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchedView
+from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import one_protocol
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import RECALL, class_subsets
-from hoicli.evaluation.run import read_truth
+from hoicli.evaluation.run import gathered, matched_batches, read_truth
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.slices import Part, Slice
-from hoicli.evaluation.tally import subset_classes
+from hoicli.evaluation.tally import Tally, subset_classes
 from hoicli.evaluation.views import Views, check_diagnosed, within
-from hoicli.io.streams import Stream
+from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
 from hoicli.records.results import Row, percent, signature
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A matched batch and where its boxes lie; the types of its predictions are found when they are asked for."""
+
+    batch: Batch
+    found: Located
+    reading: Reading
+
+    @cached_property
+    def types(self) -> ErrorTypes:
+        """The type of each prediction."""
+        return types_of(self.found, self.reading)
+
+
+class Collector(Interface):
+    """What is kept of the batches besides their diagnosis; in any order, and by several processes."""
+
+    def add(self, placed: Placed) -> None:
+        """Add a batch."""
+
+    def merge(self, other: Any) -> None:
+        """Add what another collector of the same kind has of other images."""
+
+
+@dataclass
+class Gathered:
+    """One model's predictions matched with ground truth: their tally, their diagnosis by each view of a protocol, the
+    coverage, and what was collected by each view that is collected."""
+
+    tally: Tally
+    diagnoses: list[Diagnosis]
+    coverage: Coverage
+    kept: list[Any]
+
+    def merge(self, other: Gathered) -> None:
+        """Add what was gathered from another part of the same stream."""
+        self.tally.merge(other.tally)
+        self.coverage.merge(other.coverage)
+        for mine, theirs in zip([*self.kept, *self.diagnoses], [*other.kept, *other.diagnoses], strict=True):
+            mine.merge(theirs)
+
+
+def match_and_diagnose(
+    predictions: Predictions,
+    truth: GroundTruth,
+    protocols: Sequence[Protocol],
+    views: Sequence[Protocol],
+    filters: Filters,
+    policy: ErrorPolicy,
+    *,
+    reading: Reading = "shared",
+    collector: Callable[[Protocol], Collector | None] = lambda _: None,
+    diagnosed: bool = True,
+) -> Gathered:
+    """A tally of `protocols` and, by each of `views`, a diagnosis (if `diagnosed`) and what a `collector` keeps (None:
+    nothing of that view), in one pass over the predictions; a large file is split among processors.
+
+    The caller reports the coverage.
+    """
+    classes = len(truth.vocabulary.interactions)
+    tallied = {row.key for row in protocols}
+    every = [*protocols, *(row for row in views if row.key not in tallied)]
+
+    def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
+        tally = Tally(protocols, classes)
+        diagnoses = [Diagnosis(row, classes, tally.listed, reading) for row in views if diagnosed]
+        collectors = [collector(row) for row in views]
+        coverage = Coverage()
+        for batch, outcomes in matched_batches(part, truth, every, filters, shared):
+            coverage.add(batch)
+            tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
+            for number, view in enumerate(views):
+                placed = Placed(batch, located(batch, outcomes[view.key], view), reading)
+                if diagnosed:
+                    diagnoses[number].add(placed.found, placed.types)
+                if (kept := collectors[number]) is not None:
+                    kept.add(placed)
+        return Gathered(tally, diagnoses, coverage, [kept for kept in collectors if kept is not None])
+
+    parts = gathered(gather, predictions, policy, lambda part: part.tally.listed.image_ids)
+    whole = parts[0]
+    for other in parts[1:]:
+        whole.merge(other)
+    check_counted(whole.tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
+    whole.tally.add_truth(truth)
+    for diagnosis in whole.diagnoses:
+        diagnosis.add_unseen(truth)
+    return whole
 
 
 def diagnosis_rows(
@@ -197,6 +290,22 @@ def _check_types(row: Protocol, dataset: str | None, *, as_released: bool) -> No
     ):
         problem = f"{arg('protocol', row.name)}: error types and pairs need the classes and the matching of"
         raise UsageError(f'{problem} {usual.name}; give a file that is "like": "{usual.name}", with your changes')
+
+
+def progressive_order(text: str) -> tuple[str, ...]:
+    """The oracles in a comma-separated list, or `all`; raises `UsageError` for an unknown name or one named twice."""
+    if text.strip() == "all":
+        return IN_TURN
+    names = tuple(name.strip() for name in text.split(","))
+    unknown = [name for name in names if name not in IN_TURN]
+    if unknown:
+        raise UsageError(
+            f"{arg('progressive')}: unknown {', '.join(map(repr, unknown))}; choose all, or {', '.join(IN_TURN)}"
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"{arg('progressive')}: {', '.join(twice)} twice; an oracle is applied once")
+    return names
 
 
 def diagnose_models(

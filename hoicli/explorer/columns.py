@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located, beside, counted_truth
-from hoicli.diagnosis.gather import Placed
+from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, beside
+from hoicli.diagnosis.located import Located, counted_truth
+from hoicli.diagnosis.run import Placed
 from hoicli.evaluation.ground_truth import Annotations, GroundTruth
 from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.matching import Batch
@@ -112,7 +113,7 @@ def truth_table(truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice] 
 
 
 class TypedPredictions:
-    """Gathers the typed predictions of one model, batch by batch in any order (`gather.Collector`)."""
+    """Gathers the typed predictions of one model, batch by batch in any order (`Collector`)."""
 
     def __init__(self, protocol: Protocol, slices: Sequence[Slice] = ()) -> None:
         """slices: of triplets, whose parts are wanted."""

@@ -12,9 +12,8 @@ import numpy as np
 
 from hoicli.comparison.rows import Compared, Comparison, protocol_rows
 from hoicli.diagnosis.confusion_cells import Cells, Confusing
-from hoicli.diagnosis.gather import Gathered, Placed, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.run import diagnosis_rows
+from hoicli.diagnosis.run import Gathered, Placed, diagnosis_rows, match_and_diagnose
 from hoicli.evaluation.coverage import served, unserved
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -109,7 +108,7 @@ class Measured:
 
 
 class Kept:
-    """What is kept of each batch (`gather.Collector`): its predictions as columns, and its confusions."""
+    """What is kept of each batch (`Collector`): its predictions as columns, and its confusions."""
 
     def __init__(self, truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice]) -> None:
         """slices: of triplets."""

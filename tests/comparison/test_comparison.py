@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hoicli as package
-from hoicli.diagnosis.gather import match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.run import match_and_diagnose
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import PROTOCOLS

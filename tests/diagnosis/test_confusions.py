@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.diagnosis.confusion_cells import confused_models
-from hoicli.diagnosis.gather import typed_batches
+from hoicli.diagnosis.emitted import typed_batches
 from hoicli.evaluation import pairing
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.filters import Filters

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.errors import ERRORS
+from hoicli.diagnosis.errors import ERRORS, Reading
 from hoicli.diagnosis.oracles import ORACLES
-from hoicli.diagnosis.repairs import Reading
 from tests.support import reference, strategies
 from tests.support.diagnosis import (
     HICO,

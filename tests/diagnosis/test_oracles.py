@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.diagnosis.errors import ERRORS
+from hoicli.diagnosis.errors import ERRORS, Reading
 from hoicli.diagnosis.oracles import ORACLES, Diagnosis
-from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.listed import Listed
 from hoicli.evaluation.protocols import PROTOCOLS
 from tests.support.arrays import GT, PREDICTIONS, records

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.cli import run
+from hoicli.diagnosis.errors import Reading
 from hoicli.diagnosis.oracles import IN_TURN, ORACLES
-from hoicli.diagnosis.repairs import Reading
 from tests.support import reference, strategies
 from tests.support.diagnosis import HICO, PAIR, READINGS, Record, diagnosis, typed
 from tests.support.project import Hoicli

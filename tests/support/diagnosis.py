@@ -6,11 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from hoicli.diagnosis.emitted import diagnosis_records
-from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
-from hoicli.diagnosis.gather import typed_batches
+from hoicli.diagnosis.emitted import diagnosis_records, typed_batches
+from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Reading
 from hoicli.diagnosis.oracles import IN_TURN, Diagnosis
-from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.listed import Listed
 from hoicli.evaluation.protocols import PROTOCOLS

@@ -1,40 +1,131 @@
-"""From streams to diagnoses: read predictions with ground truth, or match records, and gather their error types."""
+"""Matched images without box coordinates: what error types need, from batches of predictions or from match records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
-from typing import Protocol as Interface
 
 import numpy as np
 
-from hoicli.diagnosis.errors import MISNAMED, Located, actions, located
-from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.repairs import ErrorTypes, Reading, types_of
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchedView, MatchStream
-from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.run import gathered, matched_batches
-from hoicli.evaluation.selection import protocol_of
-from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import Views, check_diagnosed, with_part
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
 from hoicli.records.parsing import Record
+from hoicli.records.scenes import class_columns
 from hoicli.vocabulary.labels import Vocabulary
 
+MISNAMED = OUTCOME_CODES["subject_not_person"]
 MOST_BOXES = 1_000_000
 """Boxes of an image. A larger index in a match record is damage, and would allocate memory."""
+
+
+@dataclass(frozen=True)
+class Located:
+    """Some matched images.
+
+    Predictions: image [T] of image_ids; subject, object [T] predicted boxes; interaction, score [T]; counted, hit [T];
+    truth [T] the row in the ground truth below that a prediction belongs to (even if a better one takes it), else -1.
+    Ground truth that the protocol counts, image by image in annotation order: truth_image, truth_subject, truth_object
+    (boxes), truth_interaction [G]. box_match, truth_box_match [K]: each (predicted box, ground-truth box) that match.
+    A missing object is -1. action_of [C] is `actions` of the vocabulary. person [T], only of a person-first protocol:
+    the ground-truth box of the person each prediction belongs to, -1 if its subject overlaps nobody enough. misnamed
+    [T]: predictions that do not count because their subject is no person; None: none is.
+    """
+
+    image_ids: Sequence[str]
+    image: Ints
+    subject: Ints
+    object: Ints
+    interaction: Ints
+    score: Floats
+    counted: Bools
+    hit: Bools
+    truth: Ints
+    truth_image: Ints
+    truth_subject: Ints
+    truth_object: Ints
+    truth_interaction: Ints
+    box_match: Ints
+    truth_box_match: Ints
+    action_of: Ints
+    person: Ints | None = None
+    misnamed: Bools | None = None
+
+    @property
+    def typed(self) -> Bools:
+        """[T] the predictions that have a type."""
+        return self.counted if self.misnamed is None else self.counted | self.misnamed
+
+    @property
+    def true_positive(self) -> Ints:
+        """[G] the true positive of each ground truth, else -1."""
+        rows, found = np.flatnonzero(self.hit), np.full(len(self.truth_image), -1, dtype=np.int64)
+        found[self.truth[rows]] = rows
+        return found
+
+
+@cache
+def actions(vocabulary: Vocabulary) -> Ints:
+    """[C] the action of each class: its verb; in a dataset with roles, the class itself (a verb in one role)."""
+    return np.arange(len(vocabulary.interactions)) if vocabulary.roles else class_columns(vocabulary)[0]
+
+
+def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
+    """The batch and its outcomes as `Located`."""
+    scenes, truth = batch.predictions, batch.truth.scenes
+    before = batch.truth.counted_before(protocol)
+    start, end = truth.hoi_start[batch.image], truth.hoi_start[batch.image + 1]
+    image, rows = counted_truth(batch, protocol)
+    # The row of each counted triplet: its place in its image, after all of the images before.
+    first = starts_of(before[end] - before[start])
+    belongs = np.full(len(scenes.score), -1, dtype=np.int64)
+    owner, owned = outcomes.row[outcomes.enough], outcomes.truth[outcomes.enough]
+    of_owner = scenes.image_of_hoi[owner]
+    belongs[owner] = first[of_owner] + before[owned] - before[start[of_owner]]
+    box, truth_box = batch.matched_boxes(protocol)
+    return Located(
+        image_ids=scenes.image_ids,
+        image=scenes.image_of_hoi,
+        subject=scenes.subject,
+        object=np.where(batch.empty_object, -1, scenes.object) if protocol.person_first else scenes.object,
+        interaction=scenes.interaction,
+        score=scenes.score,
+        counted=outcomes.code <= TRUE_POSITIVE,
+        hit=outcomes.code == TRUE_POSITIVE,
+        truth=belongs,
+        truth_image=image,
+        truth_subject=truth.subject[rows],
+        truth_object=truth.object[rows],
+        truth_interaction=truth.interaction[rows],
+        box_match=box,
+        truth_box_match=truth_box,
+        action_of=actions(batch.truth.vocabulary),
+        person=batch.found_people(protocol) if protocol.person_first else None,
+        misnamed=outcomes.code == MISNAMED,
+    )
+
+
+def counted_truth(batch: Batch, protocol: Protocol) -> tuple[Ints, Ints]:
+    """The ground truth of `Located`, image by image in annotation order: ([G] images of the batch, [G] triplets as rows
+    of the ground truth's Scenes)."""
+    hoi_start = batch.truth.scenes.hoi_start
+    start, end = hoi_start[batch.image], hoi_start[batch.image + 1]
+    image, rows = expanded(start, end - start)
+    counted = batch.truth.counted(protocol)[rows]
+    return image[counted], rows[counted]
 
 
 class Settled(NamedTuple):
@@ -45,111 +136,6 @@ class Settled(NamedTuple):
     protocol: Protocol
     views: Views
     truth: GroundTruth | None
-
-
-def typed_batches(
-    lines: Iterable[Line],
-    truth: GroundTruth,
-    filters: Filters,
-    policy: ErrorPolicy,
-    reading: Reading = "shared",
-    protocol: Protocol | None = None,
-) -> Iterator[tuple[Batch, Located, ErrorTypes]]:
-    """Each batch of predictions with the type of each. protocol: a view of the one that defines them, or None."""
-    protocol = protocol or protocol_of(truth.vocabulary)
-    for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy):
-        found = located(batch, outcomes[protocol.key], protocol)
-        yield batch, found, types_of(found, reading)
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A matched batch and where its boxes lie; the types of its predictions are found when they are asked for."""
-
-    batch: Batch
-    found: Located
-    reading: Reading
-
-    @cached_property
-    def types(self) -> ErrorTypes:
-        """The type of each prediction."""
-        return types_of(self.found, self.reading)
-
-
-class Collector(Interface):
-    """What is kept of the batches besides their diagnosis; in any order, and by several processes."""
-
-    def add(self, placed: Placed) -> None:
-        """Add a batch."""
-
-    def merge(self, other: Any) -> None:
-        """Add what another collector of the same kind has of other images."""
-
-
-@dataclass
-class Gathered:
-    """One model's predictions matched with ground truth: their tally, their diagnosis by each view of a protocol, the
-    coverage, and what was collected by each view that is collected."""
-
-    tally: Tally
-    diagnoses: list[Diagnosis]
-    coverage: Coverage
-    kept: list[Any]
-
-    def merge(self, other: Gathered) -> None:
-        """Add what was gathered from another part of the same stream."""
-        self.tally.merge(other.tally)
-        self.coverage.merge(other.coverage)
-        for mine, theirs in zip([*self.kept, *self.diagnoses], [*other.kept, *other.diagnoses], strict=True):
-            mine.merge(theirs)
-
-
-def match_and_diagnose(
-    predictions: Predictions,
-    truth: GroundTruth,
-    protocols: Sequence[Protocol],
-    views: Sequence[Protocol],
-    filters: Filters,
-    policy: ErrorPolicy,
-    *,
-    reading: Reading = "shared",
-    collector: Callable[[Protocol], Collector | None] = lambda _: None,
-    diagnosed: bool = True,
-) -> Gathered:
-    """A tally of `protocols` and, by each of `views`, a diagnosis (if `diagnosed`) and what a `collector` keeps (None:
-    nothing of that view), in one pass over the predictions; a large file is split among processors.
-
-    The caller reports the coverage.
-    """
-    classes = len(truth.vocabulary.interactions)
-    tallied = {row.key for row in protocols}
-    every = [*protocols, *(row for row in views if row.key not in tallied)]
-
-    def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
-        tally = Tally(protocols, classes)
-        diagnoses = [Diagnosis(row, classes, tally.listed, reading) for row in views if diagnosed]
-        collectors = [collector(row) for row in views]
-        coverage = Coverage()
-        for batch, outcomes in matched_batches(part, truth, every, filters, shared):
-            coverage.add(batch)
-            tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
-            for number, view in enumerate(views):
-                placed = Placed(batch, located(batch, outcomes[view.key], view), reading)
-                if diagnosed:
-                    diagnoses[number].add(placed.found, placed.types)
-                if (kept := collectors[number]) is not None:
-                    kept.add(placed)
-        return Gathered(tally, diagnoses, coverage, [kept for kept in collectors if kept is not None])
-
-    parts = gathered(gather, predictions, policy, lambda part: part.tally.listed.image_ids)
-    whole = parts[0]
-    for other in parts[1:]:
-        whole.merge(other)
-    check_counted(whole.tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
-    whole.tally.add_truth(truth)
-    for diagnosis in whole.diagnoses:
-        diagnosis.add_unseen(truth)
-    return whole
 
 
 def each_match(
