@@ -196,11 +196,13 @@ class RawImages(Images):
         """[N] a field of the records, None where there is none or nobody asked for it."""
         return self.of_image.get(key) or [None] * len(self.image_ids)
 
-    def each_list(self, key: str, counts: Ints) -> list[list[Any] | None]:
-        """As `each`, of lists. counts [N]: how many values each must have. Raises `ValueError` for anything else."""
-        found = self.each(key)
-        for values, count in zip(found, counts.tolist(), strict=True):
+    def of_boxes(self, key: str, missing: Any) -> list[Any]:
+        """[B] the values of a field that lists one for each box; `missing` where a record has none. Raises `ValueError`
+        for anything else."""
+        found: list[Any] = []
+        for values, count in zip(self.each(key), np.diff(self.box_start).tolist(), strict=True):
             require(values is None or (type(values) is list and len(values) == count))
+            found += [missing] * count if values is None else values
         return found
 
 

@@ -107,7 +107,8 @@ def detections(image_id: str, given: Mapping[str, Any], vocabulary: Vocabulary, 
     if not _sound(found, vocabulary, scored=scored):
         for problem in problems(found.record(vocabulary, scored=scored), vocabulary, scored=scored, besides=()):
             text = problem.text.replace("the line has", "the image has")
-            raise replace(problem, field=_argument(problem.field), told=text).error("")
+            field = re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", problem.field)  # hois[3].subject is subject[3]
+            raise replace(problem, field=field, told=text).error("")
         raise AssertionError("arrays failed the fast check and have no problem")
     return found
 
@@ -174,11 +175,6 @@ def _sound(found: Detections, vocabulary: Vocabulary, *, scored: bool) -> bool:
         return True
     fits = (class_table(vocabulary)[found.verb, found.role] >= 0) & ((found.role > 0) | (found.object < 0))
     return bool(fits.all())
-
-
-def _argument(field: str) -> str:
-    """The argument and index of a record's field: subject[3] of hois[3].subject."""
-    return re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", field)
 
 
 def _check_names(given: Mapping[str, Any], of_triplets: Sequence[str], *, nulls: bool) -> None:

@@ -77,7 +77,8 @@ def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *,
         return
     for key in ("image_hois", "ambiguous_hois"):
         yield from _image_hoi_problems(key, record.get(key), vocabulary)
-    if not scored and contradicts_itself(record):
+    if not scored and record.get("image_hois") == [] and record.get("hois"):
+        # it would pass for complete labels, with which Known Object drops every prediction
         text = "empty, but the image has triplets; name what happens in it, or leave the field out where nobody said"
         yield Problem("image_hois", text)
     yield from _caveat_problems(record.get("caveats"))
@@ -89,12 +90,6 @@ def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> 
     """Everything in a ground-truth record that no metric can use: as `problems`, and also scores."""
     yield from problems(record, vocabulary, scored=False, besides=())
     yield from score_problems(record)
-
-
-def contradicts_itself(record: Mapping[str, Any]) -> bool:
-    """Whether ground truth has triplets, and an empty list of image-level labels, which says that nothing happens. It
-    would pass for complete labels, with which Known Object drops every prediction."""
-    return record.get("image_hois") == [] and bool(record.get("hois"))
 
 
 def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:

@@ -55,15 +55,14 @@ def parse(line: Line) -> Record:
     if type(record) is not dict:
         problem = _LIST if type(record) is list else f"{json_type(record)}, not an object; {_FOREIGN}"
         raise DataError(problem, place=line.place)
-    if record.keys() == _STOPPED:
+    if record.keys() == {STOPPED}:
         problem = f"{record[STOPPED]}; mend that, and make the whole stream again"
         raise DataError(problem, place=line.place, code="not-whole")
     return record
 
 
 STOPPED = "error"
-_STOPPED = {STOPPED}
-"""The keys of the line that ends a stream whose command failed: no reader may take what came before for the whole."""
+"""The only key of a line that ends a stream whose command failed: no reader may take what came before for the whole."""
 
 
 @contextmanager
@@ -83,8 +82,6 @@ _LIST = f"an array, not an object; a list of records becomes lines (jq -c '.[]' 
 
 
 _CONSTANT = re.compile(rb"\bNaN\b|\bInfinity\b")
-
-
 _EXTRA_COMMA = re.compile(rb",\s*([\]}])")
 
 

@@ -128,8 +128,7 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
     label_count, label, unmarked = _image_labels(happening, ambiguous, vocabulary)
     masks = np.array([caveats.mask(names or ()) for names in raw.each("caveats")], dtype=np.int64)
     if vocabulary.roles:
-        flags = zip(raw.each("annotated"), np.diff(raw.box_start).tolist(), strict=True)
-        annotated = np.array([flag for said, count in flags for flag in said or [True] * count], dtype=bool)
+        annotated = np.array(raw.of_boxes("annotated", missing=True), dtype=bool)
         interaction = _role_classes(raw, verbs, vocabulary)
     else:
         annotated, interaction = np.ones(len(labels), dtype=bool), class_table(vocabulary)[verbs, labels[raw.object]]
@@ -151,11 +150,8 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
 def scores_by_box(raw: RawImages, scenes: Scenes) -> Floats:
     """[B] the `scores` of records, NaN in one that has none. The object box of V-COCO's `unstated`, which nobody
     detected, has an infinite score, so that the person's score alone decides about these statements."""
-    counts = np.diff(raw.box_start)
-    listed = zip(raw.each_list("scores", counts), counts.tolist(), strict=True)
     scores = np.full(len(scenes.boxes), np.inf)
-    given = [score for own, count in listed for score in ([np.nan] * count if own is None else own)]
-    scores[stated_in_record(scenes.box_start, counts)] = numbers(given)
+    scores[stated_in_record(scenes.box_start, np.diff(raw.box_start))] = numbers(raw.of_boxes("scores", np.nan))
     return scores
 
 

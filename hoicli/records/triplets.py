@@ -155,9 +155,7 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
         of_image=("caveats", "synsets", "width", "height"),
         of_hoi={"verb_synset": None, "role": None},
     )
-    counts = np.diff(raw.box_start)
-    senses_of = zip(raw.each_list("synsets", counts), counts.tolist(), strict=True)
-    box_senses = [sense for senses, count in senses_of for sense in (senses or [None] * count)]
+    box_senses = raw.of_boxes("synsets", None)
     verb_senses, roles = raw.of_hoi["verb_synset"], raw.of_hoi["role"]
     typed(box_senses, str, type(None))
     typed(verb_senses, str, type(None))

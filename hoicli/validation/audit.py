@@ -24,7 +24,7 @@ from hoicli.evaluation.tally import Tally
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection, shared_out
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import rank_by_id
+from hoicli.records.kit import distinct, rank_by_id
 from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.results import Row, row_ends
 from hoicli.records.scenes import Scenes
@@ -98,12 +98,6 @@ class Audit:
         coverage.report(truth, [protocol], stream.name, model=told)
         return Opinion(name, batch, found, tally, protocol)
 
-    def against(self, truth: GroundTruth) -> list[Tally]:
-        """The predictions of each model, matched with changed ground truth."""
-        matched = [Batch(each.scenes, truth).match(self.protocol, self.filters) for each in self.opinions]
-        several = zip(self.opinions, matched, strict=True)
-        return [each.tally.against(truth, {self.protocol.key: found}) for each, found in several]
-
     @cached_property
     def contradicted(self) -> Contradicted:
         """The annotated triplets that the models contradict."""
@@ -155,7 +149,7 @@ class Audit:
         """The annotations with the candidates of these kinds added, removed and merged, in this order."""
         scenes, truth, same = self.truth.scenes, self.truth, self.rules.same
         if CONTRADICTED in kinds:
-            scenes = scenes.only(np.setdiff1d(np.arange(len(scenes.subject)), self.contradicted.seen.truth))
+            scenes = scenes.only(np.delete(np.arange(len(scenes.subject)), self.contradicted.seen.truth))
         if MISSING in kinds:
             scenes = with_missing(scenes, self.missing, truth.vocabulary, self.protocol, same)
         if DUPLICATE in kinds:
@@ -185,7 +179,7 @@ class Audit:
             image = scenes.image_of_box[self.duplicates.first]
         else:
             image = self.missing.of.image if kind == MISSING else scenes.image_of_hoi[self.contradicted.seen.truth]
-        return len(image), len(np.unique(image))
+        return len(image), len(distinct(image))
 
     def _duplicate_rows(self, count: int) -> Iterator[Row]:
         scenes, found = self.truth.scenes, self.duplicates
@@ -212,7 +206,7 @@ class Audit:
         """The verbs of some triplets that a box belongs to."""
         scenes = self.truth.scenes
         rows = (scenes.subject[begin:end] == box) | (scenes.object[begin:end] == box)
-        return [self._vocabulary.verbs[verb] for verb in np.unique(scenes.verb[begin:end][rows]).tolist()]
+        return [self._vocabulary.verbs[verb] for verb in distinct(scenes.verb[begin:end][rows]).tolist()]
 
     def _contradicted_rows(self, count: int) -> Iterator[Row]:
         scenes, found = self.truth.scenes, self.contradicted
@@ -293,7 +287,10 @@ class Audit:
         found = {}
         for name in names:
             truth = GroundTruth(self.changed(CHANGES[name]), self._vocabulary, self.truth.name)
-            found[name] = self._of(self.against(truth), name, CHANGES[name])
+            matched = [Batch(each.scenes, truth).match(self.protocol, self.filters) for each in self.opinions]
+            several = zip(self.opinions, matched, strict=True)
+            tallies = [each.tally.against(truth, {self.protocol.key: match}) for each, match in several]
+            found[name] = self._of(tallies, name, CHANGES[name])
         return found
 
     def _of(self, tallies: Sequence[Tally], name: str, kinds: Sequence[str]) -> list[list[Row]]:
