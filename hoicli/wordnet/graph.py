@@ -2,7 +2,7 @@
 
 A synset is an integer, its row: the parts of speech follow one another (nouns, verbs, adjectives, adverbs), each in the
 order of its data file, so `ranges["v"]` are all verb synsets and a relation may cross parts of speech. The arrays are
-made by `compilation` from nltk's reader, with nltk's names; they open in milliseconds, and without nltk.
+made by `reader.compiled` from nltk's reader, with nltk's names; they open in milliseconds, and without nltk.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Graph:
     """
 
     def __init__(self, arrays: Arrays) -> None:
-        """arrays: as `compilation.compiled` makes them."""
+        """arrays: as `reader.compiled` makes them."""
         self.array = cache(arrays.__getitem__)
         self.counted = "concordance" in arrays
         bounds = starts_of(arrays["sizes"]).tolist()

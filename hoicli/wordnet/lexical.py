@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoicli.records.kit import Floats, Ints, starts_of
+from hoicli.records.kit import Floats, Ints, distinct, starts_of
 from hoicli.wordnet.graph import HYPERNYMS, POS, Graph
 from hoicli.wordnet.measures import ancestors
 
@@ -65,10 +65,14 @@ def similarities(graph: Graph, pairs: Ints) -> Floats:
     """
     part = _part_of_speech(graph)[pairs[:, 0]]
     result = np.empty(len(pairs))
-    for number, pos in enumerate(POS):
+    for number in distinct(part).tolist():
         where = np.flatnonzero(part == number)
-        if len(where):
-            result[where] = _similarities(graph, np.sort(pairs[where], axis=1), pos)
+        synsets, place = np.unique(np.sort(pairs[where], axis=1), return_inverse=True)
+        place = place.reshape(-1, 2)
+        product = _products(_vectors(graph, synsets, POS[number]), place)
+        product *= np.where(_opposed(graph, synsets, place, POS[number]), ANTONYM, 1.0)
+        value = np.round(np.sqrt(np.clip(product, 0.0, 1.0)), DECIMALS)
+        result[where] = np.where(place[:, 0] == place[:, 1], 1.0, value)
     return result
 
 
@@ -89,17 +93,6 @@ def word_similarities(graph: Graph, pairs: Sequence[tuple[Sequence[int], Sequenc
             best = float(values[start : start + count].max())
             result[place] = 1.0 if first == second else round(best * count**-0.25, DECIMALS)
         start += count
-    return result
-
-
-def _similarities(graph: Graph, pairs: Ints, pos: str) -> Floats:
-    """[P] for pairs of one part of speech."""
-    synsets, place = np.unique(pairs, return_inverse=True)
-    place = place.reshape(-1, 2)
-    product = _products(_vectors(graph, synsets, pos), place)
-    product *= np.where(_opposed(graph, synsets, place, pos), ANTONYM, 1.0)
-    value = np.round(np.sqrt(np.clip(product, 0.0, 1.0)), DECIMALS)
-    result: Floats = np.where(place[:, 0] == place[:, 1], 1.0, value)
     return result
 
 

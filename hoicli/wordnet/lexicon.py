@@ -191,15 +191,13 @@ def _found(place: str) -> Files:
 
 
 def _database(files: Files) -> Arrays:
-    from hoicli.wordnet.compilation import compiled
-    from hoicli.wordnet.reader import WordNetReader
+    from hoicli.wordnet.reader import WordNetReader, compiled
 
     return compiled(WordNetReader(files))
 
 
 def _language(files: Files, language: str) -> Arrays:
-    from hoicli.wordnet.compilation import lemma_arrays
-    from hoicli.wordnet.reader import WordNetReader
+    from hoicli.wordnet.reader import WordNetReader, lemma_arrays
 
     own = embedded()
     words = WordNetReader(own.files, own.graph, files).words_of(language)

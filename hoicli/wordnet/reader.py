@@ -1,23 +1,35 @@
-"""nltk's reader of WordNet, over any files, and served from compiled arrays where they are there.
+"""nltk's reader of WordNet, over any files, and the arrays of `graph.Graph` that are compiled from it.
 
-Looking words up, taking them to their base form, names, glosses and relations are nltk's own code and objects.
+Looking words up, taking them to their base form, names, glosses and relations are nltk's own code and objects, served
+from compiled arrays where they are there. To compile a WordNet, all of it is read once.
+`python -m tests.support.wordnet_build` makes the arrays of the embedded WordNet 3.0; others are compiled when first
+asked for (`lexicon`).
 """
 
 from __future__ import annotations
 
 import io
+import re
 import sys
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io import process
-from hoicli.wordnet.files import DATABASE, Files
-from hoicli.wordnet.graph import Graph
+from hoicli.records.kit import Ints
+from hoicli.wordnet.files import COUNTS, DATABASE, Files
+from hoicli.wordnet.graph import HYPERNYMS, POS, RELATIONS, Arrays, Graph
+from hoicli.wordnet.measures import ancestors
 
 
 @contextmanager
@@ -44,6 +56,15 @@ def _without_scipy() -> Iterator[None]:
 with _without_scipy():
     from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
     from nltk.data import PathPointer, SeekableUnicodeStreamReader, ZipFilePathPointer, find
+
+
+COMMONEST = 0.02
+"""A word of the glosses of more than this part of all synsets tells nothing: "of", "having", "genus"."""
+
+DEEPEST = 255
+"""Steps from a synset up to its root that are taken; WordNet 3.0's longest way has 19."""
+
+_WORD = re.compile(r"[a-z](?:[a-z'-]*[a-z])?")
 
 
 class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
@@ -165,3 +186,187 @@ class _Offsets(Mapping[str, dict[str, list[int]]]):
 
     def __len__(self) -> int:
         return len(self._graph.lemmas)
+
+
+Place = tuple[str, int]
+"""Part of speech and byte offset, by which the files name a synset."""
+
+
+class Entry(NamedTuple):
+    """What is kept of a synset: its lower-case words, and where its pointers lead."""
+
+    place: Place
+    name: str
+    words: list[str]
+    tagged: int
+    pointers: dict[str, list[Place]]
+    antonyms: list[tuple[str, Place, int]]  # a word, and the place of its antonym among the words of another synset
+    gloss: tuple[set[str], set[str]]
+
+
+def compiled(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of all synsets of a reader. Raises `DataError` where synsets are not where they say, or pointers
+    lead nowhere, or up in a circle."""
+    reader.check_offsets()
+    entries = list(_entries(reader))
+    rows = {entry.place: row for row, entry in enumerate(entries)}
+    rows |= {("s", offset): row for (pos, offset), row in rows.items() if pos == "a"}
+    sizes = Counter(entry.place[0] for entry in entries)
+    arrays = lemma_arrays({lemma: _places(found) for lemma, found in reader._lemma_pos_offset_map.items()}, rows)
+    number = {lemma: at for at, lemma in enumerate(sorted(reader.all_lemma_names()))}
+    words = [[number[word] for word in dict.fromkeys(entry.words) if word in number] for entry in entries]
+    arrays |= {
+        "sizes": np.array([sizes[pos] for pos in POS]),
+        "names": _text(entry.name for entry in entries),
+        "offset": _smallest([entry.place[1] for entry in entries]),
+        "word_count": _smallest([len(numbers) for numbers in words]),
+        "words": _smallest(list(chain.from_iterable(words))),
+    }
+    edges = [
+        sorted({(row, _row(rows, end)) for row, entry in enumerate(entries) for end in entry.pointers.get(symbol, ())})
+        for symbol in RELATIONS.values()
+    ]
+    arrays["edge_count"] = _smallest([len(pairs) for pairs in edges])
+    for side, key in enumerate(("edge_source", "edge_target")):
+        arrays[key] = _smallest([pair[side] for pairs in edges for pair in pairs])
+    opposites = {
+        (POS.index(entry.place[0]), *pair)
+        for entry in entries
+        for word, end, place in entry.antonyms
+        for other in [entries[_row(rows, end)].words[place]]
+        if word in number and other in number
+        for pair in [(number[word], number[other]), (number[other], number[word])]
+    }
+    arrays["antonyms"] = np.array(sorted(opposites), np.int32).reshape(-1, 3).T
+    arrays |= _gloss_arrays([entry.gloss for entry in entries])
+    return arrays | _upward(arrays, [entry.tagged for entry in entries] if reader.files.has(COUNTS) else None)
+
+
+def lemma_arrays(table: dict[str, Iterable[Place]], rows: dict[Place, int]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of `graph.Lemmas`, from the synsets of each lemma. Raises `DataError` for a place without one."""
+    ordered = sorted(table)
+    senses = [[_row(rows, place) for place in table[lemma]] for lemma in ordered]
+    return {
+        "lemmas": _text(ordered),
+        "sense_count": _smallest([len(found) for found in senses]),
+        "senses": _smallest(list(chain.from_iterable(senses))),
+    }
+
+
+def _entries(reader: WordNetReader) -> Iterator[Entry]:
+    """Every synset in the order of the rows."""
+    tagged = _tag_counts(reader)
+
+    @cache
+    def stem(word: str) -> str:
+        lemmas = {lemma for pos in POS for lemma in reader.forms(word, pos)}
+        return min(lemmas, key=lambda lemma: (len(lemma), lemma), default=word)
+
+    for pos in POS:
+        for synset in reader.all_synsets(pos):
+            pointers = {symbol: list(ends) for symbol, ends in synset._pointers.items()}
+            antonyms = []
+            for (word, symbol), ends in synset._lemma_pointers.items():
+                pointers.setdefault(symbol, []).extend((kind, offset) for kind, offset, _ in ends)
+                if symbol == "!":
+                    antonyms += [(word.lower(), (kind, offset), place) for kind, offset, place in ends]
+            keys = {lemma.key() for lemma in synset.lemmas()}
+            words = [name.lower() for name in synset.lemma_names()]
+            yield Entry(
+                place=(pos, synset.offset()),
+                name=synset.name(),
+                words=words,
+                tagged=1 + sum(tagged[key] for key in keys),
+                pointers=pointers,
+                antonyms=antonyms,
+                gloss=_gloss(words, synset.definition(), synset.examples(), stem),
+            )
+        reader._synset_offset_cache.clear()  # hundreds of megabytes of a whole WordNet
+
+
+def _gloss(
+    words: list[str], definition: str, examples: list[str], stem: Callable[[str], str]
+) -> tuple[set[str], set[str]]:
+    """(words of the lemmas and the definition, further words of the examples), each by its shortest lemma."""
+    lemmas = " ".join([*words, *(word.replace("_", " ") for word in words)])
+    strong, weak = (
+        {stem(match[0]) for match in _WORD.finditer(text.lower())}
+        for text in (f"{lemmas} {definition}", "\n".join(examples))
+    )
+    return strong, weak - strong
+
+
+def _tag_counts(reader: WordNetReader) -> Counter[str]:
+    """How often each sense was tagged in the semantic concordances, by its key."""
+    if not reader.files.has(COUNTS):
+        return Counter()
+    with reader.open(COUNTS) as lines:
+        return Counter({key: int(count) for key, _, count in map(str.split, lines)})
+
+
+def _gloss_arrays(glosses: list[tuple[set[str], set[str]]]) -> dict[str, npt.NDArray[Any]]:
+    """Words of one synset only, which nothing shares, are left out."""
+    spread = Counter(word for strong, weak in glosses for word in strong | weak)
+    kept = sorted(word for word, count in spread.items() if 1 < count <= COMMONEST * len(glosses))
+    number = {word: at for at, word in enumerate(kept)}
+    numbered = [sorted(number[word] for word in gloss[part] if word in number) for part in (0, 1) for gloss in glosses]
+    return {
+        "gloss_count": _smallest([len(words) for words in numbered]),
+        "gloss_words": _smallest(list(chain.from_iterable(numbered))),
+    }
+
+
+def _upward(arrays: Arrays, tagged: list[int] | None) -> dict[str, npt.NDArray[Any]]:
+    """Depths of nouns and verbs, and what was tagged at them and below."""
+    graph = Graph(arrays)
+    graded = graph.ranges["v"].stop
+    bounds = [graph.ranges[pos].start for pos in POS[1:]]
+    sources, targets = graph.edges(*HYPERNYMS)
+    if (np.searchsorted(bounds, sources, "right") != np.searchsorted(bounds, targets, "right")).any():
+        raise DataError("a synset is below one of another part of speech")
+    upward = sources < graded
+    depths = {
+        "max_depth": _depths(sources[upward], targets[upward], graded, np.maximum),
+        "min_depth": _depths(sources[upward], targets[upward], graded, np.minimum),
+    }
+    if tagged is None:
+        return depths
+    above = ancestors(graph, np.arange(graded), root=False)
+    own = np.repeat(np.array(tagged[:graded]), np.diff(above.start))
+    total = np.bincount(above.node, weights=own, minlength=graded)
+    return depths | {"concordance": _smallest(total.astype(np.int64))}
+
+
+def _depths(sources: Ints, targets: Ints, size: int, choose: np.ufunc) -> npt.NDArray[Any]:
+    """[size] steps up to a root, by the longest (np.maximum) or the shortest way (np.minimum)."""
+    below = np.zeros(size, bool)
+    below[sources] = True
+    depth = np.zeros(size, np.int64)
+    for _ in range(DEEPEST):
+        deeper = np.where(below, 0 if choose is np.maximum else DEEPEST, 0)
+        choose.at(deeper, sources, depth[targets] + 1)
+        if (deeper == depth).all():
+            return _smallest(depth)
+        depth = deeper
+    raise DataError(f"a synset is above itself, or has more than {DEEPEST} steps above it")
+
+
+def _places(found: dict[str, list[int]]) -> list[Place]:
+    return [(pos, offset) for pos in POS for offset in found.get(pos, ())]
+
+
+def _row(rows: dict[Place, int], place: Place) -> int:
+    try:
+        return rows[place]
+    except KeyError:
+        raise DataError(f"there is no synset {place[0]}{place[1]:08d}, though something points at it") from None
+
+
+def _smallest(values: Any) -> npt.NDArray[Any]:
+    """Numbers, none below 0, in the smallest type that holds them."""
+    numbers = np.asarray(values, np.int64)
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def _text(lines: Iterable[str]) -> npt.NDArray[np.uint8]:
+    return np.frombuffer("\n".join(lines).encode(), np.uint8)

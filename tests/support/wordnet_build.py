@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from hoicli.io.workers import no_garbage_collection
-from hoicli.wordnet.compilation import compiled
 from hoicli.wordnet.files import Files
 from hoicli.wordnet.lexicon import GRAPH, PRINCETON
-from hoicli.wordnet.reader import WordNetReader
+from hoicli.wordnet.reader import WordNetReader, compiled
 
 
 def arrays() -> dict[str, Any]:
