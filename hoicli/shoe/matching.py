@@ -87,7 +87,8 @@ def places_of(triplets: Triplets) -> Ints:
 
 class Shoe:
     """Ground truth and predictions of the same images, and the columns that both algorithms need. places: of both, the
-    place of each triplet in its record."""
+    place of each triplet in its record. scored: whether every prediction has a score; unlabelled: whether some
+    predicted object has no label."""
 
     def __init__(
         self,
@@ -106,6 +107,7 @@ class Shoe:
         self._truth_alone = np.array([name == NOTHING for name in classes.objects], dtype=bool)
         self._alone = np.array([name == NOTHING for name in predictions.objects], dtype=bool)
         self._unlabelled = np.array([name == UNLABELLED for name in predictions.objects], dtype=bool)
+        self.scored, self.unlabelled = not np.isnan(predictions.score).any(), bool(self._unlabelled.any())
         self._both_alone = bool(self._truth_alone.any() and self._alone.any())
         position = {image_id: number for number, image_id in enumerate(truth.image_ids)}
         self.image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
@@ -185,23 +187,9 @@ class Shoe:
         return rank
 
     @property
-    def scored(self) -> bool:
-        """Whether every prediction has a score."""
-        return not np.isnan(self.predictions.score).any()
-
-    @property
-    def unlabelled(self) -> bool:
-        """Whether some predicted object has no label."""
-        return bool(self._unlabelled.any())
-
-    @property
     def counts_against(self) -> Bools:
         """[P] whether the most similar ground truth is near enough (delta) for a false positive of its class."""
         return self.nearest_similarity >= round(self.delta * UNIT)
-
-    def class_of(self, truth: Ints) -> Ints:
-        """[M] the class of ground-truth rows, -1 of row -1."""
-        return np.append(self.classes.class_of, -1)[truth]
 
     def _blocks(self) -> list[slice]:
         """The images that are compared together, one after the other. Raises `DataError` for an image of too many

@@ -41,7 +41,7 @@ from hoicli.shoe.scores import Run
 from hoicli.shoe.settings import RANKS, ShoeOptions
 from hoicli.shoe.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
-from hoicli.wordnet.lexicon import in_use, open_wordnet
+from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
 
 ONE_BOX_IOU = 0.8
@@ -104,10 +104,12 @@ class Evaluation:
         _report(shoe, unscored)
         matching = shoe.match(kept)
         loose = matching if options.filter_map or kept.all() or not shoe.scored else shoe.match()
-        signature = {**self._signed, **table.signature(), **options.signature(), **in_use()}
+        signature = {**self._signed, **table.signature(), **options.signature()}
+        signature |= {"wordnet": named} if (named := open_wordnet().signature) else {}
         signature |= {"images": f"one-pair,boxes-as-one-above-iou-{ONE_BOX_IOU:g}"} if options.single_hoi else {}
         signature |= {"noint": "left-out"} if options.ignore_no_interaction else {}
-        signature |= options.filter_signature() | _caveats(truth, found)
+        marked = int(np.bitwise_or.reduce(np.concatenate([truth.caveats, found.caveats]))) & _CONCERNED
+        signature |= options.filter_signature() | caveats.settings(marked)
         signature |= {"unlabelled": "by-verb"} if shoe.unlabelled else {}
         return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
 
@@ -172,11 +174,6 @@ def _at_once(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTable] | None
 
 _CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS, caveats.ALL_ONES])
 """The caveats that SHOE's numbers depend on: which triplets there are, where they are, and what ranks them."""
-
-
-def _caveats(*sides: Triplets) -> dict[str, str]:
-    """What the caveats of ground truth and predictions add to a signature."""
-    return caveats.settings(int(np.bitwise_or.reduce(np.concatenate([side.caveats for side in sides]))) & _CONCERNED)
 
 
 def _report(shoe: Shoe, unscored: int) -> None:

@@ -113,10 +113,10 @@ class Entries:
 def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
     """Every prediction that was taken, in the list of its ground truth's class, and the others that count against a
     class, with a gain of 0."""
-    entry = np.where(shoe.counts_against & matching.kept, shoe.class_of(shoe.nearest), -1)
-    gain = np.zeros(len(entry), dtype=np.int64)
-    taken = np.flatnonzero(matching.truth_of >= 0)
+    entry, gain = np.full(len(matching.truth_of), -1), np.zeros(len(matching.truth_of), dtype=np.int64)
+    taken, loose = np.flatnonzero(matching.truth_of >= 0), loose_of(shoe, matching)
     entry[taken] = shoe.classes.class_of[matching.truth_of[taken]]
+    entry[loose] = shoe.classes.class_of[shoe.nearest[loose]]
     gain[taken] = shoe.similarities(matching.truth_of[taken], taken)
     return _ranked(shoe, entry, gain)
 
@@ -162,7 +162,7 @@ def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
     true[found] = shoe.similarities(found, matching.prediction_of[found])
     false = np.where(matching.prediction_of >= 0, UNIT - true, 0)
     loose = loose_of(shoe, matching)
-    classes = np.concatenate([of_truth, shoe.class_of(shoe.nearest[loose])])
+    classes = np.concatenate([of_truth, of_truth[shoe.nearest[loose]]])
     true = np.concatenate([true, np.zeros(len(loose), dtype=np.int64)])
     return classes, true, np.concatenate([false, np.full(len(loose), UNIT)])
 

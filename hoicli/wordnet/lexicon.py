@@ -28,8 +28,7 @@ from hoicli.errors import DataError, HoicliError, UsageError, arg
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_whole
 from hoicli.io.workers import no_garbage_collection
-from hoicli.wordnet.files import COUNTS, DATABASE, SHARED, Files
-from hoicli.wordnet.graph import Arrays, Graph, Lemmas
+from hoicli.wordnet.graph import COUNTS, DATABASE, SHARED, Arrays, Files, Graph, Lemmas
 
 if TYPE_CHECKING:
     from hoicli.wordnet.reader import WordNetReader
@@ -204,12 +203,6 @@ def _language(files: Files, language: str) -> Arrays:
     rows = {(name.rsplit(".", 2)[1], int(own.graph.offset[row])): row for row, name in enumerate(own.graph.names)}
     places = {lemma: [(found[-1], int(found[:8])) for found in ids] for lemma, ids in words.items()}
     return lemma_arrays({lemma: [at for at in listed if at in rows] for lemma, listed in places.items()}, rows)
-
-
-def in_use() -> dict[str, str]:
-    """What a signature says of the WordNet in use: nothing of the embedded one."""
-    name = open_wordnet().signature
-    return {} if name is None else {"wordnet": name}
 
 
 def _kept(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:

@@ -27,8 +27,7 @@ import numpy.typing as npt
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io import process
 from hoicli.records.kit import Ints
-from hoicli.wordnet.files import COUNTS, DATABASE, Files
-from hoicli.wordnet.graph import HYPERNYMS, POS, RELATIONS, Arrays, Graph
+from hoicli.wordnet.graph import COUNTS, DATABASE, HYPERNYMS, POS, RELATIONS, Arrays, Files, Graph
 from hoicli.wordnet.measures import ancestors
 
 
@@ -212,7 +211,9 @@ def compiled(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     rows = {entry.place: row for row, entry in enumerate(entries)}
     rows |= {("s", offset): row for (pos, offset), row in rows.items() if pos == "a"}
     sizes = Counter(entry.place[0] for entry in entries)
-    arrays = lemma_arrays({lemma: _places(found) for lemma, found in reader._lemma_pos_offset_map.items()}, rows)
+    table = reader._lemma_pos_offset_map.items()
+    places = {lemma: [(pos, at) for pos in POS for at in found.get(pos, ())] for lemma, found in table}
+    arrays = lemma_arrays(places, rows)
     number = {lemma: at for at, lemma in enumerate(sorted(reader.all_lemma_names()))}
     words = [[number[word] for word in dict.fromkeys(entry.words) if word in number] for entry in entries]
     arrays |= {
@@ -242,7 +243,7 @@ def compiled(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     return arrays | _upward(arrays, [entry.tagged for entry in entries] if reader.files.has(COUNTS) else None)
 
 
-def lemma_arrays(table: dict[str, Iterable[Place]], rows: dict[Place, int]) -> dict[str, npt.NDArray[Any]]:
+def lemma_arrays(table: Mapping[str, Iterable[Place]], rows: dict[Place, int]) -> dict[str, npt.NDArray[Any]]:
     """The arrays of `graph.Lemmas`, from the synsets of each lemma. Raises `DataError` for a place without one."""
     ordered = sorted(table)
     senses = [[_row(rows, place) for place in table[lemma]] for lemma in ordered]
@@ -349,10 +350,6 @@ def _depths(sources: Ints, targets: Ints, size: int, choose: np.ufunc) -> npt.ND
             return _smallest(depth)
         depth = deeper
     raise DataError(f"a synset is above itself, or has more than {DEEPEST} steps above it")
-
-
-def _places(found: dict[str, list[int]]) -> list[Place]:
-    return [(pos, offset) for pos in POS for offset in found.get(pos, ())]
 
 
 def _row(rows: dict[Place, int], place: Place) -> int:

@@ -41,11 +41,10 @@ Forms = list[str]
 
 @dataclass(frozen=True)
 class CuratedSense:
-    """The one sense of a benchmark's label; `why` where it is not obvious, `better` where another would fit better."""
+    """The one sense of a benchmark's label; `why` where it is not obvious, or another would fit better."""
 
     sense: str
     why: str | None = None
-    better: str | None = None
 
 
 def candidates(label: str, pos: str) -> list[str]:
@@ -160,9 +159,10 @@ def _choice(entry: str | dict[str, Any] | None, object_: str = "") -> CuratedSen
     entry = {"sense": entry} if isinstance(entry, str) else entry
     special = [sense for sense, objects in entry.get("for", {}).items() if object_ in objects]
     own = _translated(open_wordnet(), special[0] if special else entry["sense"])
-    better = entry.get("better", {}).get(object_)
-    better = better and _translated(open_wordnet(), better)
-    return None if own is None else CuratedSense(own, entry.get("why"), better)
+    better, why = entry.get("better", {}).get(object_), entry.get("why")
+    if better and (better := _translated(open_wordnet(), better)):
+        why = f"{why}; {better} would fit better"
+    return None if own is None else CuratedSense(own, why)
 
 
 @cache
@@ -250,7 +250,7 @@ def _rows_of(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict
         chosen = choice is not None and sense == choice.sense
         why = None if lemma == normalise(label) else f"from {lemma!r}"
         if choice is not None and chosen:
-            why = choice.why if choice.better is None else f"{choice.why}; {choice.better} would fit better"
+            why = choice.why
         yield {
             "label": label,
             "pos": pos,

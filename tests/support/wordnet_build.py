@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hoicli.io.workers import no_garbage_collection
-from hoicli.wordnet.files import Files
+from hoicli.wordnet.graph import Files
 from hoicli.wordnet.lexicon import GRAPH, PRINCETON
 from hoicli.wordnet.reader import WordNetReader, compiled
 

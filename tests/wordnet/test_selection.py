@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hoicli.wordnet import files, lexicon
+from hoicli.wordnet import lexicon
+from hoicli.wordnet.graph import DATABASE
 from hoicli.wordnet.lexicon import PRINCETON, embedded
 from hoicli.wordnet.measures import raw_similarities
 from hoicli.wordnet.senses import candidates, ground_truth_sense
@@ -211,7 +212,7 @@ def test_a_corpus_of_nltks(hoicli: Hoicli, small: Path, corpora: Path, packed: b
     expected = hoicli("vocab", "--wordnet", small, "--senses", "ride").out
     found = hoicli("vocab", "--wordnet", "wordnet31", "--senses", "ride")
     assert (found.code, found.out, found.err) == (0, expected, "")  # compiled already: the content is the same
-    assert lexicon.in_use()["wordnet"].startswith("wordnet31.")
+    assert str(lexicon.open_wordnet().signature).startswith("wordnet31.")
 
 
 @pytest.mark.parametrize(
@@ -294,7 +295,7 @@ def test_satellites_of_one_another(hoicli: Hoicli, small: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0" * 50, b"  1 nothing but a notice\n"])
 def test_other_files(hoicli: Hoicli, small: Path, content: bytes) -> None:
-    for name in files.DATABASE:
+    for name in DATABASE:
         (small / name).write_bytes(content)
     found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert found.code in (0, 1)
@@ -303,7 +304,7 @@ def test_other_files(hoicli: Hoicli, small: Path, content: bytes) -> None:
 
 
 def test_what_is_no_file_or_too_large(hoicli: Hoicli, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LARGEST", 100)
+    monkeypatch.setattr("hoicli.wordnet.graph.LARGEST", 100)
     found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert (found.code, found.err) == (1, f"{small}: data.noun has more than 100 bytes, which no WordNet has\n")
     (small / "data.noun").unlink()
@@ -316,9 +317,9 @@ def test_a_packed_corpus_that_unpacks_to_too_much_or_not_at_all(
     hoicli: Hoicli, corpora: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with zipfile.ZipFile(corpora / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in files.DATABASE:
+        for name in DATABASE:
             archive.writestr(f"bomb/{name}", bytes(1 << 20))
-    monkeypatch.setattr(files, "LARGEST", 1 << 16)
+    monkeypatch.setattr("hoicli.wordnet.graph.LARGEST", 1 << 16)
     found = hoicli("vocab", "--wordnet", "bomb", "--senses", "ride")
     assert (found.code, "more than 65,536 bytes" in found.err) == (1, True)
     data = (corpora / "bomb.zip").read_bytes()
@@ -363,7 +364,7 @@ def test_words_of_another_language(hoicli: Hoicli, french: Path, tmp_path: Path)
     lexicon.choose(f"{french}:fra")
     assert candidates("monter", "v") == ["ride.v.02"]
     assert ground_truth_sense("hico", "ride", "horse") == ("ride.v.01", "horse.n.01")
-    assert lexicon.in_use()["wordnet"].startswith("omw.fra.")
+    assert str(lexicon.open_wordnet().signature).startswith("omw.fra.")
     assert len(kept(tmp_path)) == 1
     assert hoicli("vocab", "--wordnet", f"{french}:fra", "--senses", "cheval").err == ""
 
