@@ -57,8 +57,7 @@ def audit(
         top: Write the N surest candidates of each kind, or all; mAP always uses all of them.
     """
     from hoicli.commands.inputs import Inputs, required
-    from hoicli.evaluation.protocol_files import one_protocol
-    from hoicli.evaluation.selection import main_protocol
+    from hoicli.evaluation.selection import main_protocol, one_protocol
     from hoicli.validation.audit import Audit
     from hoicli.validation.candidates import Rules
 

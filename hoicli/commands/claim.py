@@ -55,7 +55,7 @@ def claim(
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.comparison.claimed import Claim, is_number, search, told
-    from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+    from hoicli.evaluation.selection import chosen_protocols, explicit
     from hoicli.tables.published import lines_with
 
     truth, names, own, most = required(gt, "claim"), names_of(protocol), text_of(dataset), count_of("top", top)

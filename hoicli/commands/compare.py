@@ -73,9 +73,8 @@ def compare(
     from hoicli.comparison.answers import answers, failure, readable
     from hoicli.comparison.rows import compare as compared
     from hoicli.evaluation.filters import Filters
-    from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.rows import RECALL, Wanted
-    from hoicli.evaluation.selection import main_protocol
+    from hoicli.evaluation.selection import chosen_protocols, explicit, main_protocol
     from hoicli.resampling.draws import Resampling
 
     gt, own, names, most = required(gt, "compare"), text_of(dataset), names_of(protocol), count_of("top", top)

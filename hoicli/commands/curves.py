@@ -51,8 +51,7 @@ def curves(
     """
     from hoicli.commands.inputs import Inputs
     from hoicli.diagnosis.curves import classes_named, curve_rows
-    from hoicli.evaluation.protocol_files import explicit, one_protocol
-    from hoicli.evaluation.selection import main_protocol
+    from hoicli.evaluation.selection import explicit, main_protocol, one_protocol
     from hoicli.evaluation.tally import class_vocabulary
 
     given, own = names_of(protocol), text_of(dataset)

@@ -78,10 +78,10 @@ def evaluate(
             which draws an object again for each class; else 1 (only equal boxes).
     """
     from hoicli.commands.inputs import Inputs, required
-    from hoicli.evaluation.box_rules import BOX_RULES
-    from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+    from hoicli.evaluation.boxes import BOX_RULES
     from hoicli.evaluation.rows import METRICS, check_metrics
     from hoicli.evaluation.run import tallies
+    from hoicli.evaluation.selection import chosen_protocols, explicit
     from hoicli.resampling.draws import Resampling
 
     names, own = names_of(protocol), text_of(dataset)
@@ -133,8 +133,7 @@ def _of_boxes(
     per_class: bool,
 ) -> Result:
     """The rows of boxes by the rules of these names; without `gt` what these do."""
-    from hoicli.evaluation.box_rules import BOX_RULES, DRAWN_ANEW
-    from hoicli.evaluation.boxes import evaluated_boxes
+    from hoicli.evaluation.boxes import BOX_RULES, DRAWN_ANEW, evaluated_boxes
     from hoicli.validation.duplicates import drawn_once
 
     chosen = set(chosen_of("protocol", names, ("all", *BOX_RULES)) or ["all"])
@@ -180,8 +179,7 @@ def rows_of(
 
 def _explained(chosen: list[Protocol], own: str | None) -> Result:
     """The rows of protocols, as --protocol FILE reads them; where people read, in words."""
-    from hoicli.evaluation.explanation import explained
-    from hoicli.evaluation.protocol_files import protocol_record
+    from hoicli.evaluation.protocol_files import explained, protocol_record
     from hoicli.records.parsing import dump
 
     records, known = [protocol_record(row) for row in chosen], load(own or chosen[0].dataset)

@@ -19,9 +19,9 @@ from hoicli.errors import DataError, HoicliWarning, UsageError
 from hoicli.evaluation.coverage import served, unserved, without_class
 from hoicli.evaluation.fit import Inverted
 from hoicli.evaluation.matching import Batch, match_all
-from hoicli.evaluation.protocol_files import chosen_protocols, explicit
 from hoicli.evaluation.rows import METRICS
 from hoicli.evaluation.run import tallied
+from hoicli.evaluation.selection import chosen_protocols, explicit
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
 from hoicli.records.detections import Detections, State, detections, images_of, scenes_of_detections, state_of

@@ -64,8 +64,7 @@ def explore(
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.diagnosis.run import diagnosing
-    from hoicli.evaluation.protocol_files import chosen_protocols
-    from hoicli.evaluation.selection import protocol_of
+    from hoicli.evaluation.selection import chosen_protocols, protocol_of
     from hoicli.evaluation.slices import CLASSES, parse_slices
     from hoicli.evaluation.views import has
     from hoicli.explorer.folder import is_file

@@ -47,8 +47,8 @@ def match(
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.coverage import Coverage, served
-    from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import matched_lines
+    from hoicli.evaluation.selection import chosen_protocols, explicit
 
     gt, names, own = required(gt, "match"), names_of(protocol), text_of(dataset)
     chosen = chosen_protocols(names, own)

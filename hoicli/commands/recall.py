@@ -54,11 +54,14 @@ def recall(
             of the boxes; r1-sgg counts it in both, and leaves out images with boxes alone.
     """
     from hoicli.commands.inputs import Inputs, required
-    from hoicli.evaluation.recall import evaluable, measured, not_in_training, recall_rows
+    from hoicli.evaluation.recall import measured, not_in_training, recall_rows
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
 
     gt, ks, own = required(gt, "recall"), counts_of("k", k), text_of(dataset)
-    vocabulary = evaluable(load(own or "hico"))
+    vocabulary = load(own or "hico")
+    if vocabulary.roles:
+        problem = "its actions have roles, and may have no object; recall is of triplets of subject, verb and object"
+        raise UsageError(f"{arg('dataset', vocabulary.name)}: {problem}")
     convention = RELEASED[as_released] if as_released else PUBLISHED
     if convention.most is not None and max(ks) > convention.most:
         problem = f"{as_released} ranks {convention.most} predictions without graph constraint"

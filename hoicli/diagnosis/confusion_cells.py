@@ -28,11 +28,11 @@ from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import Listed
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import averaged, ranked_ap, subset_classes
+from hoicli.evaluation.ranking import Listed, ranked_ap
+from hoicli.evaluation.tally import averaged, subset_classes
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.figures.confusion import Panel
 from hoicli.figures.shown import label

@@ -22,12 +22,11 @@ from itertools import pairwise
 import numpy as np
 
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.average_precision import precision_from
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.ranking import by_score, precision_from
 from hoicli.evaluation.rows import Evaluated, Wanted, class_subsets
 from hoicli.evaluation.run import tallies
 from hoicli.evaluation.tally import ScoredLists

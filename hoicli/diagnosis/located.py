@@ -13,7 +13,7 @@ import numpy as np
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.match_stream import MatchedView, MatchStream
+from hoicli.evaluation.match_stream import MatchedView, MatchStream, interactions
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.evaluation.predictions import Predictions
@@ -238,7 +238,7 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         rows["image"] += [image] * len(predictions)
         rows["subject"] += [item["subject"] + boxes for item in predictions]
         rows["object"] += [_shifted(item["object"], boxes) for item in predictions]
-        rows["interaction"] += [_class(item, vocabulary) for item in predictions]
+        rows["interaction"] += interactions(predictions, vocabulary).tolist()
         rows["score"] += [item["score"] for item in predictions]
         rows["truth"] += [_shifted(item["gt"], triplets) for item in predictions]
         rows["person"] += [_shifted(item.get("person"), truth_boxes) for item in predictions]
@@ -246,7 +246,7 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         rows["truth_image"] += [image] * len(gt)
         rows["truth_subject"] += [item["subject"] + truth_boxes for item in gt]
         rows["truth_object"] += [_shifted(item["object"], truth_boxes) for item in gt]
-        rows["truth_interaction"] += [_class(item, vocabulary) for item in gt]
+        rows["truth_interaction"] += interactions(gt, vocabulary).tolist()
         rows["box_match"] += [box + boxes for box, of_box in enumerate(matches) for _ in of_box]
         rows["truth_box_match"] += [box + truth_boxes for of_box in matches for box in of_box]
         boxes += len(matches)
@@ -270,9 +270,3 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
 def _shifted(index: int | None, base: int) -> int:
     """An index within an image as an index within the batch; -1 for None."""
     return -1 if index is None else index + base
-
-
-def _class(item: Record, vocabulary: Vocabulary) -> int:
-    """The class of a prediction or ground truth of a match record, -1 for none."""
-    name = (item.get("role") or "") if vocabulary.roles else item["label"]
-    return vocabulary.interaction_ids.get((item["verb"], name), -1)

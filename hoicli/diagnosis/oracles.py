@@ -38,10 +38,10 @@ from hoicli.diagnosis.errors import (
 )
 from hoicli.diagnosis.located import Located
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import Listed, by_score
 from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import Mean, per_class, places, subset_means
+from hoicli.evaluation.ranking import Listed, by_score, per_class
+from hoicli.evaluation.tally import Mean, places, subset_means
 from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -21,11 +21,10 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchedView
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocol_files import one_protocol
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import RECALL, class_subsets
 from hoicli.evaluation.run import gathered, matched_batches, read_truth
-from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.selection import one_protocol, protocol_of
 from hoicli.evaluation.slices import Part, Slice
 from hoicli.evaluation.tally import Tally, subset_classes
 from hoicli.evaluation.views import Views, check_diagnosed, within

@@ -1,8 +1,13 @@
-"""Boxes as such: what a detector's labelled, scored boxes find of the annotated ones, by BOX_RULES. No Python loop runs
-per box: detections of one rank, each of another image or label, are matched together."""
+"""Boxes as such: what a detector's labelled, scored boxes find of the annotated ones, by the rules of COCO and PASCAL
+VOC, and the recall that the Diag-HOI paper prints.
+
+Boxes are compared as recorded, with those of their label and image. None is crowded or difficult, and a label without
+annotated boxes is in no mean. No Python loop runs per box: detections of one rank, each of another image or label, are
+matched together."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.errors import DataError
-from hoicli.evaluation.box_rules import ANY, AREAS, COCO_CAP, FREE, BoxMetric, BoxRule
 from hoicli.evaluation.coverage import Coverage, served
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import (
     FALSE_POSITIVE,
@@ -25,7 +28,8 @@ from hoicli.evaluation.pairing import (
     counterparts,
     first_largest,
 )
-from hoicli.evaluation.tally import per_class
+from hoicli.evaluation.protocols import EVERY_RECALL, GRID_ARANGE, Protocol
+from hoicli.evaluation.ranking import per_class, ranking
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
@@ -38,6 +42,107 @@ from hoicli.records.reading import checker, named_scenes, numbered_scenes, score
 from hoicli.records.results import Row, percent, row_ends
 from hoicli.records.scenes import Scenes, are_subjects
 from hoicli.vocabulary.labels import Vocabulary
+
+AREAS = {"all": (0.0, math.inf), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
+"""COCO's ranges of areas in pixels. What is in another range is ignored, and so is what matches it."""
+COCO_IOU = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.8999999999999999, 0.95)
+"""numpy.linspace(0.5, 0.95, 10), as pycocotools has it."""
+COCO_CAP = 100
+"""The most detections of an image and label."""
+GRID_HUNDREDTHS = tuple(number * 0.01 for number in range(101))
+"""numpy.linspace(0, 1, 101)."""
+FREE, BEST, ANY = "free", "best", "any"
+"""What a detection takes, the best-scored first: the free annotated box that it overlaps most; the one that it overlaps
+most, or nothing if that is taken; all that it overlaps enough."""
+DRAWN_ANEW = {"hico": 0.7, "hico-det-sg": 0.7}
+"""The datasets that draw an object anew for each class, with the IoU from which on two of its boxes are one: 36 % of
+HICO-DET's test boxes have such a double, which a detector does not find twice (docs/commands/audit.md)."""
+
+
+@dataclass(frozen=True)
+class BoxMetric:
+    """AP or recall. threshold: of the IoU, None for the mean over all of the rule; area: of AREAS; cap: how many
+    detections of a label count in an image, the best first, None for all."""
+
+    name: str
+    threshold: float | None = 0.5
+    recall: bool = False
+    area: str = "all"
+    cap: int | None = None
+
+
+@dataclass(frozen=True)
+class BoxRule:
+    """row: the name, the source, the IoU and the recall grid, with the rule in words. takes: FREE, BEST or ANY.
+    thresholds: of the IoU."""
+
+    row: Protocol
+    takes: str
+    metrics: tuple[BoxMetric, ...]
+    thresholds: tuple[float, ...] = (0.5,)
+
+    def explained(self) -> str:
+        """What it does, in two lines and its metrics."""
+        metrics = ", ".join(metric.name for metric in self.metrics)
+        return f"{self.row.name}: {self.row.title} ({self.row.source})\n  {self.row.remark}\n  metrics: {metrics}"
+
+
+def _coco_metrics() -> tuple[BoxMetric, ...]:
+    """The twelve numbers of `COCOeval.summarize`."""
+    precision = partial(BoxMetric, threshold=None, cap=COCO_CAP)
+    recall = partial(precision, recall=True)
+    sizes = [area for area in AREAS if area != "all"]
+    return (
+        *(precision("AP"), precision("AP50", threshold=0.5), precision("AP75", threshold=0.75)),
+        *(precision(f"AP_{area}", area=area) for area in sizes),
+        *(recall(f"AR@{cap}", cap=cap) for cap in (1, 10, COCO_CAP)),
+        *(recall(f"AR_{area}", area=area) for area in sizes),
+    )
+
+
+_VOC = (BoxMetric("AP50"), BoxMetric("recall50", recall=True))
+_by_pixels = partial(Protocol, source="VOCdevkit VOCevaldet.m", inclusive=True, grid=EVERY_RECALL)
+_MOST_OVERLAPPED = (
+    "a detection takes the annotated box that it overlaps most, IoU >= 0.5 of boxes x2 - x1 + 1 wide, and is false if "
+    "a better-scored one has taken that; AP is "
+)
+_RULES = (
+    BoxRule(
+        Protocol(
+            name="coco-boxes",
+            title="COCO",
+            source="cocodataset/cocoapi PythonAPI/pycocotools/cocoeval.py",
+            grid=GRID_HUNDREDTHS,
+            remark="a detection takes the free annotated box that it overlaps most, of boxes x2 - x1 wide; at most 100 "
+            "of a label and image count; AP reads 101 points; AP and AR are means over IoU 0.5, 0.55, ... 0.95",
+        ),
+        FREE,
+        _coco_metrics(),
+        COCO_IOU,
+    ),
+    BoxRule(
+        _by_pixels("voc-boxes", "PASCAL VOC since 2010", remark=f"{_MOST_OVERLAPPED}the area under the envelope"),
+        BEST,
+        _VOC,
+    ),
+    BoxRule(
+        _by_pixels("voc07-boxes", "PASCAL VOC 2007", grid=GRID_ARANGE, remark=f"{_MOST_OVERLAPPED}read at 11 points"),
+        BEST,
+        _VOC,
+    ),
+    BoxRule(
+        _by_pixels(
+            "diag-boxes",
+            "recall of boxes as Diag-HOI prints it",
+            source="the paper's section 6.7, which has no code; found as its code finds pairs",
+            remark="an annotated box is found if any detection overlaps it, IoU >= 0.5 of boxes x2 - x1 + 1 wide",
+        ),
+        ANY,
+        _VOC[1:],
+    ),
+)
+BOX_RULES = {rule.row.name: rule for rule in _RULES}
+"""The rules by name."""
 
 Codes = NDArray[np.uint8]
 _OUTSIDE, _OVER_THE_CAP = OUTCOME_CODES["outside_slice"], OUTCOME_CODES["over_the_cap"]

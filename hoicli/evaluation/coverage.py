@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hoicli.errors import DataError, arg
-from hoicli.evaluation.box_conventions import ENOUGH_IMAGES
-from hoicli.evaluation.fit import Fit, tells_more
+from hoicli.evaluation.fit import ENOUGH_IMAGES, Fit, tells_more
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
@@ -70,7 +69,7 @@ def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[s
 def unserved(views: Mapping[Protocol, Tally], named: Container[str], place: str) -> list[Protocol]:
     """The views that find objects by their labels, where no object of the predictions has one; a note names them.
     Raises `DataError` at `place` if one of them is of a protocol in `named`, or no other is left."""
-    lacking = [row for row, tally in views.items() if tally.without_labels and not row.person_first]
+    lacking = [row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and not row.person_first]
     if lacking:
         problem = "no object of the predictions has a label, as in official V-COCO lists; it needs a dump with labels"
         _leave_out(lacking, views, named, problem, place)
@@ -173,7 +172,7 @@ class Coverage:
                 f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
                 f"(invisible instances are missing; {fix})"
             )
-        if people and (others := truth.other_subjects):
+        if people and (others := other_subjects(truth.scenes, vocabulary)):
             tell(
                 f"{', '.join(people)}: {others:,} ground-truth triplets have a subject that is no person, and are "
                 "never found there (the released code finds them)"
@@ -185,6 +184,7 @@ def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) ->
     missing = np.zeros(len(truth.vocabulary.interactions), dtype=bool)
     for protocol in protocols:
         if protocol.roles:
-            missing |= truth.scored(protocol) & (truth.class_counts(protocol) == 0)
+            counts = np.bincount(truth.scenes.interaction[truth.counted(protocol)], minlength=len(missing))
+            missing |= truth.scored(protocol) & (counts == 0)
     classes = [truth.vocabulary.interactions[number] for number in np.flatnonzero(missing)]
     return ["_".join(filter(None, pair)) for pair in classes]

@@ -1,21 +1,158 @@
 """How the boxes of predictions fit the annotated ones: a question, or an error, where their numbers mean something
-else than corners in pixels of the same image. A metric of such boxes would be near 0, whatever the model found."""
+else than corners in pixels of the same image. A metric of such boxes would be near 0, whatever the model found.
+
+Looked at are the subject and the object of each image's best prediction, most of which a detector finds. If few of them
+overlap an annotated box, the numbers are read in other known conventions, and the one with most overlaps is reported.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
 import numpy as np
 
 from hoicli.errors import DataError, Place
-from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, OVERSHOOT, PARTS, BoxEvidence
-from hoicli.evaluation.pairing import first_largest
+from hoicli.evaluation.ground_truth import object_area
+from hoicli.evaluation.pairing import counterparts, first_largest
 from hoicli.io.messages import note
-from hoicli.records.boxes import MOST_INVERTED, inverted
+from hoicli.records.boxes import MOST_INVERTED, inverted, iou
 from hoicli.records.columns import Images
-from hoicli.records.kit import Floats, Ints
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.vocabulary.labels import Vocabulary
+
+Columns = Sequence[Floats] | Floats
+"""Boxes [4, N], or sizes (width, height) [2, N]."""
+Reading = Callable[[Columns, Columns], Columns]
+"""(boxes, the sizes of their images) -> the boxes as corners, NaN if that needs a size that is not known."""
+
+ENOUGH_IMAGES = 5
+"""Ours: with fewer images there is no finding."""
+HALF = 0.5
+"""The IoU from which a box meets another, and the share of boxes that a reading must make meet."""
+MUCH_BETTER = 1.5
+"""Ours: a reading is reported if it makes this many times as many boxes meet."""
+OVERSHOOT, PARTS = 2, ", and none of their numbers is above 2: parts of the image's sides (0-1)?"
+"""Largest number in boxes that are fractions (0-1) but may leave the image; and the message if the images' sizes are
+unknown."""
+NEXT_TO_NOTHING = 0.1
+"""Ours: if fewer boxes meet, that is a finding even if no reading helps."""
+
+
+def _times(x: Floats, y: Floats, box: Columns) -> Columns:
+    return [box[0] * x, box[1] * y, box[2] * x, box[3] * y]
+
+
+def _from_centre(box: Columns) -> Columns:
+    x, y, width, height = box
+    return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
+
+
+def _y_first(box: Columns) -> Columns:
+    return [box[1], box[0], box[3], box[2]]
+
+
+def _short_side(side: int, most: float = float("inf")) -> Reading:
+    """Boxes in a copy of the image with a short side of `side`, or a long side of `most` if that is smaller."""
+
+    def read(box: Columns, size: Columns) -> Columns:
+        scale = np.minimum(side / np.minimum(*size), most / np.maximum(*size))
+        return _times(1 / scale, 1 / scale, box)
+
+    return read
+
+
+def _square(side: int) -> Reading:
+    return lambda box, size: _times(size[0] / side, size[1] / side, box)
+
+
+READINGS: dict[str, Reading] = {
+    "[x, y, w, h]": lambda box, _: [box[0], box[1], box[0] + box[2], box[1] + box[3]],
+    "[cx, cy, w, h]": lambda box, _: _from_centre(box),
+    "[x1, x2, y1, y2]": lambda box, _: [box[0], box[2], box[1], box[3]],
+    "[y1, x1, y2, x2]": lambda box, _: _y_first(box),
+    "[x2, y2, x1, y1]": lambda box, _: [box[2], box[3], box[0], box[1]],
+    "parts of the image's sides (0-1)": lambda box, size: _times(size[0], size[1], box),
+    "parts of the image's sides as [cx, cy, w, h]": lambda box, size: _times(size[0], size[1], _from_centre(box)),
+    "thousandths of the image's sides": _square(1000),
+    "thousandths, y first": lambda box, size: _square(1000)(_y_first(box), size),
+    "scaled with height and width exchanged": lambda box, size: _times(size[0] / size[1], size[1] / size[0], box),
+    "pixels of a copy with a short side of 512": _short_side(512),
+    "pixels of a copy with a short side of 800, at most 1333 long": _short_side(800, 1333),
+    **{f"pixels of a copy of {side} x {side}": _square(side) for side in (224, 336, 448, 640)},
+}
+"""Each convention with the function that converts boxes to corners."""
+BOX_FORMS = {"[x, y, w, h]": "xywh", "[cx, cy, w, h]": "cxcywh"}
+"""Those that `convert --box-form` reads."""
+OTHER_SCALE = "pixels of a copy of another size"
+"""One scale for each image: SWIG-HOI's ground truth is of images resized to a short side of 512; predictions may not
+be."""
+
+
+@dataclass(frozen=True)
+class BoxEvidence:
+    """The two boxes of each image's best prediction: subject, object [N, 4], NaN for no object. annotated [A, 4] boxes,
+    of which those of image n are the count[n] (one at least) from start[n] on. size [N, 2]: width and height, NaN where
+    not known."""
+
+    subject: Floats
+    object: Floats
+    annotated: Floats
+    start: Ints
+    count: Ints
+    size: Floats
+
+    def finding(self) -> tuple[str, int] | None:
+        """(the finding in words, how many boxes meet nothing), or None if the boxes fit."""
+        if len(self.subject) < ENOUGH_IMAGES:
+            return None
+        ends = np.concatenate([self.subject, self.object])
+        total = int(np.count_nonzero(~np.isnan(ends[:, 0])))
+        own = self._meeting(lambda box, _: box)
+        if own * MUCH_BETTER >= total:
+            return None
+        text = f"{own:,} of the {total:,} boxes of best predictions meet an annotated box"
+        if np.nanmax(np.abs(ends)) <= OVERSHOOT and np.isnan(self.size).all():
+            return text + PARTS, total - own
+        meeting = {what: self._meeting(read) for what, read in READINGS.items()}
+        meeting[OTHER_SCALE] = self._meeting_scaled()
+        best = max(meeting, key=lambda what: meeting[what])
+        if meeting[best] >= max(HALF * total, MUCH_BETTER * own):
+            how = f" (hoicli convert --box-form {BOX_FORMS[best]})" if best in BOX_FORMS else ""
+            return f"{text}, {meeting[best]:,} if they are {best}{how}", total - own
+        return (text, total - own) if own < NEXT_TO_NOTHING * total else None
+
+    def _meeting(self, read: Reading) -> int:
+        """How many boxes meet an annotated one as `read` has them."""
+        count = 0
+        with np.errstate(all="ignore"):  # a number too large for pixels meets nothing
+            for end in (self.subject, self.object):
+                count += int(self._met(np.array(read(end.T, self.size.T)), np.arange(len(end))).sum())
+        return count
+
+    def _met(self, boxes: Floats, image: Ints) -> Bools:
+        """[M] whether each of the boxes [4, M] meets an annotated one of its image."""
+        met = np.zeros(len(image), dtype=bool)
+        for box, row in counterparts(self.start[image], self.count[image]):
+            met[box[iou(boxes[:, box], self.annotated[row].T, inclusive=False) >= HALF]] = True
+        return met
+
+    def _meeting_scaled(self) -> int:
+        """How many boxes meet if one scale makes both of an image meet: that of its subject and an annotated box."""
+        found = 0
+        for image, row in counterparts(self.start, self.count):
+            with np.errstate(all="ignore"):
+                scale = np.sqrt(object_area(self.annotated[row]) / object_area(self.subject[image]))
+                usable = (object_area(self.subject[image]) > 0) & (scale != 0)
+                image, scale = image[usable], scale[usable]
+                with_object = ~np.isnan(self.object[image, 0])
+                met = self._met(self.subject[image].T * scale, image)
+                met &= ~with_object | self._met(self.object[image].T * scale, image)
+            images = np.unique(image[met])
+            found += len(images) + int(np.count_nonzero(~np.isnan(self.object[images, 0])))
+        return found
+
 
 SAMPLE = 100
 """Ours: images whose boxes are looked at, the first by name: the choice does not depend on their order, nor on how they

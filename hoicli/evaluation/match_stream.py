@@ -226,12 +226,13 @@ def _gather(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary
     codes = np.array([OUTCOME_CODES[item["outcome"]] for item in predictions], dtype=np.uint8)
     score = np.array([item["score"] for item in predictions], dtype=np.float64)
     key = view.row.key
-    view.tally.add(image_ids, image, _interactions(predictions, vocabulary), score, {key: codes})
-    annotated = _interactions(truth, vocabulary)
+    view.tally.add(image_ids, image, interactions(predictions, vocabulary), score, {key: codes})
+    annotated = interactions(truth, vocabulary)
     view.tally.add_annotated(key, image_ids, truth_image[annotated >= 0], annotated[annotated >= 0])
 
 
-def _interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
+def interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
+    """[M] the classes of predictions or ground truth of checked match records, -1 for none."""
     ids = vocabulary.interaction_ids
     if vocabulary.roles:
         return np.array([ids[item["verb"], item.get("role") or ""] for item in items], dtype=np.int64)

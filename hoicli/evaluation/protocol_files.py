@@ -1,5 +1,5 @@
-"""The protocols that `--protocol` names, and those that are files: a row in JSON, as `eval --explain --format jsonl`
-writes it.
+"""A protocol as text: in words, as `eval --explain` says what it does, and as the JSON that `eval --explain --format
+jsonl` writes and a file of `--protocol` is.
 
     {"name": "hico-75", "like": "hico", "threshold": 0.75}
 
@@ -9,23 +9,33 @@ such an object as a dict, under an entry point of the group `hoicli.protocols` t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, asdict, fields, replace
-from difflib import get_close_matches
 from hashlib import sha256
 from typing import Any
 
 import orjson
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.evaluation.protocols import COUNTED_IMAGES, EVERY_RECALL, GRIDS, PROTOCOLS, Protocol
-from hoicli.evaluation.selection import main_protocol, rows_of, table_of
+from hoicli.evaluation.protocols import (
+    ALL_BY_ONE,
+    COUNTED_IMAGES,
+    EVERY_RECALL,
+    FAR_EDGES,
+    GRID_ARANGE,
+    GRID_LINSPACE,
+    GRID_TENTHS,
+    GRIDS,
+    NO_SHIFT,
+    PROTOCOLS,
+    Protocol,
+    Shift,
+)
 from hoicli.io.messages import display_name
-from hoicli.io.plugins import names as plugin_names
 from hoicli.io.plugins import plugin
 from hoicli.records.parsing import Record, is_number, read_object, short
-from hoicli.vocabulary.datasets import DATASETS, load
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.vocabulary.datasets import DATASETS
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 ENDING = ".json"
 """A `--protocol` that ends so is a file."""
@@ -40,62 +50,81 @@ _NOT_GIVEN = ("roles", *_OF_VIEWS)
 """The fields of a row that its file does not have: the dataset decides about `roles`."""
 
 
-def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
-    """The rows that `--protocol` names, in order of first mention, each once; those of files and of other packages
-    last. A name may be several with commas; `all` is the table of the dataset. No names: the table of a shipped
-    dataset, the main row of a file's. Without a `dataset` it is that of the named rows, HICO-DET for `all` alone.
-
-    Raises `UsageError` for unknown names, names of another dataset, and two rows of one name; and what `load` and
-    `read_protocol` raise."""
-    every = [part.strip() for text in names for part in text.split(",")]
-    brought = [part for part in dict.fromkeys(every) if _is_brought(part)]
-    listed = [part for part in every if part not in brought]
-    unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
-    if unknown:
-        near = get_close_matches(unknown[0].lower(), PROTOCOLS, n=1)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
-        known = ", ".join([*PROTOCOLS, *plugin_names("protocols")])
-        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
-    if dataset is None:
-        of_rows = (PROTOCOLS[name].dataset for name in listed if name != "all")
-        dataset = next(of_rows, None) or (_dataset_of(brought[0]) if brought else "hico")
-    vocabulary = load(dataset) if isinstance(dataset, str) else dataset
-    rows = rows_of(vocabulary)
-    if others := [name for name in listed if name != "all" and name not in rows]:
-        theirs = PROTOCOLS[others[0]].dataset
-        fix = f"choose from {', '.join(rows)}" if vocabulary.own else "name protocols of one dataset"
-        raise UsageError(f"{arg('protocol', ', '.join(others))}: of {theirs}, not {vocabulary.name}; {fix}")
-    if not every:
-        listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
-    chosen = {name: rows[name] for part in listed for name in (table_of(vocabulary) if part == "all" else [part])}
-    for name in brought:
-        row = read_protocol(name, vocabulary)
-        if row.name in chosen:
-            raise UsageError(
-                f"{arg('protocol', name)}: there is another protocol called {row.name}; give one another name"
-            )
-        chosen[row.name] = row
-    return list(chosen.values())
-
-
-def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
-    """The only row that `--protocol` names, None without one. Raises as `chosen_protocols`, and `UsageError` for
-    several."""
-    rows = chosen_protocols(names, dataset) if names else []
-    if len(rows) > 1:
-        raise UsageError(f"{arg('protocol', ','.join(names))}: one protocol says what is right; name one")
-    return rows[0] if rows else None
+def explained(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
+    """What the protocol does, in five lines made from its row, and its remark as a sixth. subjects: the dataset's."""
+    width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
+    touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
+    pixels = f", {_shift(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
+    predictions = _shift(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
+    shifts = f"predictions {predictions}, ground truth {_shift(protocol.truth_shift)}"
+    labels = f"; the subject must be labelled {' or '.join(subjects)}" if protocol.person_subject else ""
+    labels = "; subjects of different labels do not overlap" if protocol.same_subject else labels
+    if protocol.roles and not protocol.person_first:
+        labels = "; boxes of different labels do not overlap"
+    sign = ">" if protocol.strict else ">="
+    caps = [
+        f"the interactions called {protocol.classes!r}" if protocol.classes else "",
+        f"the best {protocol.triplets_per_image} triplets an image" if protocol.triplets_per_image else "",
+        f"the best {protocol.predictions_per_class:,} predictions a class" if protocol.predictions_per_class else "",
+        "only images with an image-level label for the object (Known Object)" if protocol.known_object else "",
+        "no_interaction dropped from both sides" if protocol.drop_no_interaction else "",
+        f"only images that annotate {protocol.images}" if protocol.images != "all" else "",
+    ]
+    counted = "; ".join(cap for cap in caps if cap) or "every prediction of one of the interactions"
+    mean = (
+        "the classes with ground truth"
+        if protocol.only_annotated_classes
+        else "all of them (0 for one without ground truth or predictions)"
+    )
+    classes = "; the classes are the verbs, with any object" if protocol.by_verb else ""
+    boxes = "not looked at: image-level labels" if protocol.whole_image else f"width {width}{touch}; {shifts}{labels}"
+    lines = [
+        f"{protocol.name}: {protocol.title} ({protocol.source})",
+        f"boxes    {boxes}",
+        f"match    {_match_rule(protocol, f'{sign} {protocol.threshold}')}",
+        f"counted  {counted}",
+        f"mean     {_grid_name(protocol.grid)}, over {mean}{classes}",
+        *([f"note     {protocol.remark}"] if protocol.remark else []),
+    ]
+    return "\n  ".join(lines)
 
 
-def explicit(names: Iterable[str]) -> frozenset[str]:
-    """The protocols that `--protocol` names, without `all`; those of files by their names."""
-    listed = {part.strip() for text in names for part in text.split(",")} - {"all"}
-    return frozenset(str(_record(part)["name"]) if part.endswith(ENDING) else part for part in listed)
+def _match_rule(protocol: Protocol, enough: str) -> str:
+    if protocol.whole_image:
+        return (
+            "the best triplet of a class in an image is the image's score of the class; true if the image has the "
+            "label, not counted if the label is ambiguous, else false"
+        )
+    if protocol.every_overlap:
+        return (
+            f"all ground truth of the class with min(IoU_subject, IoU_object) {enough}; true if a higher score has "
+            "not taken all of it; takes all that is left of it"
+        )
+    if not protocol.person_first:
+        return (
+            "the ground truth of the class with the largest min(IoU_subject, IoU_object), first of equals; "
+            f"true if {enough} and not taken by a higher score"
+        )
+    absent = "any" if protocol.any_object_when_none else "an empty one"
+    return (
+        "the person with the largest IoU, first of equals, doing anything; ignored if nobody annotated them; "
+        f"true if both IoU {enough}, they do it and no higher score took them; without an object, {absent} will do"
+    )
 
 
-def _is_brought(name: str) -> bool:
-    """Whether a name is that of a file, or of a row that another package adds."""
-    return name.endswith(ENDING) or (name not in (*PROTOCOLS, "all") and plugin("protocols", name) is not None)
+def _shift(shift: Shift) -> str:
+    known = {NO_SHIFT: "as recorded (0-based)", ALL_BY_ONE: "+1 on all four", FAR_EDGES: "+1 on x2 and y2"}
+    return known.get(shift, "plus " + " ".join(f"{number:g}" for number in shift))
+
+
+def _grid_name(grid: tuple[float, ...]) -> str:
+    names: dict[tuple[float, ...], str] = {
+        GRID_ARANGE: "11-point AP at recall arange(0, 1.1, 0.1)",
+        GRID_LINSPACE: "11-point AP at recall linspace(0, 1, 11)",
+        GRID_TENTHS: "11-point AP at recall i/10",
+        EVERY_RECALL: "area under the precision envelope at every recall",
+    }
+    return names[grid] if grid in names else f"{len(grid)}-point AP at recall {grid[0]:g} to {grid[-1]:g}"
 
 
 def protocol_record(row: Protocol) -> Record:
@@ -105,15 +134,15 @@ def protocol_record(row: Protocol) -> Record:
     return {**record, "grid": grids.get(row.grid, list(row.grid))}
 
 
-def read_protocol(path: str, vocabulary: Vocabulary) -> Protocol:
-    """The protocol of a file, or the one that another package adds under this name, for a dataset. Its signature has a
-    digest of what it computes, or the package with its version. Raises `DataError` that names the file and the field,
-    `UsageError` if it says that it is of another dataset."""
-    record, bad = _record(path), _errors(path)
+def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol]) -> Protocol:
+    """The protocol of a file, or the one that another package adds under this name, for a dataset, whose own protocols
+    are `rows`. Its signature has a digest of what it computes, or the package with its version. Raises `DataError` that
+    names the file and the field, `UsageError` if it says that it is of another dataset."""
+    record, bad = record_of(path), _errors(path)
     named = record.get("dataset", vocabulary.name)
     if named in DATASETS and named != vocabulary.name:
         raise UsageError(f"{arg('protocol', path)}: of {named}, not {vocabulary.name}; name protocols of one dataset")
-    row = _row(record, vocabulary, bad)
+    row = _row(record, vocabulary, rows, bad)
     _check_together(row, vocabulary, bad)
     if not path.endswith(ENDING) and (added := plugin("protocols", path)):
         return replace(row, changed=(("row", added.owner),))
@@ -134,7 +163,7 @@ def _columns() -> dict[str, Field[Any]]:
     return {column.name: column for column in fields(Protocol) if column.name not in _NOT_GIVEN}
 
 
-def _record(path: str) -> Record:
+def record_of(path: str) -> Record:
     """The object in a file, or that another package gives under this name; its fields exist, and its name is sound."""
     bad = _errors(path)
     if path.endswith(ENDING):
@@ -165,9 +194,9 @@ def _record(path: str) -> Record:
     return dict(record)
 
 
-def _dataset_of(path: str) -> str:
+def dataset_of(path: str) -> str:
     """The shipped dataset that a file is for: it says, or the protocol does that it is like."""
-    record = _record(path)
+    record = record_of(path)
     default = PROTOCOLS[record["like"]].dataset if "like" in record else "hico"
     named = record.get("dataset", default)
     if named not in DATASETS:
@@ -175,7 +204,7 @@ def _dataset_of(path: str) -> str:
     return str(named)
 
 
-def _row(record: Mapping[str, Any], vocabulary: Vocabulary, bad: Bad) -> Protocol:
+def _row(record: Record, vocabulary: Vocabulary, rows: Mapping[str, Protocol], bad: Bad) -> Protocol:
     """The row of the file: the one it is like, with the fields that it has."""
     columns, like = _columns(), record.get("like")
     values = {name: _value(columns[name], value, bad) for name, value in record.items() if name != "like"}
@@ -184,7 +213,6 @@ def _row(record: Mapping[str, Any], vocabulary: Vocabulary, bad: Bad) -> Protoco
         return Protocol(
             **{"title": "no published protocol", "source": "a file", "roles": bool(vocabulary.roles), **values}
         )
-    rows = rows_of(vocabulary)
     if like not in rows:
         raise bad("like", f"{like} is not of {vocabulary.name}; choose from {', '.join(rows)}")
     return replace(rows[like], **{"title": f"like {like}", "source": "a file", "remark": "", **values})

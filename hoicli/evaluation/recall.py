@@ -18,7 +18,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError
 from hoicli.evaluation.coverage import Coverage
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -147,14 +147,6 @@ class Recall:
     value: float | None
     n: int
     verbs: Mapping[int, float]
-
-
-def evaluable(vocabulary: Vocabulary) -> Vocabulary:
-    """The vocabulary itself; raises `UsageError` for one with roles, whose actions may have no object."""
-    if vocabulary.roles:
-        problem = "its actions have roles, and may have no object; recall is of triplets of subject, verb and object"
-        raise UsageError(f"{arg('dataset', vocabulary.name)}: {problem}")
-    return vocabulary
 
 
 def counted(truth: GroundTruth, *, repeats: bool = False) -> Bools:

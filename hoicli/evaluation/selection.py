@@ -1,12 +1,18 @@
-"""Which rows apply to which dataset, and which of them a benchmark's table has."""
+"""Which rows apply to which dataset, which of them a benchmark's table has, and which `--protocol` names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache
 
+from hoicli.errors import UsageError, arg
+from hoicli.evaluation.protocol_files import ENDING, dataset_of, read_protocol, record_of
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS, Protocol
+from hoicli.io.plugins import names as plugin_names
+from hoicli.io.plugins import plugin
+from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
 TABLES: Mapping[str, tuple[str, ...]] = {
@@ -101,3 +107,61 @@ def protocol_of(vocabulary: Vocabulary) -> Protocol:
         return row
     main = main_protocol(vocabulary)
     return replace(adapted(row, vocabulary), classes=main.classes)
+
+
+def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
+    """The rows that `--protocol` names, in order of first mention, each once; those of files and of other packages
+    last. A name may be several with commas; `all` is the table of the dataset. No names: the table of a shipped
+    dataset, the main row of a file's. Without a `dataset` it is that of the named rows, HICO-DET for `all` alone.
+
+    Raises `UsageError` for unknown names, names of another dataset, and two rows of one name; and what `load` and
+    `read_protocol` raise."""
+    every = [part.strip() for text in names for part in text.split(",")]
+    brought = [part for part in dict.fromkeys(every) if _is_brought(part)]
+    listed = [part for part in every if part not in brought]
+    unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
+    if unknown:
+        near = get_close_matches(unknown[0].lower(), PROTOCOLS, n=1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        known = ", ".join([*PROTOCOLS, *plugin_names("protocols")])
+        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
+    if dataset is None:
+        of_rows = (PROTOCOLS[name].dataset for name in listed if name != "all")
+        dataset = next(of_rows, None) or (dataset_of(brought[0]) if brought else "hico")
+    vocabulary = load(dataset) if isinstance(dataset, str) else dataset
+    rows = rows_of(vocabulary)
+    if others := [name for name in listed if name != "all" and name not in rows]:
+        theirs = PROTOCOLS[others[0]].dataset
+        fix = f"choose from {', '.join(rows)}" if vocabulary.own else "name protocols of one dataset"
+        raise UsageError(f"{arg('protocol', ', '.join(others))}: of {theirs}, not {vocabulary.name}; {fix}")
+    if not every:
+        listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
+    chosen = {name: rows[name] for part in listed for name in (table_of(vocabulary) if part == "all" else [part])}
+    for name in brought:
+        row = read_protocol(name, vocabulary, rows)
+        if row.name in chosen:
+            raise UsageError(
+                f"{arg('protocol', name)}: there is another protocol called {row.name}; give one another name"
+            )
+        chosen[row.name] = row
+    return list(chosen.values())
+
+
+def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
+    """The only row that `--protocol` names, None without one. Raises as `chosen_protocols`, and `UsageError` for
+    several."""
+    rows = chosen_protocols(names, dataset) if names else []
+    if len(rows) > 1:
+        raise UsageError(f"{arg('protocol', ','.join(names))}: one protocol says what is right; name one")
+    return rows[0] if rows else None
+
+
+def explicit(names: Iterable[str]) -> frozenset[str]:
+    """The protocols that `--protocol` names, without `all`; those of files by their names."""
+    listed = {part.strip() for text in names for part in text.split(",")} - {"all"}
+    return frozenset(str(record_of(part)["name"]) if part.endswith(ENDING) else part for part in listed)
+
+
+def _is_brought(name: str) -> bool:
+    """Whether a name is that of a file, or of a row that another package adds."""
+    return name.endswith(ENDING) or (name not in (*PROTOCOLS, "all") and plugin("protocols", name) is not None)

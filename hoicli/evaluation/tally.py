@@ -1,4 +1,4 @@
-"""From outcomes to numbers: per-class average precision and its means over the published subsets.
+"""From outcomes to numbers: the results of each class, and their means over the published subsets.
 
 A `Tally` gathers the outcomes of `hoicli.evaluation.matching` in any order and always gives the same numbers, because
 predictions are ranked by (score, image id, position in the image) alone."""
@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from hoicli.converters.named import signed
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import Listed, Ranked
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.ranking import Listed, Ranked, per_class
 from hoicli.records import caveats
 from hoicli.records.kit import Bools, Floats, Growing, Ints, among, joined, starts_of
 from hoicli.vocabulary.labels import Vocabulary
@@ -119,11 +118,6 @@ class Tally:
         """How many predictions have an object, and of these without a label."""
         self.uncounted = False
         """Whether most of the ground truth, or of the predictions (`coverage.check_counted`), is left uncounted."""
-
-    @property
-    def without_labels(self) -> bool:
-        """Whether no object of the predictions has a label."""
-        return 0 < self.objects == self.unlabelled
 
     def leave_out(self, rows: Sequence[Protocol]) -> list[Protocol]:
         """The protocols without some, of which there are to be no results."""
@@ -313,30 +307,6 @@ def places(image_ids: Iterable[str], place: Mapping[str, int]) -> Ints:
     return np.array([place[image_id] for image_id in image_ids], dtype=np.int64)
 
 
-def per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
-    """(ap, max recall), each [C], of outcome codes in ranking order; class c has code[bounds[c]:bounds[c + 1]].
-
-    A true positive's rank is the number of counted predictions of its class up to and including it.
-    """
-    counted_before = starts_of(code <= TRUE_POSITIVE)
-    hit = np.flatnonzero(code == TRUE_POSITIVE)
-    hit_bounds = np.searchsorted(hit, bounds)
-    rank = counted_before[hit + 1] - np.repeat(counted_before[bounds[:-1]], np.diff(hit_bounds))
-    return ranked_ap(rank, hit_bounds, positives, protocol)
-
-
-def ranked_ap(rank: Ints, bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
-    """(ap, max recall), each [C], of the ranks of true positives; class c has rank[bounds[c]:bounds[c + 1]]."""
-    if protocol.predictions_per_class is not None:
-        counted = rank <= protocol.predictions_per_class
-        rank = rank[counted]
-        bounds = starts_of(counted)[bounds]
-    recall = max_recall(bounds, positives)
-    if not protocol.grid:
-        return enveloped_ap(rank, bounds, positives), recall
-    return interpolated_ap(rank, bounds, positives, protocol.grid), recall
-
-
 def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) -> list[Mean]:
     """The mean of each subset over its classes `members`; ap, max_recall [C] in [0, 1]."""
     return [
@@ -345,12 +315,6 @@ def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) ->
         else Mean(subset, None, None, 0)
         for subset, rows in members.items()
     ]
-
-
-def means(results: ClassResults, vocabulary: Vocabulary, protocol: Protocol) -> list[Mean]:
-    """The means a paper prints: the protocol's own subsets, or full and the frequency groups (rare, non_rare)."""
-    subsets = subset_classes(vocabulary, protocol)
-    return subset_means(results.ap, results.max_recall, results.averaged(subsets))
 
 
 def subset_classes(

@@ -12,10 +12,10 @@ from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, beside
 from hoicli.diagnosis.located import Located, counted_truth
 from hoicli.diagnosis.run import Placed
 from hoicli.evaluation.ground_truth import Annotations, GroundTruth
-from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.ranking import by_score
 from hoicli.evaluation.slices import Slice
 from hoicli.records.kit import Floats, Growing, Ints, joined, rank_by_id, run_starts, starts_of
 

@@ -16,14 +16,13 @@ from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.run import Gathered, Placed, diagnosis_rows, match_and_diagnose
 from hoicli.evaluation.coverage import served, unserved
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.ground_truth import GroundTruth, image_parts
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import RECALL, Evaluated, Wanted
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import main_protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
-from hoicli.evaluation.slicing import image_parts
 from hoicli.evaluation.tally import ClassResults, subset_classes
 from hoicli.evaluation.views import within
 from hoicli.explorer.columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table

@@ -272,9 +272,9 @@ class Stream:
             return 1
         return min(len(os.sched_getaffinity(0)), max(2, size // SHARE))
 
-    def shares(self, besides: int = 0) -> list[Stream]:
+    def shares(self) -> list[Stream]:
         """One large plain file split into about equal runs of lines, one for each of its `processes`; empty if there is
-        one, and for several files. The first is smaller by the bytes that its process reads `besides`.
+        one, and for several files.
 
         Line numbers count from the start of a share, so an error's place is wrong: for the place, read the file again
         in one piece, or add `lines_before`.
@@ -287,7 +287,7 @@ class Stream:
         with source.open() as stream:
             cuts = [0]
             for part in range(1, count):
-                stream.seek(max((size + besides) * part // count - besides, 0))
+                stream.seek(size * part // count)
                 stream.readline()
                 cuts.append(stream.tell())
         return [self._share(start, end) for start, end in pairwise([*cuts, size]) if start < end]

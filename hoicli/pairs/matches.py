@@ -11,10 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.fit import Fit
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import (
     FALSE_POSITIVE,
@@ -26,8 +24,9 @@ from hoicli.evaluation.pairing import (
     reaches,
 )
 from hoicli.evaluation.protocols import GRID_TENTHS, Protocol
+from hoicli.evaluation.ranking import interpolated_ap, per_class, ranking
 from hoicli.evaluation.selection import main_protocol, rows_of
-from hoicli.evaluation.tally import Tally, per_class
+from hoicli.evaluation.tally import Tally
 from hoicli.pairs.reading import PairBatch, distinct_pairs
 from hoicli.records.boxes import taken
 from hoicli.records.kit import Bools, Floats, Growing, Ints, among, rank_by_id

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
+from hoicli.evaluation.ranking import by_score, ranked_ap
 from hoicli.evaluation.run import gathered
 from hoicli.evaluation.selection import protocol_of
-from hoicli.evaluation.tally import Tally, means, ranked_ap
+from hoicli.evaluation.tally import Tally, subset_classes, subset_means
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.matches import InteractingPairs, Localised, PairColumns, TruthPairs
@@ -160,7 +160,8 @@ class PairStatistics:
         of_classes = self.tally.results(self.vocabulary)
         for number, (setting, (protocol, classes)) in enumerate(zip(self._settings, of_classes, strict=True)):
             results = self._results(number)
-            for mean in means(classes, self.vocabulary, protocol):
+            members = classes.averaged(subset_classes(self.vocabulary, protocol))
+            for mean in subset_means(classes.ap, classes.max_recall, members):
                 ap = None if "mAP" in self.reasons else mean.ap
                 results.setdefault(mean.subset, {})["mAP"] = ap, mean.classes
             yield setting, results

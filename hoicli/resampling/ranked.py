@@ -94,7 +94,7 @@ class RankedLists:
         """(AP [C, R] in [0, 1], ground truth [C, R]) when image i counts weights[i, r] times in round r.
 
         weights [N, R] are whole numbers of at least 0. A class without ground truth in a round has AP 0 there. With
-        weights of 1 it is the AP of `hoicli.evaluation.average_precision`.
+        weights of 1 it is the AP of `hoicli.evaluation.ranking`.
         """
         return self._itself.ap(Times(weights))[0]
 

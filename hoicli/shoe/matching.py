@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hoicli.errors import DataError
-from hoicli.evaluation.listed import by_score
 from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, counterparts, first_largest
+from hoicli.evaluation.ranking import by_score
 from hoicli.records.boxes import iou, taken
 from hoicli.records.columns import NO_BOX
 from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, sorted_by, starts_of

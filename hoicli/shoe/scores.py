@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.evaluation.listed import by_class
 from hoicli.evaluation.pairing import first_largest
 from hoicli.evaluation.protocols import GRID_TENTHS
+from hoicli.evaluation.ranking import by_class
 from hoicli.records.kit import Bools, Floats, Ints, distinct, rank_by_id, run_starts
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling

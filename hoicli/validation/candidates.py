@@ -15,10 +15,10 @@ import numpy as np
 
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.listed import Ranked
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE, check_pairs, counterparts, first_largest
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.ranking import Ranked
 from hoicli.evaluation.tally import Tally
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Growing, Ints, expanded, find, rank_by_id, sorted_by, starts_of

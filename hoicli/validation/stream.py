@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 
 from hoicli.errors import MALFORMED, DataError, arg
-from hoicli.evaluation.box_conventions import BoxEvidence
+from hoicli.evaluation.fit import BoxEvidence
 from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL, match_problems
 from hoicli.evaluation.run import gathered
 from hoicli.io.streams import Line, Stream

@@ -20,9 +20,8 @@ import hoicli as package
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.run import match_and_diagnose
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.selection import chosen_protocols, protocol_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats
 from hoicli.resampling.comparison import Difference, difference, image_differences

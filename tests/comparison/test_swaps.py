@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.evaluation.protocol_files import chosen_protocols
+from hoicli.evaluation.selection import chosen_protocols
 from hoicli.resampling.draws import Block, Resampling
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import swapped

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hoicli.diagnosis.confusion_cells import confused_models
 from hoicli.diagnosis.emitted import typed_batches
 from hoicli.evaluation import pairing
-from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.ranking import interpolated_ap
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.support.diagnosis import PAIR, diagnosis

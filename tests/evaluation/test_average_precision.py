@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap
 from hoicli.evaluation.protocols import GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
+from hoicli.evaluation.ranking import enveloped_ap, interpolated_ap
 
 
 def one(ranks: list[int], positives: int, grid: tuple[float, ...] = GRID_TENTHS) -> float:

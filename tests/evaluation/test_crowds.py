@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.run import matched_batches
+from hoicli.evaluation.selection import chosen_protocols
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support import strategies, vcoco

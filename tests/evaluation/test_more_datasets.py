@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hoicli.cli import run
-from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.selection import chosen_protocols
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, TOLERANCE, Rows, by_class, rows_of
 from tests.hostile.readers import CORPUS

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hoicli.errors import UsageError
-from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
-from hoicli.evaluation.selection import adapted, main_protocol, protocol_of, rows_of
+from hoicli.evaluation.selection import adapted, chosen_protocols, main_protocol, protocol_of, rows_of
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES
 

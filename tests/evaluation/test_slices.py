@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.protocol_files import chosen_protocols
+from hoicli.evaluation.selection import chosen_protocols
 from hoicli.evaluation.slices import MEASURES, MOST_PARTS, Slice, parse_slices
 from hoicli.evaluation.tally import ClassResults
 from hoicli.evaluation.views import Views, parse_thresholds

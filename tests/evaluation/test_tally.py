@@ -12,17 +12,12 @@ import pytest
 
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.listed import ranking
 from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
-from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.ranking import per_class, ranked_ap, ranking
 from hoicli.evaluation.run import matched_batches
-from hoicli.evaluation.tally import (
-    Tally,
-    per_class,
-    ranked_ap,
-    subset_classes,
-)
+from hoicli.evaluation.selection import chosen_protocols
+from hoicli.evaluation.tally import Tally, subset_classes
 from hoicli.evaluation.views import Views
 from hoicli.records.intake import ErrorPolicy
 from hoicli.resampling.ranked import RankedLists

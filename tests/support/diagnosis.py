@@ -10,8 +10,8 @@ from hoicli.diagnosis.emitted import diagnosis_records, typed_batches
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Reading
 from hoicli.diagnosis.oracles import IN_TURN, Diagnosis
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.listed import Listed
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.ranking import Listed
 from hoicli.evaluation.selection import protocol_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load

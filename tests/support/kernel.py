@@ -10,9 +10,9 @@ import orjson
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import matched_batches
+from hoicli.evaluation.selection import chosen_protocols
 from hoicli.evaluation.tally import ClassResults, Tally
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
