@@ -19,9 +19,7 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Wanted, tally_rows
-from hoicli.evaluation.run import gathered
 from hoicli.evaluation.tally import Tally
-from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection, shared_out
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import distinct, rank_by_id
@@ -82,14 +80,10 @@ class Audit:
         """A model's predictions, read and matched. told: its name in notes, None where there is one model alone."""
         truth, protocol, coverage = self.truth, self.protocol, Coverage()
         vocabulary = truth.vocabulary
-
-        def read(lines: Iterable[Line], policy: ErrorPolicy) -> Scenes:
-            with no_garbage_collection():
-                found = read_scenes(lines, vocabulary, scored=True, policy=policy, known=truth.position)
-                return concatenate(found, vocabulary)
-
-        parts = gathered(read, stream, policy, lambda part: part.image_ids)
-        batch = Batch(concatenate(parts, vocabulary), truth)
+        with no_garbage_collection():
+            known, processes = truth.position, stream.processes()
+            parts = read_scenes(stream, vocabulary, scored=True, policy=policy, known=known, processes=processes)
+            batch = Batch(concatenate(parts, vocabulary), truth)
         coverage.add(batch)
         found, tally = batch.match(protocol, self.filters), Tally([protocol], len(vocabulary.interactions))
         tally.add_batch(batch, {protocol.key: found})
