@@ -129,6 +129,8 @@ def furnished(folder: Path, name: str) -> None:
         shutil.copy(FIXTURES / "choice/scene.json", folder)
     if name == "vlm-eval":
         shutil.copytree(FIXTURES / "choice", folder, dirs_exist_ok=True)
+    if name == "recall":
+        shutil.copy(folder / "gt.jsonl", folder / "train.jsonl")
     if name == "compare":
         for seed in "12":
             shutil.copy(folder / "preds.jsonl", folder / f"base{seed}.jsonl")
