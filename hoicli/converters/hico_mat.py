@@ -74,6 +74,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         ((width, height),) = _rows(row[1], ("width", "height"), ".size")
         known = image.known if labels is None else labels[file_name][0]
         record = image.record(file_name, _number(width), _number(height), known)
+        if record["hois"] and not record["image_hois"]:
+            place = homes[f"anno_{context.split}"].name
+            raise DataError(f"has triplets, but {place} says that nothing happens; give two files of one release")
         return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
     items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
