@@ -30,9 +30,9 @@ def curriculum(
 ) -> Records:
     """The masking level of the next epoch (clean, low, middle or high) from the validation scores so far, and why.
 
-    Each epoch is one line: {"epoch": 3, "severity": "low", "score": 31.2}; no line yet means clean. A level is unlocked
-    when the score changes little. Next is the best unlocked level, by its latest score and how rarely it was used.
-    docs/commands/curriculum.md says how we read the paper.
+    Each epoch is one line: {"epoch": 3, "severity": "low", "score": 31.2}. The first epoch is clean. The next level is
+    unlocked when the score changes little. Of the unlocked levels, the one with the best latest score is chosen,
+    divided by 1 + the number of epochs that used it. docs/commands/curriculum.md says how we read the paper.
 
     Arguments:
         epochs: Lines of epoch, severity and score; - or nothing is stdin.

@@ -45,10 +45,10 @@ def mask(
 ) -> Records:
     """Put a black rectangle over each instance that interacts, for training on partial cues (SAMPL).
 
-    The dilated bounding rectangle of each instance (of its COCO mask in `segmentations`, else its box) is shrunk to the
-    cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last black pixel). No
-    image is needed unless --images and --save-images ask for masked ones. With --pixelate whole images are pixelated
-    instead, and `pixelated` is the side of their blocks, 8, or 0.
+    The bounding rectangle of each instance (of its COCO mask in `segmentations`, else its box) is dilated and then
+    shrunk to the cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last
+    black pixel). No image is needed unless --images and --save-images ask for masked ones. With --pixelate whole images
+    are pixelated instead, and `pixelated` is 8, the side of their blocks, or 0.
 
     Arguments:
         records: Files of image records, read as one; - or nothing is stdin.

@@ -39,11 +39,11 @@ def match(
     ground-truth triplet.
 
     Writes one JSON line for each image and protocol, with all that eval and diagnose need. Name a --protocol to keep
-    the stream small. With --iou and --slice there is a line for each threshold and part. Ground-truth images without
-    predictions have a line too, so that their triplets count as missed.
+    the stream small. With --iou and --slice there is a line for each threshold and part.
 
     Arguments:
-        only_predicted: Leave out ground-truth images without predictions: for shards of a dump.
+        only_predicted: Leave out ground-truth images without predictions (otherwise they have a line, too, and their
+            triplets count as missed): for shards of a dump.
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.coverage import Coverage, served

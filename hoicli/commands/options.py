@@ -147,9 +147,9 @@ Protocols = Annotated[
     Names,
     Option(
         "NAME",
-        "hico, hico-ko, qpic, upt, diag, diag-paper, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; hoia; "
-        "ambiguous-hoi; hico-image, hico-image-ko; several with commas, or all (default; without diag-paper "
-        "and hico-image); or a file of your own (.json).",
+        "hico, hico-ko, qpic, upt, diag, inp-cc, diag-paper, hico-image, hico-image-ko; vcoco-agent, vcoco-s1, "
+        "vcoco-s2, vcoco-qpic; swig; hoia; ambiguous-hoi; or a file of your own (.json); several with commas. all "
+        "(default) is every one of the dataset but diag-paper, hico-image and hico-image-ko.",
         offer=choices.PROTOCOLS,
         several=True,
     ),
@@ -193,8 +193,8 @@ Slice = Annotated[
     Names,
     Option(
         "NAME",
-        "Add rows for parts of the data: objects, distance, subject, people, pairs, verb, object, frequency, or "
-        "a file of image_id<TAB>slice lines; with your own limits as in distance:0.5:1; several with commas.",
+        "Add rows for parts of the data: objects, distance, subject, people, pairs, verb, object or frequency "
+        "(distance:0.5:1 sets other limits), or a file of image_id<TAB>slice lines; several with commas.",
         offer=choices.SLICES,
         several=True,
     ),
@@ -205,27 +205,27 @@ Nms = Annotated[
     float | str | None,
     Option(
         "T",
-        "Pair NMS: drop a triplet if IoU_subject^a * IoU_object^b with a better one of its class exceeds T (CDN: 0.7); "
-        "a is 1 and b 0.5, unless given as T/a/b.",
+        "Pair NMS: drop a triplet if IoU_subject^a * IoU_object^b with a better one of its class exceeds T (CDN: 0.7). "
+        "a is 1 and b is 0.5, unless given as T/a/b.",
     ),
 ]
 AllowUncounted = Annotated[
     bool,
-    Option("", "Print numbers even if most of the ground truth, or of the predictions, is of no class of the dataset."),
+    Option("", "Print numbers even if most of the ground truth or predictions belong to no class of the dataset."),
 ]
 From = Annotated[
     str | None,
     Option(
         "NAME",
-        "The format of a file that is not JSONL, if it is detected wrongly (hoicli convert --list); a format of ground "
-        "truth is that of the ground truth, any other that of the other files.",
+        "The format of a file that is not JSONL, if it is detected wrongly (hoicli convert --list has the names). A "
+        "format of ground truth is for the ground truth, any other for the other files.",
         one_of=choices.readable_formats,
     ),
 ]
 ImageList = Annotated[
     Path | None,
     Option(
-        "FILE", "The image names, in order, for a file that only numbers its images (hoicli help convert).", mark=READ
+        "FILE", "Ground truth or a list of names: the images, in order, of a file that only numbers them.", mark=READ
     ),
 ]
 WordNet = Annotated[
@@ -291,9 +291,9 @@ DEFAULTS: Mapping[str, Any] = {
 }  # fmt: skip
 """What the members of the groups are where nothing is given, in the order of help."""
 
-FORMAT = Option(
-    "NAME",
-    "auto, table, jsonl, csv, md, latex or html. auto: by the ending of -o, else table on a terminal and jsonl in a "
-    "pipe.",
-    one_of="tables.notations:FORMATS",
-)
+
+def notation(piped: str) -> Option:
+    """--format of a command whose rows are `piped` where no terminal reads them."""
+    otherwise = "table" if piped == "table" else f"table on a terminal and {piped} in a pipe"
+    text = f"auto, table, jsonl, csv, md, latex or html. auto: by the ending of -o, else {otherwise}."
+    return Option("NAME", text, one_of="tables.notations:FORMATS")

@@ -43,11 +43,10 @@ def prompts(
     """Write a prompt for each image: a line with image_id, file_name, coords, system, prompt and response_format.
 
     No pixels are read and nothing is sent: your own script asks the model and adds its text to the line as `response`.
-    `response_format` is a JSON schema of the reply, as OpenAI's protocol takes it. `hoicli convert --from vlm` reads
-    these lines. For --task pairs the records give the boxes to show (`pairs`, else
-    those of the triplets, else every person with every box), and convert needs them as --boxes. For --task choice they
-    are files of questions, whose answers go to `hoicli vlm-eval`; boxes in other units than pixels need the images'
-    sizes, from ground truth given as --image-list.
+    Then `hoicli convert --from vlm` reads these lines (after --task pairs with the records as --boxes), or `hoicli
+    vlm-eval` does (after --task choice). `response_format` is a JSON schema of the reply, as OpenAI's protocol takes
+    it. For --task choice, boxes in other units than pixels need the images' sizes, from ground truth given as
+    --image-list.
 
     Arguments:
         images: Image records, with boxes or without, or questions; - is stdin.

@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 from hoicli.commands import choices
 from hoicli.commands.checks import FIGURE
 from hoicli.commands.command import Command, check
-from hoicli.commands.options import FORMAT, Argument, Option, Parameter, output
+from hoicli.commands.options import Argument, Option, Parameter, notation, output
 from hoicli.commands.results import Records, Result, look_of
 from hoicli.errors import UsageError, arg
 from hoicli.io.claims import watched
@@ -55,7 +55,7 @@ def _added(command: Command) -> list[Parameter]:
             ("style", str, "paper", _STYLE),
         ]
     if command.listed is not None:
-        added.append(("format", str, "auto", FORMAT))
+        added.append(("format", str, "auto", notation(command.piped)))
     added += [("output", str, "-", output()), ("quiet", bool, False, _QUIET), ("log", str, "text", _LOG)]
     return [Parameter(*one, one[3].text) for one in added if one[0] not in own]
 

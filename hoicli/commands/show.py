@@ -52,9 +52,8 @@ def show(
 ) -> Notes:
     """Draw ground truth, predictions or both on the images: a folder of pictures, or one contact sheet.
 
-    No ground truth is needed. Ground truth is cyan, each model has a colour of its own; the subject's box is solid, the
-    object's dashed. An image is found by the record's file_name, else by its id or number. A missing image is a blank
-    sheet.
+    No ground truth is needed. It is cyan; each model has a colour of its own. The subject's box is solid, the object's
+    dashed. An image is found by the record's file_name, else by its id or number. A missing image is a blank sheet.
 
     Arguments:
         predictions: Predictions, one file for each model; - is stdin.

@@ -36,8 +36,8 @@ def validate(
 ) -> Result:
     """Check files of records, with --gt against their ground truth: each kind of fault, its count and an example.
 
-    Ground truth, predictions, match records and result rows are recognised. Exit code 0: only warnings, or nothing. 1:
-    something that no metric can use.
+    Ground truth, predictions, match records and result rows are recognised. With --gt, the images, labels and boxes of
+    predictions are compared with those of the ground truth.
 
     Arguments:
         open_vocabulary: Labels and verbs are free text: do not look them up.

@@ -89,9 +89,6 @@ def vocab(
     of SWIG-HOI have the WordNet 3.0 number of their noun. --from writes the file of your own dataset (hoicli doctor
     --schema dataset), which every --dataset takes; edit it as you like.
 
-    A predicted label may have several senses: in shoe-eval, the one most similar to the ground truth's counts. A
-    ground-truth label has one sense, from a curated table; `why` explains it if it is not obvious.
-
     Arguments:
         dataset: hico (default), vcoco, swig, hoia, hoiw, ambiguous-hoi, hico-det-sg, pastanet-hoi, hoi-coco or
             FILE.json.
@@ -100,8 +97,8 @@ def vocab(
             objects and interactions.
         train: The training set's ground truth: adds how often each interaction occurs, and which are rare (fewer than
             10).
-        senses: List instead the WordNet senses of a verb, an object, or both (the verb first), and which one the
-            dataset's label has; repeatable.
+        senses: List instead the WordNet senses of a verb, an object, or both (the verb first), and which one a label of
+            the dataset's ground truth has (`why` says why, if it is not obvious); repeatable.
     """
     if from_ is not None:
         if dataset is not None:
