@@ -1,6 +1,6 @@
 """Caveats: facts about where records came from that affect numbers and that no other field of a record states.
 
-`convert` writes them; eval, match, diagnose, pairstats, compare and report read them, and match records keep them.
+`convert` writes them; the commands that evaluate read them, and match records keep them.
 If a caveat concerns a protocol (`Protocol.depends_on`), the signature of its rows has it and tables state it below; if
 it rules the protocol out (`Protocol.refuses`), there is no number. A new caveat is a row here and a line in formats/.
 """
