@@ -29,7 +29,7 @@ SEED = Count(0, 2**32 - 1)
         hoicli agree --plot kappa.pdf --plot-kind kappa ratings.jsonl  # a plot of kappa for each pair of people
     """,
     see=["shoe-sim", "shoe-eval"],
-    plot="Draw the raters: --plot-kind.",
+    plot="Draw the raters, as --plot-kind says: .png, .svg or .pdf.",
 )
 def agree(
     ratings: Annotated[Given | None, Piped("RATINGS...")] = None,
@@ -62,8 +62,8 @@ def agree(
         levels: Ratings go from 0 to K - 1.
         models: The raters that are models (* stands for any text). By default, the lines' `kind` says so.
         subsets: Add the agreement of every subset of models, and the mean of each size.
-        merge: How to join several models. By default --subsets takes the majority (as in the SHOE supplement's Table 1;
-            ties go to the model listed first in --models, else first by name), and `models` the mean.
+        merge: How to join several models. By default `models` is the mean, and --subsets takes the majority (ties go to
+            the model listed first in --models, else first by name), as in the SHOE supplement's Table 1.
         group: Add all rows for each group of items. KEY (or a column) has an item's group, such as whether the verb or
             the object differs.
         distribution: Add how often each rater gave each rating.

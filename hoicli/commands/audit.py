@@ -45,8 +45,8 @@ def audit(
 
     near_duplicate: two boxes of one label overlap by --same. contradicted: on an annotated pair, models see another
     class, which is not annotated there, rather than the annotated one. missing_label: models see a class on a pair, and
-    it is not annotated there. Each row is a candidate, not an error: look at the image. There are also rows with the
-    mAP as it is, and with duplicates merged, contradicted triplets removed, missing ones added.
+    it is not annotated there. Each row is a candidate, not an error: look at the image. With predictions there are also
+    rows with the mAP as it is, and with duplicates merged, contradicted triplets removed, missing ones added.
 
     Arguments:
         predictions: Predictions, one file for each model. Without any, only duplicates are found.

@@ -24,6 +24,7 @@ from hoicli.vocabulary.datasets import load
             # the numbers of a zero-shot split
     """,
     see=["eval", "compare", "table"],
+    exits={0: "done, whether a setting fits or none does"},
 )
 def claim(
     gt: options.Truth = None,
@@ -41,10 +42,10 @@ def claim(
 ) -> Result:
     """Which settings give the numbers that a paper prints, from the paper's dump?
 
-    Tries every protocol with and without pair NMS, a limit of triplets per image, and the no_interaction classes in the
-    mean. A setting fits if all its values print as claimed, rounded or cut off. It is written as options of hoicli
-    eval, which prints the same values. Settings that fit come first, then the nearest. A sentence says what fits, and
-    which published line has these numbers.
+    Tries every protocol with and without pair NMS, with and without a limit of triplets per image, with the
+    no_interaction classes in the mean and without them. A setting fits if all its values print as claimed, rounded or
+    cut off. It is written as options of hoicli eval, which prints the same values. Settings that fit come first, then
+    the nearest. A sentence says what fits, and which published line has these numbers.
 
     Arguments:
         numbers: The numbers as printed, in percent: 46.06/43.72/46.76 is full, rare and non-rare; full=46.06/rare=43.72

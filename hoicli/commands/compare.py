@@ -53,8 +53,8 @@ def compare(
 
     The answer comes first, in a sentence above a table and on stderr. Each row is a difference between the first model
     and another: in the mAP of a subset, the AP of a class, or a type of error. It has a 95 % interval over resampled
-    images, and the chance of so large a difference between equally good detectors, by swapping their output at random
-    (p) and by resampling (p_bootstrap).
+    images, and how likely so large a difference would be between equally good detectors, by swapping their output at
+    random (p) and by resampling (p_bootstrap).
 
     Arguments:
         predictions: Predictions, one file for each model: the baseline first.

@@ -67,9 +67,9 @@ def convert(
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).
 
     The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; stderr says
-    what was shifted, assumed or left out. The bbox of INP-CC's and SWIG-HOI's annotations, documented as [x, y, w, h],
-    is read as corners, as in their released code; boxes of --from logits are relative [cx, cy, w, h]. --box-form
-    changes this.
+    what was shifted, assumed or left out. Two formats may surprise you, and --box-form changes them: the bbox of
+    INP-CC's and SWIG-HOI's annotations, documented as [x, y, w, h], is read as corners, as in their released code;
+    boxes of --from logits are relative [cx, cy, w, h].
 
     Arguments:
         source: Files or folders to convert; - is stdin.

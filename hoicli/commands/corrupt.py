@@ -70,8 +70,7 @@ def corrupt_records(
     with one another, not with the paper's. Writes an image for each corruption and severity, and a record for it: the
     original record with corruption, severity, recipe, seed, psnr and ssim against the original, boxes moved with their
     content (motion_blur, screen_crack, elastic, perspective, zoom_blur), and the visible share of each box. The records
-    of one corruption and severity are a ground truth for eval. Pixels depend only on the image (and its id), the
-    corruption, the severity, the seed and the recipe's constants. A second run makes only the missing images.
+    of one corruption and severity are a ground truth for eval. A second run makes only the missing images.
 
     Arguments:
         sources: Files of image records (file_name, optional boxes), or image files; - or nothing is stdin.

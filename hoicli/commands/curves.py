@@ -38,10 +38,10 @@ def curves(
 ) -> Result:
     """Precision and recall by score threshold, the threshold with the best F1, and the calibration of the scores.
 
-    There are curves for all classes and for every subset: pooled in one list, as for one threshold for all classes, and
-    the mean of the classes' curves, whose mean over recall is mAP. Single classes are added with --per-class or by
-    name. Not every point is written, but enough to compute AP exactly. ECE (expected calibration error) compares scores
-    with the share of true positives.
+    There are two curves for all classes and for every subset: that of all predictions in one list, as when one
+    threshold serves all classes, and the mean of the classes' curves, whose mean over recall is mAP. --per-class and
+    --interaction add those of single classes. Not every point is written, but enough to compute AP exactly. ECE
+    (expected calibration error) compares scores with the share of true positives.
 
     Arguments:
         protocol: The protocol that decides what is correct: the dataset's main one (default), another, or a file.

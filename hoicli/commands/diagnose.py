@@ -51,12 +51,12 @@ def diagnose(
     """Why a detector fails: the errors of each type, and the mAP you would gain by fixing each type.
 
     Every prediction is a true positive, a duplicate, an interaction error (right boxes, wrong verb), an association
-    error (right boxes that do not interact), an object box, human box or both boxes error. The deltas do not add up to
-    100 - mAP: errors overlap. V-COCO is diagnosed by scenario 1, matching persons first.
+    error (right boxes that do not interact), or an error of the object box, the human box or both. The deltas do not
+    add up to 100 - mAP: errors overlap. V-COCO is diagnosed by scenario 1, matching persons first.
 
     Arguments:
         as_released: The released code's numbers, to the digit, except for entries listed twice (not for V-COCO).
-        independent: Let each oracle choose what to fix on its own, as if there were no others.
+        independent: Let the oracle of each type choose what to fix on its own, as if there were no others.
         progressive: Add the mAP as oracles are applied one after another: names separated by commas, or all.
         per_class: Add counts and oracles for every class, and mean_max_recall.
         with_no_interaction: Count the no_interaction classes, too (the paper's Fig. 12).

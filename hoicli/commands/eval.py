@@ -62,9 +62,8 @@ def evaluate(
 ) -> Result:
     """The mAP by each published protocol, of predictions with --gt or of the lines of hoicli match.
 
-    Values are in percent; every row has the signature of its settings. Without --protocol, all protocols of the dataset
-    are printed side by side. An interval (--bootstrap) says how much the mAP may differ on another test set of this
-    size, from resampled test sets.
+    Values are in percent; every row has the signature of its settings. An interval (--bootstrap) says how much the mAP
+    may differ on another test set of this size, from resampled test sets.
 
     Arguments:
         per_class: Add AP and max_recall of every interaction, and mean_max_recall.

@@ -118,7 +118,7 @@ def bootstrap(what: str, items: str = "the images") -> Option:
 
 def output(mark: Mark = OUTPUT) -> Option:
     """-o, --output."""
-    text = "Write to this file (compressed if it ends in .gz); it cannot be an input; - is stdout."
+    text = "Write to this file (compressed if it ends in .gz); - is stdout."
     return Option("FILE", text, mark=mark, short="-o")
 
 
@@ -184,8 +184,7 @@ Iou = Annotated[
     Numbers,
     Option(
         "T",
-        "Use these IoU thresholds in place of the protocol's: 0.5,0.75; or 0.5:0.95:0.05, which adds their mean. The "
-        "signature says so.",
+        "Use these IoU thresholds in place of the protocol's: 0.5,0.75; or 0.5:0.95:0.05, which adds their mean.",
         several=True,
     ),
 ]

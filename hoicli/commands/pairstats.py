@@ -33,7 +33,7 @@ if TYPE_CHECKING:
             # how well interacting pairs are found, for all verbs together
     """,
     see=["diagnose", "convert"],
-    plot="Draw recall against precision over the sweep.",
+    plot="Draw recall against precision over the sweep: .png, .svg or .pdf.",
 )
 def pairstats(
     gt: options.Truth = None,

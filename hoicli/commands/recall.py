@@ -49,9 +49,8 @@ def recall(
         train: Add zR@K: the recall of triplets (subject, verb, object) that are not in this ground truth of the
             training set.
         per_class: Add R@K of every verb.
-        as_released: The numbers of a project's code, to the digit: mR@K counts 0 for verbs without ground truth;
-            openpsg leaves out images without predictions; sgg-benchmark counts the last pixel of the intersection, not
-            of the boxes; r1-sgg counts it in both, and leaves out images with boxes alone.
+        as_released: The numbers of a project's code, to the digit: openpsg, sgg-benchmark or r1-sgg
+            (docs/commands/recall.md has the differences).
     """
     from hoicli.commands.inputs import Inputs, required
     from hoicli.evaluation.recall import measured, not_in_training, recall_rows

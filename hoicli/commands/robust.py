@@ -24,7 +24,7 @@ from hoicli.io.messages import note
         hoicli robust --format latex all.jsonl  # models ranked by MRI, for a paper
     """,
     see=["corrupt", "eval"],
-    plot="Draw the models: --plot-kind.",
+    plot="Draw the models, as --plot-kind says: .png, .svg or .pdf.",
 )
 def robust(
     rows: Annotated[Given | None, Piped("ROWS...")] = None,
@@ -42,11 +42,11 @@ def robust(
 ) -> Result:
     """The robustness of one or several models: MRI and CRI, also by corruption, family and severity.
 
-    Reads what hoicli eval writes with --tag corruption=NAME --tag severity=1 to 5, and with --tag corruption=clean for
-    the original images. MRI is the mean over corruptions of the mean over severities, in percent. CRI divides each
-    corruption's mean by the clean value and by 1 + ln(1 + its deviation over severities). A missing or duplicate cell
-    (one corruption at one severity) stops the run. The indices are RoHOI's, but the images of hoicli corrupt (--tag
-    recipe=hoicli-1) are not: values are comparable within a recipe, not with the paper's tables.
+    Reads what hoicli eval writes with --tag corruption=NAME --tag severity=N (1 to 5), and with --tag corruption=clean
+    for the original images. MRI is the mean over corruptions of the mean over severities, in percent. CRI is the mean
+    over corruptions of that mean divided by the clean value and by 1 + ln(1 + the deviation over severities). A missing
+    or duplicate cell (one corruption at one severity) stops the run. The indices are RoHOI's, but the images of hoicli
+    corrupt (--tag recipe=hoicli-1) are not: values are comparable within a recipe, not with the paper's tables.
 
     Arguments:
         rows: Files of result rows, read as one; - or nothing is stdin.

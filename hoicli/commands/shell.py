@@ -33,13 +33,11 @@ EXIT_CODES = {
 _WHOLE = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"| \| \S+(?: -\S+ (?=\S))?| [->]\S* (?=[^\s|>-])""")
 """What no line of an example ends within: what is quoted, the head of a pipe, an option with its value."""
 
-_WIDTH = Option("W", "The width of --plot in inches; in a narrow figure, panels are stacked.")
+_WIDTH = Option("W", "The width of --plot in inches.")
 _FONT_SIZE = Option("S", "The text size of --plot in points (8; with --style slide 14).")
 _STYLE = Option("", "What --plot is for: paper, or a slide.", one_of="figures.styles:SHEETS")
 _QUIET = Option("", "Print only errors on stderr: no notes, no progress.")
-_LOG = Option(
-    "", "What stderr has: text, or each error, note and progress step as one line of JSON.", one_of=("text", "json")
-)
+_LOG = Option("", "What stderr has: text, or each message as one line of JSON.", one_of=("text", "json"))
 
 
 def _added(command: Command) -> list[Parameter]:

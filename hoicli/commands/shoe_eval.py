@@ -79,10 +79,9 @@ def shoe_eval(
         min_similarity: The least similarity of a match. The paper's algorithms use none; its miss rates mention one.
         min_score: mF1 and miss rates: only predictions that score at least S.
         min_rank: mF1 and miss rates: only predictions that score at least as high as a share R of all predictions (0.5:
-            the better half). This is our reading: the paper does not define its confidence score rank, and its Table 2
-            uses another.
-        rank_of: Another reading of --min-rank: the share is of all predictions, or of those in the image; best: at
-            least R times the best score of its image.
+            the better half). This is our reading: the paper does not define its confidence score rank.
+        rank_of: Other readings of --min-rank. all: the share is of all predictions. image: of those in the image. best:
+            only predictions that score at least R times the best score of their image.
         filter_map: Apply --min-score and --min-rank to soft_map and map, too (as section 6.4 of the paper does; its
             algorithm does not).
         single_hoi: Only images with one human-object pair, where boxes of one label with IoU > 0.8 count as one (the

@@ -36,6 +36,7 @@ LLM = "Options of --backend llm (language models)"
             # words of your own
     """,
     see=["shoe-eval", "vocab", "agree"],
+    exits={1: "the data is wrong, or the table of --check lacks pairs; one line on stderr says more"},
 )
 def shoe_sim(
     gt: options.Truth = None,
@@ -71,10 +72,8 @@ def shoe_sim(
         dataset: The dataset of the ground truth's labels (hico); without --gt: the senses of its classes among
             themselves.
         pairs: Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.
-        merge: Join tables into one: a line has all models' ratings and one similarity. Ties of a majority go to the
-            model first by name.
-        check: Write the pairs that this table lacks, as lines for --pairs, and rate none; repeatable. Exits 1 if it
-            lacks any.
+        merge: Join tables into one: a line has all models' ratings and one similarity.
+        check: Write the pairs that this table lacks, as lines for --pairs, and rate none; repeatable.
         base_url: The endpoint, up to /v1; nothing else is ever contacted.
         model: A model to ask; repeatable.
         screen: Ask this model first; what it rates 0 is not sent to the others.

@@ -44,15 +44,15 @@ def table(
 ) -> Result:
     """Put result rows of any commands and any number of models into one table, ready for a paper.
 
-    A line is a model (its tags); the layout has the columns. Two rows for one cell stop the run. The best value of a
-    column is bold and the second underlined. A value made with other settings than the rest of its column is not
-    ranked, and a note says so. A published row has its `source`, and `comparable`: whether it is comparable with your
-    own. Caveats and settings are below the table.
+    A line is a model, or what else the tags of rows tell apart; the layout has the columns. Two rows for one cell stop
+    the run. The best value of a column is bold and the second underlined. A value made with other settings than the
+    rest of its column is not ranked, and a note says so. Caveats and settings are below the table.
 
     Arguments:
         rows: Files of result rows, read as one; - or nothing is stdin.
         published: Published rows above yours, or alone: hico, zero-shot, vcoco, swig, robust, robust-vcoco, pairs,
-            pairs-vcoco, diagnose, shoe or shoe-vcoco.
+            pairs-vcoco, diagnose, shoe or shoe-vcoco. As jsonl they have their `source`, and whether they are
+            `comparable` with your own.
         layout: A layout as in papers. By default, the rows decide (or --lines).
         lines: What the lines are: a key of rows, or tag.NAME; several with commas. Default: tag.model.
         columns: What the columns are, given like --lines; the last is the lowest header. Default: protocol,subset.
