@@ -57,7 +57,8 @@ def diagnose(
     Arguments:
         as_released: The released code's numbers, to the digit, except for entries listed twice (not for V-COCO).
         independent: Let the oracle of each type choose what to fix on its own, as if there were no others.
-        progressive: Add the mAP as oracles are applied one after another: names separated by commas, or all.
+        progressive: Add the mAP as oracles are applied one after another, in this order (names with commas between), or
+            all in ours.
         per_class: Add counts and oracles for every class, and mean_max_recall.
         with_no_interaction: Count the no_interaction classes, too (the paper's Fig. 12).
         emit: Instead of rows, write each prediction with its type and the ground truth it could be corrected to.
