@@ -6,19 +6,16 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, NoReturn, TypeVar
 
 from hoicli.io.messages import kept
 from hoicli.io.process import held, let_go
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.context import ForkProcess
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -67,12 +64,12 @@ def in_turns(
     one of each process is in memory.
     """
 
-    def send(turn: int, pipe: Connection) -> None:
+    def send(turn: int, pipe: IO[bytes]) -> None:
         for item in islice(again(), turn, None, processes):
             _send(pipe, work(item))
 
     with ExitStack() as stack:
-        pipes: dict[int, Connection] = {}
+        pipes: dict[int, IO[bytes]] = {}
         if processes > 1 and _may_fork():
             with suppress(OSError):  # no more processes are allowed
                 pipes = dict(enumerate(stack.enter_context(_forks(send, range(1, processes))), start=1))
@@ -80,8 +77,8 @@ def in_turns(
             turn = number % processes
             if turn in pipes:
                 try:
-                    result: T = _received(pipes[turn])
-                except (EOFError, OSError):
+                    result: T = pickle.load(pipes[turn])  # noqa: S301 (our own fork wrote it)
+                except (EOFError, OSError, pickle.UnpicklingError):  # it has ended, perhaps amid a result
                     del pipes[turn]
                 else:
                     yield item, result
@@ -102,44 +99,42 @@ def _may_fork() -> bool:
 
 
 @contextmanager
-def _forks(run: Callable[[S, Connection], None], tasks: Iterable[S]) -> Iterator[list[Connection]]:
+def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[list[IO[bytes]]]:
     """`run` on each task and the end of a pipe, in a fork of this process; the other ends, from which to read. After
     the block no fork is left."""
-    import multiprocessing
-
-    context = multiprocessing.get_context("fork")
-    processes: list[ForkProcess] = []
-    ends: list[Connection] = []
+    processes: list[int] = []
+    ends: list[IO[bytes]] = []
     try:
         for task in tasks:
-            reading, writing = context.Pipe(duplex=False)
-            ends.append(reading)
-            process = context.Process(target=_in_fork, args=(run, task, writing, ends), daemon=True)
-            with held():
-                process.start()
+            reading, writing = os.pipe()
+            ends.append(open(reading, "rb"))  # noqa: SIM115 (closed below)
+            with open(writing, "wb") as pipe, held():
+                process = os.fork()
+                if not process:
+                    _in_fork(run, task, pipe, ends)
                 processes.append(process)
-            writing.close()
         yield ends
     finally:  # after Ctrl-C or SIGTERM no result is needed
         for process in processes:
-            process.kill()
-            process.join()
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
         for end in ends:
             end.close()
 
 
-def _in_fork(run: Callable[[S, Connection], None], task: S, pipe: Connection, ends: Sequence[Connection]) -> None:
-    let_go()  # a fork has nothing to clean up
-    for end in ends:  # with them open, it would wait forever to write what a killed parent will never read
-        end.close()
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (only the parent writes to stderr)
-    run(task, pipe)
+def _in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], ends: Sequence[IO[bytes]]) -> NoReturn:
+    """The whole life of a fork. How it fails nobody asks: the parent misses its results."""
+    try:
+        let_go()  # a fork has nothing to clean up
+        for end in ends:  # with them open, it would wait forever to write what a killed parent will never read
+            end.close()
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (only the parent writes to stderr)
+        run(task, pipe)
+    finally:
+        os._exit(0)
 
 
-def _send(pipe: Connection, result: object) -> None:
-    pipe.send_bytes(pickle.dumps(result, protocol=5))
-
-
-def _received(pipe: Connection) -> Any:
-    """The next result of a fork. Raises `EOFError` when it has ended."""
-    return pickle.loads(pipe.recv_bytes())  # noqa: S301 (our own fork wrote it)
+def _send(pipe: IO[bytes], result: object) -> None:
+    """Write a result; its columns go from memory into the pipe, without a copy."""
+    pickle.dump(result, pipe, protocol=5)
+    pipe.flush()
