@@ -163,9 +163,12 @@ class GroundTruth:
 
     def knows(self, images: Ints, image: Ints, label: Ints) -> Bools:
         """[M] whether an image-level label of an image names an object: image [M] places in `images`, label [M]."""
-        start, objects = self._known_start, len(self.vocabulary.objects)
+        start = self._known_start
         owner, entry = expanded(start[images], start[images + 1] - start[images])
-        return find(owner * objects + self.scenes.known[entry], image * objects + label)[1]
+        known = np.zeros((len(images), len(self.vocabulary.objects)), dtype=bool)
+        known[owner, self.scenes.known[entry]] = True
+        found: Bools = known[image, label]
+        return found
 
     @cached_property
     def kinds(self) -> Ints:

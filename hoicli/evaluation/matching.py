@@ -3,7 +3,7 @@ loop runs per triplet or image."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -26,7 +26,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.records import caveats
 from hoicli.records.boxes import best_per_image, pair_nms
-from hoicli.records.kit import Bools, Floats, Ints, find, run_starts
+from hoicli.records.kit import Bools, Floats, Ints, find, run_starts, sorted_by
 from hoicli.records.scenes import Scenes, are_subjects
 
 
@@ -57,6 +57,7 @@ class Batch(Pairing):
 
     def __init__(self, predictions: Scenes, truth: GroundTruth) -> None:
         super().__init__(predictions, truth)
+        self._every: dict[Hashable, Outcomes] = {}
         self._bests: dict[tuple[Protocol, Filters], Outcomes] = {}
         self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}
         self._kept: dict[int | PairNms, Bools] = {}
@@ -148,15 +149,21 @@ class Batch(Pairing):
     def _best(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """What does not depend on the threshold; nothing is `enough`, and no code a true positive."""
         if (protocol, filters) not in self._bests:
-            code = self.dropped(protocol, filters)
-            if (every := self._bests.get((protocol, Filters()))) is not None:  # a filter changes nobody's best
-                left = code == 0
-                code[left] = every.code[left]
-                self._bests[protocol, filters] = every.some(code, left[every.row])
-            else:
-                found = _joined([_best(*block) for block in self._blocks(protocol, code)])
-                self._bests[protocol, filters] = Outcomes(code, *found, enough=np.zeros(len(found[0]), dtype=bool))
+            code, every = self.dropped(protocol, filters), self._best_of_every(protocol)
+            left = code == 0
+            code[left] = every.code[left]
+            self._bests[protocol, filters] = every.some(code, left[every.row])
         return self._bests[protocol, filters]
+
+    def _best_of_every(self, protocol: Protocol) -> Outcomes:
+        """The same of all predictions, whether they count or not, which changes nobody's best: protocols that compare
+        boxes alike share it."""
+        key = protocol.iou_key, protocol.same_subject, protocol.person_first, protocol.any_object_when_none
+        if key not in self._every:
+            code = np.zeros(len(self.predictions.score), dtype=np.uint8)
+            found = _joined([_best(*block) for block in self._blocks(protocol, code)])
+            self._every[key] = Outcomes(code, *found, enough=np.zeros(len(found[0]), dtype=bool))
+        return self._every[key]
 
     def _by_every_overlap(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:
         """Whoever claims a triplet first takes it, true positive or not: so a prediction is right exactly if it has the
@@ -174,9 +181,8 @@ class Batch(Pairing):
         """The places of the best-scored claim on each ground-truth triplet, of equals the first in the input, among
         (prediction `row`, ascending, triplet `truth`) that overlap `enough`."""
         place = np.flatnonzero(enough)
-        claimed = truth[place]
-        order = np.lexsort((-self.predictions.score[row[place]], claimed))  # stable: of equals the first
-        return place[order[run_starts(claimed[order])]]
+        place = place[sorted_by(truth[place], len(self.truth.scenes.interaction))]
+        return place[first_largest(truth[place], self.predictions.score[row[place]])]
 
     def _match_labels(self, code: NDArray[np.uint8]) -> Outcomes:
         """The outcomes by image-level labels: the best triplet of a class in an image, the first of equals, stands for
