@@ -100,7 +100,9 @@ def named_scenes(
     """The lines as columns with the fields that `numbered_scenes` reads, and others that the caller does. Raises as
     `scenes_of`, which checks what is left."""
     nulls = bool(vocabulary.roles)
-    objects = Spelled[str | None](dict(vocabulary.object_ids) | ({None: -1} if nulls else {}))
+    objects: Mapping[Any, int] = vocabulary.object_ids
+    if nulls:
+        objects = Spelled(dict(vocabulary.object_ids) | {None: -1})
     of_roles = (FIELDS if scored else FIELDS[:1]) if nulls else ()
 
     def check(record: Record) -> None:
@@ -126,7 +128,7 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
     happening, ambiguous = raw.each("image_hois"), raw.each("ambiguous_hois")
     known_count, known, derived = _known_objects(happening, raw, labels, vocabulary, scored=scored)
     label_count, label, unmarked = _image_labels(happening, ambiguous, vocabulary)
-    masks = np.array([caveats.mask(names or ()) for names in raw.each("caveats")], dtype=np.int64)
+    masks = np.array([caveats.mask(names) if names else 0 for names in raw.each("caveats")], dtype=np.int64)
     if vocabulary.roles:
         annotated = np.array(raw.of_boxes("annotated", missing=True), dtype=bool)
         interaction = _role_classes(raw, verbs, vocabulary)
@@ -175,7 +177,8 @@ def _known_objects(
     derived = np.array([without if pairs is None else 0 for pairs in image_hois], dtype=np.int64)
     named: list[int] = []
     for row, pairs in enumerate(image_hois):
-        named += [row * objects + vocabulary.object_ids[name] for _, name in pairs or ()]
+        if pairs:
+            named += [row * objects + vocabulary.object_ids[name] for _, name in pairs]
     keys = np.array([] if scored else named, dtype=np.int64)
     if not vocabulary.roles and not scored:  # where objects may be absent there is no Known Object setting
         keys = np.append(keys, raw.image_of_hoi * objects + labels[raw.object])
@@ -191,8 +194,9 @@ def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: 
     ids = vocabulary.interaction_ids
     for happening, ambiguous in zip(image_hois, ambiguous_hois, strict=True):
         before = len(labels)
-        labels += [ids[verb, name] for verb, name in happening or () if (verb, name) in ids]
-        labels += [~ids[verb, name] for verb, name in ambiguous or () if (verb, name) in ids]
+        if happening or ambiguous:
+            labels += [ids[verb, name] for verb, name in happening or () if (verb, name) in ids]
+            labels += [~ids[verb, name] for verb, name in ambiguous or () if (verb, name) in ids]
         counts.append(len(labels) - before)
     unmarked = caveats.mask([caveats.UNMARKED_AMBIGUOUS])
     masks = [unmarked if ambiguous is None else 0 for ambiguous in ambiguous_hois]
