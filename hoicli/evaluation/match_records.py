@@ -5,7 +5,7 @@ same rows as `eval`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -24,9 +24,9 @@ from hoicli.records.parsing import Record, dump
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
-Texts = list[bytes]
-"""A piece of JSON for each object of a column. The pieces of a whole batch are joined once, where a dictionary for each
-object would be made and encoded."""
+Texts = NDArray[np.object_]
+"""Pieces of JSON (bytes), one for each object of a column. The pieces of a whole batch are joined once, where a
+dictionary for each object would be made and encoded."""
 
 
 class MatchWriter:
@@ -62,7 +62,7 @@ class MatchWriter:
         hashes = self._truth.scenes.hashes[batch.image].tolist()
         # With leave to count the smaller part alone, each image tells whether that was needed: a shard cannot.
         classless = self._truth.classless[batch.image].tolist() if self._counts else None
-        joined: Texts = []
+        joined: list[bytes] = []
         bounds = pairwise(batch.predictions.box_start.tolist())
         for row, (image_id, (start, end)) in enumerate(zip(batch.predictions.image_ids, bounds, strict=True)):
             more: Record = {} if row or not skipped else {"skipped": skipped}
@@ -75,38 +75,38 @@ class MatchWriter:
                 joined += (b'],"box_matches":', orjson.dumps(boxes[start:end]), b"}\n")
         return b"".join(joined)
 
-    def _predicted(self, batch: Batch, protocol: Protocol) -> list[Texts]:
+    def _predicted(self, batch: Batch, protocol: Protocol) -> Sequence[Texts]:
         """The predictions of a batch but for their outcomes."""
         scenes, every = batch.predictions, np.arange(len(batch.predictions.score))
         without = batch.empty_object if protocol.person_first else scenes.object < 0
-        return [*self._triplets(scenes, every, without, b"score"), _numbers(scenes.score)]
+        return [*self._triplets(scenes, every, without, b"score"), _texts(_numbers(scenes.score))]
 
     def _predictions(
         self, batch: Batch, outcomes: Outcomes, protocol: Protocol, predicted: Sequence[Texts]
-    ) -> list[Texts]:
+    ) -> list[list[bytes]]:
         """The predictions of each image. Those of a person-first protocol name the annotated person that each belongs
         to."""
         codes = [b',"outcome":"%b","gt":' % name.encode() for name in OUTCOMES]
-        unmatched = [code + b'null,"iou_subject":null,"iou_object":null}' for code in codes]
-        ends = list(map(unmatched.__getitem__, outcomes.code.tolist()))
+        ends = _texts(code + b'null,"iou_subject":null,"iou_object":null}' for code in codes)[outcomes.code]
         matched = zip(
-            outcomes.row.tolist(),
             outcomes.code[outcomes.row].tolist(),
             _numbers(np.where(outcomes.enough, _places(batch, protocol, outcomes), -1), missing=True),
             _numbers(outcomes.iou_subject),
             _numbers(outcomes.iou_object),
             strict=True,
         )
-        for row, code, gt, subject, object_ in matched:
-            ends[row] = b'%b%b,"iou_subject":%b,"iou_object":%b}' % (codes[code], gt, subject, object_)
+        ends[outcomes.row] = _texts(
+            b'%b%b,"iou_subject":%b,"iou_object":%b}' % (codes[code], gt, subject, object_)
+            for code, gt, subject, object_ in matched
+        )
         if protocol.person_first:
             people = batch.found_people(protocol)
             first_box = self._truth.scenes.box_start[batch.image_of_hoi]
             person = _numbers(np.where(people < 0, -1, people - first_box), missing=True)
-            ends = [b'%b,"person":%b}' % (end[:-1], number) for end, number in zip(ends, person, strict=True)]
+            ends = _texts(b'%b,"person":%b}' % (end[:-1], number) for end, number in zip(ends, person, strict=True))
         return _arrays([*predicted, ends], batch.predictions.hoi_start)
 
-    def _annotated(self, batch: Batch, outcomes: Outcomes, protocol: Protocol) -> list[Texts]:
+    def _annotated(self, batch: Batch, outcomes: Outcomes, protocol: Protocol) -> list[list[bytes]]:
         """The ground truth of each image that counts, with the prediction that found each triplet."""
         scenes, image, counted = self._truth.scenes, batch.image, self._truth.counted(protocol)
         of, row = expanded(scenes.hoi_start[image], scenes.hoi_start[image + 1] - scenes.hoi_start[image])
@@ -119,7 +119,7 @@ class MatchWriter:
         found[start[image_of_hit] + _places(batch, protocol, outcomes)[hit]] = (
             by - batch.predictions.hoi_start[image_of_hit]
         )
-        ends = [number + b"}" for number in _numbers(found, missing=True)]
+        ends = _texts(number + b"}" for number in _numbers(found, missing=True))
         return _arrays([*self._triplets(scenes, row, scenes.object[row] < 0, b"prediction"), ends], start)
 
     def _triplets(self, scenes: Scenes, row: Ints, without: Bools, then: bytes) -> list[Texts]:
@@ -127,18 +127,15 @@ class MatchWriter:
         first_box = scenes.box_start[scenes.image_of_hoi[row]]
         subject, object_ = scenes.subject[row] - first_box, np.where(without, -1, scenes.object[row] - first_box)
         verb = (scenes.interaction if self._truth.vocabulary.roles else scenes.verb)[row]
-        labels = [b'%b,"%b":' % (label, then) for label in self._labels]
+        subjects = (b',{"subject":%d' % number for number in range(subject.max(initial=-1) + 1))
+        places = (b"%d" % number for number in range(object_.max(initial=-1) + 1))
+        objects = (b',"object":' + place for place in (*places, b"null"))
         return [
-            _looked_up([b',{"subject":%d' % number for number in range(subject.max(initial=-1) + 1)], subject),
-            _looked_up(
-                [*(b',"object":%d' % number for number in range(object_.max(initial=-1) + 1)), _NO_OBJECT], object_
-            ),
-            _looked_up(self._verbs, verb),
-            _looked_up(labels, scenes.object_label[row]),
+            _texts(subjects)[subject],
+            _texts(objects)[object_],
+            self._verbs[verb],
+            (self._labels + b',"%b":' % then)[scenes.object_label[row]],
         ]
-
-
-_NO_OBJECT = b',"object":null'
 
 
 def _head(
@@ -176,7 +173,7 @@ def _names(vocabulary: Vocabulary) -> tuple[Texts, Texts]:
     else:
         named = [{"verb": verb} for verb in vocabulary.verbs]
     labelled = [{"label": label} for label in (*vocabulary.objects, None)]
-    verbs, labels = ([b"," + orjson.dumps(one)[1:-1] for one in column] for column in (named, labelled))
+    verbs, labels = (_texts(b"," + orjson.dumps(one)[1:-1] for one in column) for column in (named, labelled))
     return verbs, labels
 
 
@@ -187,12 +184,12 @@ def _places(batch: Batch, protocol: Protocol, outcomes: Outcomes) -> Ints:
     return places
 
 
-def _looked_up(texts: Texts, column: Ints) -> Texts:
-    """The text of each number; the last is that of -1."""
-    return list(map(texts.__getitem__, column.tolist()))
+def _texts(pieces: Iterable[bytes]) -> Texts:
+    """Pieces as a column."""
+    return np.array([*pieces], dtype=np.object_)
 
 
-def _numbers(column: NDArray[np.generic], *, missing: bool = False) -> Texts:
+def _numbers(column: NDArray[np.generic], *, missing: bool = False) -> list[bytes]:
     """The numbers of a column; `missing`: integers from 0, where -1 is null."""
     if not len(column):
         return []
@@ -200,13 +197,10 @@ def _numbers(column: NDArray[np.generic], *, missing: bool = False) -> Texts:
     return (text.replace(b"-1", b"null") if missing else text).split(b",")
 
 
-def _arrays(columns: Sequence[Texts], start: Ints) -> list[Texts]:
+def _arrays(columns: Sequence[Texts], start: Ints) -> list[list[bytes]]:
     """The objects of each image, all columns of one before the next: the pieces between the brackets of an array, so
     that the first lacks its comma."""
-    width = len(columns)
-    pieces = [b""] * (width * int(start[-1]))
-    for place, column in enumerate(columns):
-        pieces[place::width] = column
+    pieces, width = np.stack(columns, axis=1).ravel().tolist(), len(columns)
     images = [pieces[width * begin : width * end] for begin, end in pairwise(start.tolist())]
     for image in images:
         if image:
