@@ -20,6 +20,9 @@ from hoicli.io.process import held, let_go
 S = TypeVar("S")
 T = TypeVar("T")
 
+_forked = False
+"""Whether this process is one of our forks, which make no others: nobody would end those."""
+
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
@@ -88,9 +91,9 @@ def in_turns(
 
 def _may_fork() -> bool:
     """Whether a fork of this process is allowed, and safe: not on other systems than Linux (Windows has none, and in
-    macOS's libraries a fork may crash), not in a worker of somebody's pool, which may have no children, nor in
-    somebody's program with threads."""
-    if sys.platform != "linux":
+    macOS's libraries a fork may crash), not in a fork, nor in a worker of somebody's pool, which may have no children,
+    nor in somebody's program with threads."""
+    if sys.platform != "linux" or _forked:
         return False
     process = sys.modules.get("multiprocessing.process")
     if process is not None and process.current_process().daemon:
@@ -124,6 +127,8 @@ def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[
 
 def _in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], ends: Sequence[IO[bytes]]) -> NoReturn:
     """The whole life of a fork. How it fails nobody asks: the parent misses its results."""
+    global _forked
+    _forked = True
     try:
         let_go()  # a fork has nothing to clean up
         for end in ends:  # with them open, it would wait forever to write what a killed parent will never read
