@@ -3,10 +3,11 @@ all data and on each part, and every prediction as columns. Each model's predict
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from hoicli.evaluation.tally import ClassResults, subset_classes
 from hoicli.evaluation.views import within
 from hoicli.explorer.columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table
 from hoicli.io.streams import Stream
+from hoicli.io.workers import shared_out
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.records.results import Row
@@ -106,6 +108,10 @@ class Measured:
         return f"{' and '.join(model.name for model in self.models)} on {self.asked.vocabulary.title}"
 
 
+_Shown = tuple[list[Model], Sequence[str], dict[tuple[str, str], Numbers], list[Row]]
+"""The models, what the cells of their confusions are called, the numbers and the rows of eval."""
+
+
 class Kept:
     """What is kept of each batch (`Collector`): its predictions as columns, and its confusions."""
 
@@ -148,8 +154,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
     def collector(view: Protocol) -> Kept | None:
         return Kept(truth, view, of_triplets) if view.part is None else None
 
-    gathered, models, tables = [], [], []
-    names: Sequence[str] = ()
+    gathered: list[Gathered] = []
     for stream in streams:
         found = match_and_diagnose(
             stream, truth, tallied, [protocol, *repaired], asked.filters, policy, collector=collector
@@ -157,34 +162,49 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
         found.coverage.report(truth, [protocol], stream.name, model=stream.model if len(streams) > 1 else None)
         gathered.append(found)
         found.tally.leave_out(unserved(dict.fromkeys(table_of, found.tally), (), stream.name))
-        (kept,) = found.kept
-        tables.append(kept.typed.table(truths))
-        confused = kept.confusing.confused(stream.model, found.tally.listed, {}, tagged=False)
-        names = confused.names["verb"]
-        settings = {"data": vocabulary.signed, **asked.filters.signature(), **found.tally.leave}
-        settings |= truth.settings(protocol) | protocol.settings()
-        rows = diagnosis_rows(found.diagnoses[0], vocabulary, per_class=False, settings=settings, tags={})
-        models.append(Model(stream.model, list(rows), confused.cells()["verb"], tables[-1]))
-    rated = _Rated(asked, parts, repaired, gathered)
+    rated = _Rated(asked, [stream.model for stream in streams], parts, repaired, gathered)
+    # the comparison takes as long as all the rest
+    work: list[Callable[[], Any]] = [partial(rated.comparison, truth), partial(_shown, rated, truth, truths, members)]
+    comparison, shown = chain.from_iterable(shared_out(lambda parts: [part() for part in parts], work))
+    models, names, numbers, evaluation = shown
     return Measured(
         asked=asked,
         models=[replace(model, rows=policy.signed(model.rows)) for model in models],
         truth=truths,
         annotated=len(truth.scenes.interaction),
         members=members,
-        numbers=dict(rated.numbers(truths, tables, members)),
+        numbers=numbers,
         subsets=subset_classes(vocabulary, protocol),
-        evaluation=policy.signed(list(rated.evaluation(models))),
-        comparison=policy.signed(list(rated.comparison(models, truth))),
+        evaluation=policy.signed(evaluation),
+        comparison=policy.signed(comparison),
         names=names,
     )
 
 
+def _shown(rated: _Rated, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]) -> _Shown:
+    """All of `Measured` that is made of the models' predictions, but the comparison."""
+    asked, models = rated.asked, []
+    vocabulary, protocol = asked.vocabulary, asked.protocol
+    names: Sequence[str] = ()
+    for name, found in zip(rated.names, rated.gathered, strict=True):
+        (kept,) = found.kept
+        confused = kept.confusing.confused(name, found.tally.listed, {}, tagged=False)
+        names = confused.names["verb"]
+        settings = {"data": vocabulary.signed, **asked.filters.signature(), **found.tally.leave}
+        settings |= truth.settings(protocol) | protocol.settings()
+        rows = diagnosis_rows(found.diagnoses[0], vocabulary, per_class=False, settings=settings, tags={})
+        models.append(Model(name, list(rows), confused.cells()["verb"], kept.typed.table(truths)))
+    numbers = rated.numbers(truths, [model.table for model in models], members)
+    return models, names, dict(numbers), list(rated.evaluation())
+
+
 @dataclass(frozen=True)
 class _Rated:
-    """The numbers of what was gathered. parts: the view of the protocol on each; repaired: those with a diagnosis."""
+    """The numbers of what was gathered of the models of these names. parts: the view of the protocol on each; repaired:
+    those with a diagnosis."""
 
     asked: Asked
+    names: Sequence[str]
     parts: Mapping[tuple[str, str], Protocol]
     repaired: Sequence[Protocol]
     gathered: Sequence[Gathered]
@@ -194,32 +214,31 @@ class _Rated:
         """The results of each model by every protocol and part."""
         return [list(found.tally.results(self.asked.vocabulary)) for found in self.gathered]
 
-    def evaluation(self, models: Sequence[Model]) -> Iterator[Row]:
+    def evaluation(self) -> Iterator[Row]:
         """The rows of eval, model by model."""
-        for model, found, tallied in zip(models, self.gathered, self._tallied, strict=True):
+        for name, found, tallied in zip(self.names, self.gathered, self._tallied, strict=True):
             for protocol, results in tallied:
                 if protocol.part is None:
-                    yield from self._evaluated(model, found, protocol, results, Wanted())[0].rows()
+                    yield from self._evaluated(name, found, protocol, results, Wanted())[0].rows()
 
-    def comparison(self, models: Sequence[Model], truth: GroundTruth) -> Iterator[Row]:
+    def comparison(self, truth: GroundTruth) -> list[Row]:
         """The rows of compare under the main protocol: of each model, and of two the differences; none where the ground
         truth cannot serve it."""
         vocabulary, wanted = self.asked.vocabulary, main_protocol(self.asked.vocabulary).key
         shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), self.asked.resampling, TOP, {})
         compared = []
-        for model, found in zip(models, self.gathered, strict=True):
+        for name, found in zip(self.names, self.gathered, strict=True):
             for protocol, results, lists in found.tally.ranked(vocabulary, shared.image_ids):
                 if protocol.key == wanted:
-                    parts = self._evaluated(model, found, protocol, results, Wanted(metrics=[RECALL]))
-                    compared.append(Compared(model.name, lists, parts))
+                    parts = self._evaluated(name, found, protocol, results, Wanted(metrics=[RECALL]))
+                    compared.append(Compared(name, lists, parts))
                     break
-        if compared:
-            yield from protocol_rows(compared, shared)
+        return list(protocol_rows(compared, shared)) if compared else []
 
     def _evaluated(
-        self, model: Model, found: Gathered, protocol: Protocol, results: ClassResults, wanted: Wanted
+        self, name: str, found: Gathered, protocol: Protocol, results: ClassResults, wanted: Wanted
     ) -> list[Evaluated]:
-        vocabulary, tags = self.asked.vocabulary, {"model": model.name} if len(self.gathered) > 1 else {}
+        vocabulary, tags = self.asked.vocabulary, {"model": name} if len(self.gathered) > 1 else {}
         settings = {**self.asked.filters.signature(), "data": vocabulary.signed, **found.tally.settings(protocol)}
         return Evaluated.of(protocol, vocabulary, wanted, results, settings, tags)
 
