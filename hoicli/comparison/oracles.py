@@ -5,9 +5,8 @@ Of a round nothing is kept but the mean of each subset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -18,11 +17,12 @@ from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Block, Resampling
 from hoicli.resampling.pieces import Times
 from hoicli.resampling.ranked import Prepared, RankedLists
-from hoicli.resampling.rounds import Rounds, over_blocks
+from hoicli.resampling.rounds import Observed, Rounds, over_blocks, shared_among
 from hoicli.vocabulary.labels import Vocabulary
 
-EVERY = (*ASKING, *(oracle for oracle in ORACLES if oracle not in ASKING))
-"""All oracles, and none; those that share their ranked lists are neighbours."""
+SHARING = (ASKING, *((oracle,) for oracle in ORACLES if oracle not in ASKING))
+"""All oracles, and none; those that share their ranked lists together. The others share the ground truth with none."""
+EVERY = tuple(oracle for oracles in SHARING for oracle in oracles)
 
 
 class UnderOracle(NamedTuple):
@@ -32,6 +32,22 @@ class UnderOracle(NamedTuple):
     estimates: Sequence[Sequence[Mean]]
     resamples: Floats
     swaps: Floats
+
+
+class OneRanking(NamedTuple):
+    """Lists of one ranking, ready for rounds: of each model, and what they are on the test set itself; those of the
+    first mixed with each other's."""
+
+    models: Sequence[Prepared]
+    observed: Sequence[Sequence[Observed]]
+    mixed: Sequence[Prepared]
+
+    @classmethod
+    def of(cls, models: Sequence[Sequence[RankedLists]]) -> OneRanking:
+        """models: of each its lists."""
+        first, *rivals = models
+        made = [Prepared(lists) for lists in models]
+        return cls(made, [each.observed for each in made], [Prepared(_mixed(first, rival)) for rival in rivals])
 
 
 @dataclass(frozen=True)
@@ -49,33 +65,38 @@ class OracleRounds:
         """By oracle, "none" first."""
         results = zip(*(model.results(self.vocabulary) for model in self.models), strict=True)
         estimates = {of[0].oracle: [result.means(self.subsets) for result in of] for of in results}
-        lists = [model.ranked(self.image_ids)(EVERY) for model in self.models]
-        prepared = _prepared(zip(*lists, strict=True))  # forks share it
+        ranked = [model.ranked(self.image_ids) for model in self.models]
+
+        def prepare(share: Sequence[Sequence[str]]) -> list[OneRanking]:
+            return [OneRanking.of([[*after(oracles)] for after in ranked]) for oracles in share]
+
+        hits = len(EVERY) * sum(int(model.counts()["true_positive"].sum()) for model in self.models)
+        prepared = [each for part in shared_among(prepare, SHARING, hits * resampling.rounds) for each in part]
 
         def work(block: Block) -> list[Floats]:
             return self._round(prepared, block)
 
-        hits = sum(int(model.counts()["true_positive"].sum()) for model in self.models)
         label = "types of errors: resamples and swaps"
-        rounds = dict(zip(EVERY, over_blocks(work, resampling, label, hits * len(EVERY)), strict=True))
+        rounds = dict(zip(EVERY, over_blocks(work, resampling, label, hits), strict=True))
         found = {}
         for oracle, means in estimates.items():
             alone, mixed = np.split(rounds[oracle], [len(self.models)])
             found[oracle] = UnderOracle(means, alone, mixed.reshape(len(self.models) - 1, 2, *mixed.shape[1:]))
         return found
 
-    def _round(self, prepared: Sequence[Sequence[Prepared]], block: Block) -> list[Floats]:
+    def _round(self, prepared: Sequence[OneRanking], block: Block) -> list[Floats]:
         """Of each of EVERY, [models + 2 * rivals, S, R]: the means on a block's resamples, then with its swaps."""
-        images = len(self.image_ids)
+        images, found = len(self.image_ids), list[Floats]()
         times, coins = Times(block.resamples(images)), Times(block.coins(images))
-        found: list[Floats] = []
-        for lists in prepared:
+        of_models = [lists.positives(times) for lists in prepared[0].models]
+        of_mixed = [lists.positives(coins) for lists in prepared[0].mixed]
+        for models, every, mixed in prepared:
             systems = [
-                [self._means(Rounds(*one, observed)) for one, observed in zip(own.ap(times), own.observed, strict=True)]
-                for own in lists[: len(self.models)]
+                [self._means(Rounds(*one, observed)) for one, observed in zip(lists.ap(times, asked), of, strict=True)]
+                for lists, of, asked in zip(models, every, of_models, strict=True)
             ]
-            for rival in lists[len(self.models) :]:
-                sides = rival.ap_of_sides(coins)
+            for lists, asked in zip(mixed, of_mixed, strict=True):
+                sides = lists.ap_of_sides(coins, asked)
                 systems += [[self._means(Rounds(*side[at])) for side in sides] for at in (0, 1)]
             found += map(np.stack, zip(*systems, strict=True))
         return found
@@ -84,16 +105,6 @@ class OracleRounds:
         """[S, R] of each subset, without the classes that have no ground truth in a round."""
         never = np.zeros(len(rounds.ap), dtype=bool)
         return np.stack([rounds.means(members, never) for members in self.drawn])
-
-
-def _prepared(lists: Iterable[Sequence[RankedLists]]) -> list[list[Prepared]]:
-    """For each ranking, of every model its lists, ready for rounds; then those of the first mixed with each other's.
-    lists: of the models after each oracle."""
-    made = []
-    for _, same in groupby(lists, key=lambda of_models: id(of_models[0].hit)):
-        first, *rivals = zip(*same, strict=True)
-        made.append([Prepared(each) for each in (first, *rivals, *(_mixed(first, rival) for rival in rivals))])
-    return made
 
 
 def _mixed(first: Sequence[RankedLists], second: Sequence[RankedLists]) -> list[RankedLists]:

@@ -101,10 +101,13 @@ class Times:
     def _small(self) -> NDArray[np.int16]:
         return self.weights.astype(np.int16)
 
+    def type_of(self, most: int) -> type[np.int16 | np.int32]:
+        """One that is large enough for sums of `most` weights."""
+        return np.int16 if most * self._most <= SMALL else np.int32
+
     def summed(self, matrix: csr_array, most: int) -> NDArray[Any]:
-        """matrix [M, N] @ weights, of a type that is large enough for sums of `most` weights."""
-        weights = self._small if most * self._most <= SMALL else self.weights
-        sums: NDArray[Any] = matrix.astype(weights.dtype, copy=False) @ weights
+        """matrix [M, N], `small`, @ weights, where each sum is of `most` weights at most."""
+        sums: NDArray[Any] = matrix @ (self._small if self.type_of(most) is np.int16 else self.weights)
         return sums
 
 
@@ -140,18 +143,18 @@ class Piece:
         self._strips = Strips(counts)
         first, end = every.first[rows], every.first[rows + 1]
         self._row_of_hit: Ints = np.repeat(self._strips.place, end - first)
-        self._longest = int(np.diff(every.first[every.bounds])[numbers].max(initial=0))
         self._gain: NDArray[Any] | None = None
         if lists.gain is not None:
             (gain,) = self._placed(lists.gain[lists.hits[first]])
             self._gain = self._strips.layers(gain)
-        begin, end = every.begin[rows], lists.hits[end - 1] + 1
-        first, begin, self._of_row, self._behind = self._placed(
-            first, begin, every.first[rows + 1] - first, end - begin
+        of_row, begin, behind = end - first, every.begin[rows], lists.hits[end - 1] + 1 - every.begin[rows]
+        # the true positives of a list, and the predictions up to its last one
+        self._most, self._longest = (
+            int(np.add.reduceat(of, starts_of(counts)[:-1]).max(initial=0)) for of in (of_row, behind)
         )
+        first, begin, self._of_row, self._behind = self._placed(first, begin, of_row, behind)
         if weighted:
-            _, entry = expanded(first, self._of_row)
-            self._hits = _present(self._of_row, lists.image[lists.hits[entry]], lists.images)
+            hits = lists.hits[expanded(first, self._of_row)[1]]
             # wide rows are cut, so that the sums of each part are small
             parts = -(-self._behind // WIDEST)
             self._cut: Ints = np.flatnonzero(parts > 1)
@@ -160,7 +163,8 @@ class Piece:
             cut, part = np.repeat(self._cut, further), WIDEST * expanded(np.ones_like(further), further)[1]
             counts_of = np.minimum(np.append(self._behind, self._behind[cut] - part), WIDEST)
             _, entry = expanded(np.append(begin, begin[cut] + part), counts_of)
-            self._between = _present(counts_of, lists.image[entry], lists.images)
+            counts_of = np.append(self._of_row, counts_of)
+            self._counted = _present(counts_of, lists.image[np.append(hits, entry)], lists.images)
             self._widest = int(counts_of.max(initial=0))
 
     def _placed(self, *columns: Ints) -> Ints:
@@ -171,12 +175,16 @@ class Piece:
 
     def counted(self, times: Times) -> Counts:
         """The counts when the images are there so many times."""
-        copies = self._strips.layers(times.summed(self._hits, self._longest))
-        found = self._strips.running(np.add, self._worth(copies))
-        sums = times.summed(self._between, self._widest)
-        rank = sums[: self._strips.size].astype(np.int32)
+        size, sums = self._strips.size, times.summed(self._counted, self._widest)
+        copies = sums[:size].astype(times.type_of(self._most), copy=False)
+        rank: NDArray[Any] = sums[size : 2 * size].astype(times.type_of(self._longest), copy=False)
         if len(self._cut):
-            rank[self._cut] += np.add.reduceat(sums[self._strips.size :], self._further, axis=0, dtype=np.int32)
+            rank[self._cut] += np.add.reduceat(sums[2 * size :], self._further, axis=0, dtype=rank.dtype)
+        return self._running(copies, rank)
+
+    def _running(self, copies: NDArray[Any], rank: NDArray[Any]) -> Counts:
+        """From those of each row alone [layers * S, R]; it may use them up."""
+        found = self._strips.running(np.add, self._worth(self._strips.layers(copies)))
         return Counts(found, self._strips.running(np.add, self._strips.layers(rank)))
 
     def alone(self, lists: RankedLists, start: int, end: int) -> Counts:
@@ -198,9 +206,9 @@ class Piece:
 
     @cached_property
     def _every(self) -> Counts:
-        hits = self._of_row.astype(np.int16 if self._longest <= SMALL else np.int32)
-        found = self._strips.running(np.add, self._worth(self._strips.layers(hits)))
-        return Counts(found, self._strips.running(np.add, self._strips.layers(self._behind.astype(np.int32))))
+        once = Times(np.ones((1, 1), dtype=np.int32))
+        rank = self._behind.astype(once.type_of(self._longest))
+        return self._running(self._of_row.astype(once.type_of(self._most)), rank)
 
     def _worth(self, copies: NDArray[Any]) -> NDArray[Any]:
         """What copies of each true positive are worth."""
@@ -220,16 +228,18 @@ class Piece:
     def _ap(self, counts: Counts, asked: Sequence[Ints]) -> Iterator[Floats]:
         """[O, R] the AP of each of `classes` for each of `asked` [O, R], how much ground truth there is."""
         found, rank = counts
-        if self._cap is not None:  # of a true positive's copies, those up to the cap count
+        # of a true positive's copies, those up to the cap count
+        if self._cap is not None and rank.max(initial=0) > self._cap:
             copies = self._copies(self._strips.steps(found))
             copies = np.clip(self._cap - (rank - copies), 0, copies)
             found, rank = self._strips.running(np.add, self._worth(copies)), np.minimum(rank, self._cap)
         # as long as nothing is counted, nothing is found either: 0 of at least 1
-        precision = np.divide(found, np.maximum(rank, 1, out=rank))
+        precision = np.divide(found, np.maximum(rank, 1, out=rank), dtype=np.float64)
         if self._area == "trapezoid":  # the mean of the precisions before and after
             worth = self._strips.steps(found)
             earlier = rank - self._copies(worth)
-            precision += np.where(earlier > 0, (found - worth) / np.maximum(earlier, 1), self._unit)
+            before = np.divide(found - worth, np.maximum(earlier, 1), dtype=np.float64)
+            precision += np.where(earlier > 0, before, self._unit)
             precision /= 2
         else:
             self._strips.running(np.maximum, precision, backwards=True)
@@ -243,17 +253,13 @@ class Piece:
 
     def _reached(self, found: NDArray[Any], asked: Ints) -> NDArray[Any]:
         """How many points of the grid the recall found / asked has reached."""
-        if (asked == asked[:, :1]).all():  # two models' ground truth, swapped
-            asked = asked[:, :1]
         if found.max(initial=0) < np.iinfo(np.int8).max:  # compared in half the time
             found = found.astype(np.int8)
         end = 1 << int(asked.max(initial=1)).bit_length()
         if end <= asked.size:
-            least = np.take(_least_of_all(self._grid, self._unit, end), asked, axis=1)
+            least = np.take(_least_of_all(self._grid, self._unit, end, found.dtype), asked, axis=1)
         else:
-            least = _least(self._grid, asked.astype(np.float64) * self._unit)
-        least = np.minimum(least, np.iinfo(found.dtype).max).astype(found.dtype)
-        least = np.broadcast_to(least, (len(least), len(asked), found.shape[-1]))
+            least = _least(self._grid, asked.astype(np.float64) * self._unit, found.dtype)
         at_once = len(self._grid) - len(least)  # recall is 0 at least
         reached = np.full(found.shape, at_once, dtype=np.int8 if len(self._grid) < 128 else np.int16)
         reaches = np.empty(found.shape, dtype=bool)
@@ -263,18 +269,24 @@ class Piece:
         return reached
 
 
-def _least(grid: Sequence[float], asked: Floats) -> Floats:
-    """[points above 0, ...] the least to be found for a recall at each point of the grid, of `asked` [...]."""
+def _least(grid: Sequence[float], asked: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """[points above 0, ...] the least to be found for a recall at each point of the grid, of `asked` [...]; the largest
+    of its type if that is too small, as `found` is not."""
     points = np.array([point for point in grid if point > 0]).reshape(-1, *[1] * asked.ndim)
     least = np.floor(points * asked)
     least += least / asked < points  # where that, as a recall, falls short
-    return least
+    return np.minimum(least, np.iinfo(dtype).max).astype(dtype)
 
 
 @lru_cache(maxsize=8)
-def _least_of_all(grid: Sequence[float], unit: int, end: int) -> Floats:
+def _least_of_all(grid: Sequence[float], unit: int, end: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """`_least` of ground truth 0, 1, ... up to `end`."""
-    return _least(grid, np.maximum(np.arange(float(end)), 1) * unit)
+    return _least(grid, np.maximum(np.arange(float(end)), 1) * unit, dtype)
+
+
+def small(matrix: csr_array) -> csr_array:
+    """A matrix of whole numbers as small numbers, if they are."""
+    return matrix.astype(np.int16 if matrix.max() <= SMALL else np.int32) if matrix.nnz else matrix
 
 
 def _present(counts: Ints, images: Ints, width: int) -> csr_array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
 from hoicli.resampling.draws import Weights
-from hoicli.resampling.pieces import Piece, Rows, Times
+from hoicli.resampling.pieces import Piece, Rows, Times, small
 from hoicli.resampling.rounds import Observed
 from hoicli.resampling.sums import by_image
 
@@ -260,7 +260,8 @@ class RankedLists:
     @cached_property
     def truth(self) -> csr_array:
         """[C, N] ground truth of each class in each image."""
-        return by_image(self.truth_class, self.truth_image, np.ones_like(self.truth_class), (self.classes, self.images))
+        ones, shape = np.ones_like(self.truth_class), (self.classes, self.images)
+        return small(by_image(self.truth_class, self.truth_image, ones, shape))
 
 
 @dataclass(frozen=True)
@@ -346,24 +347,27 @@ class Prepared:
             Observed(ap[:, 0], np.diff(truth.indptr)) for (ap, _), (truth, _) in zip(found, self._truth, strict=True)
         ]
 
-    def _positives(self, times: Times) -> list[Ints]:
+    def positives(self, times: Times) -> list[Ints]:
         """[C, R] the ground truth of each of the lists."""
         return [times.summed(truth, int(annotated.max(initial=0))) for truth, annotated in self._truth]
 
-    def ap(self, times: Times) -> list[tuple[Floats, Ints]]:
-        """`RankedLists.ap` of each of the lists."""
-        positives = self._positives(times)
+    def _asked(self, times: Times, known: Sequence[Ints] | None) -> Sequence[Ints]:
+        return self.positives(times) if known is None else known[: len(self._truth)]
+
+    def ap(self, times: Times, known: Sequence[Ints] | None = None) -> list[tuple[Floats, Ints]]:
+        """`RankedLists.ap` of each of the lists; known: `positives`, and perhaps more of them."""
+        positives = self._asked(times, known)
         aps = [np.zeros(of.shape) for of in positives]
         for piece in self.pieces:
             piece.rate(piece.counted(times), positives, aps)
         return list(zip(aps, positives, strict=True))
 
-    def ap_of_sides(self, coins: Times) -> list[Sides]:
-        """`RankedLists.ap_of_sides` of each of the lists.
+    def ap_of_sides(self, coins: Times, known: Sequence[Ints] | None = None) -> list[Sides]:
+        """`RankedLists.ap_of_sides` of each of the lists; known: as in `ap`.
 
         All counts of the second side are those of every image less those of the first.
         """
-        ones = self._positives(coins)
+        ones = self._asked(coins, known)
         others = [annotated - one for (_, annotated), one in zip(self._truth, ones, strict=True)]
         aps = [[np.zeros(of.shape) for of in side] for side in (ones, others)]
         for piece in self.pieces:

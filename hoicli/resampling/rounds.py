@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -55,8 +56,10 @@ class Observed(NamedTuple):
         HIDDEN_OF_MEANS. A class that is not `drawn` [C, R] has the mean of all."""
         there, ap = self.images > 0, self.ap[:, np.newaxis]
         average = self.ap[there].sum() / max(int(there.sum()), 1)
-        factors = np.array(hidden)[np.minimum(self.images, len(hidden) - 1)][:, np.newaxis]
-        further: Floats = ap + factors * (np.where(drawn, values, average) - ap)
+        further = np.where(drawn, values, average)
+        further -= ap
+        further *= np.array(hidden)[np.minimum(self.images, len(hidden) - 1)][:, np.newaxis]
+        further += ap
         return further
 
 
@@ -77,6 +80,10 @@ class Rounds:
     positives: Ints
     observed: Observed | None = None
 
+    @cached_property
+    def _drawn(self) -> Bools:
+        return self.positives > 0
+
     def means(self, members: Ints, unannotated: Bools, hidden: Sequence[float] = HIDDEN) -> Floats:
         """[R] the mean AP over the classes `members`, NaN where a round has none.
 
@@ -84,11 +91,12 @@ class Rounds:
         mean. Resamples are of the classes that the test set has: each goes as far from its AP there as `hidden` says,
         and one whose ground truth a round did not draw has the mean of all.
         """
-        kept = (self.positives[members] > 0) | unannotated[members][:, np.newaxis]
-        values = np.where(kept, self.ap[members], 0.0)
-        count = kept.sum(axis=0)
-        if self.observed is not None:
-            drawn, images = self.positives[members] > 0, self.observed.images[members]
+        values, drawn = self.ap[members], self._drawn[members]
+        if self.observed is None:
+            kept = drawn | unannotated[members][:, np.newaxis]
+            values, count = np.where(kept, values, 0.0), kept.sum(axis=0)
+        else:
+            images = self.observed.images[members]
             values = Observed(self.observed.ap[members], images).spread(values, drawn, hidden)
             count = np.where(drawn.any(axis=0), int(((images > 0) | unannotated[members]).sum()), 0)
         # a lone column would be added up in pairs, and its last digit be another than among other columns
