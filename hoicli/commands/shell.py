@@ -33,6 +33,9 @@ EXIT_CODES = {
 _WHOLE = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"| \| \S+(?: -\S+ (?=\S))?| [->]\S* (?=[^\s|>-])""")
 """What no line of an example ends within: what is quoted, the head of a pipe, an option with its value."""
 
+_KEPT = "\u2011"
+"""Stands for a hyphen while help is wrapped: no line ends within the name of an option or a command."""
+
 _WIDTH = Option("W", "The width of --plot in inches.")
 _FONT_SIZE = Option("S", "The text size of --plot in points (8; with --style slide 14).")
 _STYLE = Option("", "What --plot is for: paper, or a slide.", one_of="figures.styles:SHEETS")
@@ -77,7 +80,7 @@ def application(command: Command) -> typer.Typer:
             for one in shown
         ]
     )
-    called.__doc__ = command.about
+    called.__doc__ = command.about.replace("-", _KEPT)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(cls=type("Command", (ManualCommand,), {"page": command}))(called)
     return app
@@ -192,6 +195,9 @@ class ManualCommand(TyperCommand):
         metavars = [param.metavar for param in self.params if param.param_type_name == "argument"]
         return ["[OPTIONS]", *(f"[{metavar}]" for metavar in metavars)]
 
+    def get_help(self, ctx: Any) -> str:
+        return super().get_help(ctx).replace(_KEPT, "-")
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Streams, arguments and options, the options under the titles they were declared with."""
         with formatter.section("Streams"):
@@ -205,7 +211,7 @@ class ManualCommand(TyperCommand):
                 panels.setdefault(getattr(param, "rich_help_panel", None) or "Options", []).append(record)
         for title, records in panels.items():
             with formatter.section(title):
-                formatter.write_dl(records)
+                formatter.write_dl([(name, text.replace("-", _KEPT)) for name, text in records])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Examples, exit codes and related commands."""
@@ -218,7 +224,7 @@ class ManualCommand(TyperCommand):
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), text) for code, text in {**EXIT_CODES, **self.page.exits}.items()])
         with formatter.section("See also"):
-            formatter.write_text(", ".join(f"hoicli {name}" for name in self.page.see))
+            formatter.write_text(", ".join(f"hoicli {name}" for name in self.page.see).replace("-", _KEPT))
 
 
 def wrapped(command: str, width: int) -> list[str]:
