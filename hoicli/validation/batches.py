@@ -350,7 +350,7 @@ def _cases(check: str, batch: Checked, of: str, rows: Ints, told: Callable[[Reco
 
 def _named(hoi: Record, labels: list[str | None]) -> str:
     """The verb and the object of a triplet."""
-    return f"{hoi['verb']} {None if hoi['object'] is None else labels[hoi['object']]}"
+    return hoi["verb"] if hoi["object"] is None else f"{hoi['verb']} {labels[hoi['object']]}"
 
 
 def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:

@@ -269,10 +269,16 @@ def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
         what, option = f"verbs, counted from {base}, were read from {1 - base}", f"--verb-base {base}"
         yield Reading("another-verb-numbering", what, option if vocabulary.coco_ids else "", verbs=names)
     if vocabulary.name == "vcoco":
-        for wrong, right in permutations(VCOCO_ORDERS, 2):
-            both = zip(*(map(verb_and_role, VCOCO_ORDERS[order]) for order in (wrong, right)), strict=True)
+        qpic = VCOCO_ORDERS[
+            "qpic"
+        ]  # fredzzhang/vcoco, of UPT and PViC, has those of its 29 that have objects in its files
+        pocket = tuple(entry for entry in qpic if verb_and_role(entry)[1] and entry != "point_instr")
+        for wrong, right in (*permutations(VCOCO_ORDERS, 2), *((order, "fredzzhang/vcoco") for order in VCOCO_ORDERS)):
+            meant = VCOCO_ORDERS.get(right, pocket)
+            names = dict(zip(map(verb_and_role, VCOCO_ORDERS[wrong]), map(verb_and_role, meant), strict=False))
             what = f"verbs, in the order of {right}, were read in that of {wrong}"
-            yield Reading("another-verb-numbering", what, f"--from {right}-vcoco-list", actions=dict(both))
+            option = f"--from {right}-vcoco-list" if right in VCOCO_ORDERS else ""
+            yield Reading("another-verb-numbering", what, option, actions=names)
 
 
 def _before(names: Sequence[str]) -> dict[str, str]:

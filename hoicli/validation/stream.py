@@ -60,7 +60,7 @@ WARNINGS = {
     "no-such-interaction": "the vocabulary has no class of this verb and object: never counted",
     "subject-no-person": "qpic and diag ignore it; of most: subject and object swapped, or labels numbered otherwise?",
     "another-object-order": "convert again with the right order: as they are, they score near zero",
-    "another-verb-numbering": "convert again with the right numbers: as they are, they score near zero",
+    "another-verb-numbering": "convert again with the right numbers, or write names: as they are, they score near zero",
     "classes-not-annotated": "mAP will be near zero: other labels, or another set of images?",
     "another-image-size": "boxes must be in pixels of the ground truth's images: scale them",
     "boxes-off-ground-truth": "mAP will be near zero: convert the boxes to what they should be",
