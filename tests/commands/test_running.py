@@ -386,3 +386,11 @@ def test_skipping_everything_is_an_error(hoicli: Hoicli, tmp_path: Path, words: 
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("hoicli: nothing is left: skipped 1 ")
     assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]
+
+
+@pytest.mark.parametrize("words", ["eval --gt GT", "pairstats --gt GT", "mask", "prompts", "corrupt --records-only"])
+def test_nothing_is_no_input(hoicli: Hoicli, words: str) -> None:
+    """In a pipe it is what a step before this one leaves when it failed."""
+    result = hoicli(*(str(GT) if word == "GT" else word for word in words.split()), "/dev/null")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("/dev/null: no ")
