@@ -16,7 +16,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
+from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError, did_you_mean
 from hoicli.io import process
 from hoicli.io.messages import logged, report
 from hoicli.io.process import close_stdout_quietly, hold_standard_streams
@@ -96,12 +96,9 @@ class LazyGroup(TyperGroup):
         """As typer does; for a word that is not a command, the message suggests one that begins so (or with which the
         word begins: `evaluate`), else the one with the most similar spelling."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
             word = args[0]
             near = [name for name in COMMANDS if word and (word.startswith(name) or name.startswith(word))]
-            near = near or get_close_matches(word, COMMANDS, n=1)
-            meant = f"did you mean {near[0]!r}?" if near else "hoicli --help lists them"
+            meant = did_you_mean(near[0] if near else word, COMMANDS, "hoicli --help lists them")
             raise UsageError(f"no command {word!r}; {meant}")
         return super().resolve_command(ctx, args)
 

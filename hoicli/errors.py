@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,26 @@ def one_line(text: str) -> str:
     """A message that is safe to show even if it quotes a file: visible, and cut to a readable length."""
     text = visible(text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 310]} ... {text[-300:]}"  # the place, and what to do
+
+
+MOST_LIKE, LONGEST_LIKE = 2_000, 60
+"""Names among which, and the length up to which, `nearest` looks: difflib's time grows with their number and with the
+square of their length."""
+
+
+def nearest(name: str, known: Collection[str]) -> list[str]:
+    """The known name that is most like this one, if one is alike and looking costs little; else nothing."""
+    if len(name) > LONGEST_LIKE or len(known) > MOST_LIKE:
+        return []
+    from difflib import get_close_matches
+
+    return get_close_matches(name, [one for one in known if len(one) <= LONGEST_LIKE], n=1)
+
+
+def did_you_mean(name: str, known: Collection[str], otherwise: str = "") -> str:
+    """The end of a message about an unknown name: a question with the most similar known one, if there is one."""
+    near = nearest(name, known)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 class Place(str):

@@ -20,7 +20,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cache, wraps
 from numbers import Integral, Real
 from textwrap import dedent, fill
@@ -30,7 +29,7 @@ from hoicli.commands import options
 from hoicli.commands.checks import Count, OneOf, Read, Values, Written
 from hoicli.commands.options import Argument, Names, Numbers, Option, Parameter, Path, Piped
 from hoicli.commands.results import Notes, Records, Result
-from hoicli.errors import IN_PYTHON, UsageError
+from hoicli.errors import IN_PYTHON, UsageError, did_you_mean
 from hoicli.io import claims
 from hoicli.io.inputs import parts_of
 from hoicli.io.messages import kept_notes
@@ -212,8 +211,9 @@ def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
     signature, shown = signature_of(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
     names = [name for name in signature.parameters if name not in ("self", "cls")]
     for name in kwargs.keys() - signature.parameters.keys():
-        near = get_close_matches(name, names, n=1) or [known for known in names if known.rstrip("_") == name]
-        meant = f"did you mean {near[0]!r}?" if near else f"the arguments are {', '.join(names)}"
+        meant = did_you_mean(
+            f"{name}_" if f"{name}_" in names else name, names, f"the arguments are {', '.join(names)}"
+        )
         raise UsageError(f"{shown}: no argument {name!r}; {meant}")
     try:
         arguments = signature.bind(*args, **kwargs)

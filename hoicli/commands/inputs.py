@@ -15,7 +15,7 @@ import orjson
 from hoicli.commands.options import Given, Names, Path, Streams, Tags
 from hoicli.commands.values import names_of, tags_of, text_of, texts_of
 from hoicli.converters.opening import Opening
-from hoicli.errors import IN_PYTHON, DataError, UsageError, arg
+from hoicli.errors import IN_PYTHON, DataError, UsageError, arg, nearest
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.views import ALONE, Views
@@ -149,8 +149,6 @@ def lines(given: Given | None, name: str, label: str, what: str) -> Stream:
 def similarities(sim: Given | None, command: str) -> Stream | str:
     """What --sim names: tables, or an offline backend. Raises `UsageError` for neither, for both, and for a backend
     that is none or has to ask."""
-    from difflib import get_close_matches
-
     from hoicli.shoe.settings import OFFLINE
 
     if sim is None:
@@ -161,7 +159,7 @@ def similarities(sim: Given | None, command: str) -> Stream | str:
     if named and len(paths) > 1:
         raise UsageError(f"{arg('sim', named[0])}: rates every pair itself; give it alone, or tables")
     for name in paths:
-        a_name = name == "llm" or name.startswith("wordnet:") or get_close_matches(name, OFFLINE, 1)
+        a_name = name == "llm" or name.startswith("wordnet:") or nearest(name, OFFLINE)
         if name not in OFFLINE and a_name and not os.path.exists(name):
             choice = f"give tables, or one of {', '.join(OFFLINE)}; hoicli shoe-sim asks models"
             raise UsageError(f"{arg('sim', name)}: {choice}")

@@ -13,7 +13,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
 from hoicli.corruption.catalogue import (
@@ -29,7 +28,7 @@ from hoicli.corruption.catalogue import (
     added,
     corruption,
 )
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, UsageError, arg, did_you_mean
 from hoicli.io.messages import display_name
 from hoicli.records.parsing import Record, is_number, json_type, read_object, short
 
@@ -58,8 +57,7 @@ def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corr
         if name not in CORRUPTIONS and name not in owners:
             found = added(name)
             if found is None:
-                near = get_close_matches(name, CORRUPTIONS, 1)
-                meant = f"did you mean {near[0]!r}?" if near else "hoicli corrupt --list shows them"
+                meant = did_you_mean(name, CORRUPTIONS, "hoicli corrupt --list shows them")
                 raise UsageError(f"{arg(argument, name)}: no corruption; {meant}")
             owners[name] = found.owner
             of_recipe = found.corruption.published if text == IMAGENET_C else found.corruption.levels

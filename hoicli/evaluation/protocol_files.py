@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, UsageError, arg, did_you_mean
 from hoicli.evaluation.protocols import (
     ALL_BY_ONE,
     COUNTED_IMAGES,
@@ -176,7 +176,8 @@ def record_of(path: str) -> Record:
     known = ["like", *_columns()]
     for name in record:
         if name not in known:
-            raise bad(short(name).strip('"'), f"there is no such field; the fields are {', '.join(known)}")
+            meant = did_you_mean(name, known, f"the fields are {', '.join(known)}")
+            raise bad(short(name).strip('"'), f"there is no such field; {meant}")
     if "name" not in record:
         raise bad("name", "missing; rows and signatures name the protocol by it")
     name = record["name"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
 
-from hoicli.errors import UsageError, arg
+from hoicli.errors import UsageError, arg, did_you_mean
 from hoicli.evaluation.protocol_files import ENDING, dataset_of, read_protocol, record_of
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS, Protocol
 from hoicli.io.plugins import names as plugin_names
@@ -121,10 +120,9 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
     listed = [part for part in every if part not in brought]
     unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
     if unknown:
-        near = get_close_matches(unknown[0].lower(), PROTOCOLS, n=1)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
-        known = ", ".join([*PROTOCOLS, *plugin_names("protocols")])
-        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
+        meant = did_you_mean(unknown[0].lower(), PROTOCOLS)
+        known = ", ".join([*PROTOCOLS, *plugin_names("protocols")]) + (meant and f" ({meant})")
+        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {known}")
     if dataset is None:
         of_rows = (PROTOCOLS[name].dataset for name in listed if name != "all")
         dataset = next(of_rows, None) or (dataset_of(brought[0]) if brought else "hico")

@@ -12,12 +12,11 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, UsageError, arg, did_you_mean
 from hoicli.io.streams import Stream
 from hoicli.records.results import BAR
 from hoicli.vocabulary.labels import Vocabulary
@@ -118,7 +117,8 @@ def _measured(text: str, vocabulary: Vocabulary) -> Slice:
     name, *given = text.split(":")
     measure = MEASURES[name]
     if given and name in ("subject", "verb", "object"):
-        raise UsageError(f"{arg('slice', text)}: {name} is not cut by numbers; leave them out")
+        problem = f"{name} has a part for each {name}, without cuts; leave {text.removeprefix(name)!r} out"
+        raise UsageError(f"{arg('slice', text)}: {problem}")
     cuts = _numbers(text, given) or measure.cuts
     if measure.of == CLASSES:
         classes = _classes(text, cuts, vocabulary)
@@ -190,12 +190,11 @@ def _classes(text: str, cuts: Sequence[float], vocabulary: Vocabulary) -> dict[s
 def _of_file(path: str) -> Slice:
     """The slice that a file of `image_id<TAB>slice` lines makes; its parts are in alphabetical order."""
     if not path or not Path(path).exists():
-        near = get_close_matches(path.split(":")[0], MEASURES, n=1)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        meant = did_you_mean(path.split(":")[0], MEASURES)
         known = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
         if path.replace(".", "", 1).isdigit():  # objects:32,96
             known = "commas are between slices, colons between cuts: objects:32:96"
-        raise UsageError(f"{arg('slice', path)}: there is no such slice or file; {known}{meant}")
+        raise UsageError(f"{arg('slice', path)}: there is no such slice or file; {known}{meant and f' ({meant})'}")
     images: dict[str, set[str]] = {}
     for line in Stream([path], "slices"):
         try:

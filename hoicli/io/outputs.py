@@ -238,8 +238,9 @@ def _removed(part: Path) -> Iterator[None]:
 
 
 def _remove(part: Path) -> None:
-    with suppress(FileNotFoundError, NotADirectoryError):
-        shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
+    if os.path.lexists(part):  # to remove what is not there says, on a read-only file system, that it is read-only
+        with suppress(FileNotFoundError, NotADirectoryError):
+            shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
 
 
 @contextmanager

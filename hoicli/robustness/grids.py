@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import groupby
 
 from hoicli.corruption.catalogue import CORRUPTIONS, KEPT, RECIPE, RECIPES, ROHOI, SEVERITIES, family_of, parted
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, UsageError, arg, did_you_mean
 from hoicli.records.results import joined_settings
 from hoicli.robustness.gathering import (
     CLEAN,
@@ -105,8 +104,9 @@ def grids(
     corruptions, severities = _complete(benchmark, there)
     names = {name for name, _ in there}
     if names and names.isdisjoint(corruptions):
-        near = [near for name in corruptions for near in get_close_matches(name, names, 1)]
-        meant = f"did you mean {near[0]!r}?" if near else f"there are {listed(sorted(names))}"
+        meant = next(
+            filter(None, (did_you_mean(name, names) for name in corruptions)), f"there are {listed(sorted(names))}"
+        )
         raise UsageError(f"{arg('corruption', ','.join(corruptions))}: no row is of it; {meant}")
     remarks += _beyond(benchmark, there, corruptions, severities)
     if not corruptions or not severities:

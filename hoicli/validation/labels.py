@@ -271,14 +271,14 @@ def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     if vocabulary.name == "vcoco":
         qpic = VCOCO_ORDERS[
             "qpic"
-        ]  # fredzzhang/vcoco, of UPT and PViC, has those of its 29 that have objects in its files
+        ]  # the files of fredzzhang/vcoco (UPT, PViC) have those with an object, but for point
         pocket = tuple(entry for entry in qpic if verb_and_role(entry)[1] and entry != "point_instr")
         for wrong, right in (*permutations(VCOCO_ORDERS, 2), *((order, "fredzzhang/vcoco") for order in VCOCO_ORDERS)):
-            meant = VCOCO_ORDERS.get(right, pocket)
-            names = dict(zip(map(verb_and_role, VCOCO_ORDERS[wrong]), map(verb_and_role, meant), strict=False))
+            wrongly, rightly = VCOCO_ORDERS[wrong], VCOCO_ORDERS.get(right, pocket)
+            both = dict(zip(map(verb_and_role, wrongly), map(verb_and_role, rightly), strict=False))
             what = f"verbs, in the order of {right}, were read in that of {wrong}"
             option = f"--from {right}-vcoco-list" if right in VCOCO_ORDERS else ""
-            yield Reading("another-verb-numbering", what, option, actions=names)
+            yield Reading("another-verb-numbering", what, option, actions=both)
 
 
 def _before(names: Sequence[str]) -> dict[str, str]:

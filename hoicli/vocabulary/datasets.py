@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from hoicli.errors import UsageError, arg
+from hoicli.errors import UsageError, arg, nearest
 from hoicli.io import plugins
-from hoicli.vocabulary.labels import SUBJECT, Vocabulary, nearest, normalise, shipped_content, vocabulary_of
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary, normalise, shipped_content, vocabulary_of
 
 DATASETS = {
     "hico": "HICO-DET: 117 verbs, 80 objects, 600 interactions",

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import DataError, Place, arg, not_json
+from hoicli.errors import DataError, Place, arg, did_you_mean, not_json
 from hoicli.io.claims import reads
 from hoicli.io.inputs import open_input, readable
 from hoicli.io.plugins import Plugin
@@ -121,7 +121,7 @@ def _problems(content: Any) -> Iterator[Problem]:
         yield "", f"a record, not a dataset; {MAKE}"
     for key in content:
         if key not in FIELDS:
-            yield key[:_LONGEST], "no field of a dataset; drop it"
+            yield key[:_LONGEST], f"no field of a dataset; {did_you_mean(key, FIELDS, 'drop it')}"
     for key in ("name", "verbs", "objects", "interactions"):
         if key not in content:
             yield key, f"missing; {MAKE}"

@@ -4,7 +4,7 @@ a dataset's file (formats/dataset.schema.json) makes it."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
@@ -220,20 +220,6 @@ class Vocabulary:
 def normalise(name: str) -> str:
     """A label in the records' spelling: stripped, spaces to underscores ("dining table\\n" -> "dining_table")."""
     return name.strip().replace(" ", "_")
-
-
-MOST_LIKE, LONGEST_LIKE = 2_000, 60
-"""Labels among which, and the length up to which, `nearest` looks: difflib's time grows with their number and with the
-square of their length."""
-
-
-def nearest(name: str, known: Collection[str]) -> list[str]:
-    """The known label that is most like a name, if one is alike and looking costs little; else nothing."""
-    if len(name) > LONGEST_LIKE or len(known) > MOST_LIKE:
-        return []
-    from difflib import get_close_matches
-
-    return get_close_matches(name, [label for label in known if len(label) <= LONGEST_LIKE], n=1)
 
 
 # What a dataset's file holds

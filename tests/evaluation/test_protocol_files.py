@@ -118,7 +118,7 @@ def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
         ({"name": "a b", "like": "hico"}, "name: must be a word"),
         ({"name": "all", "like": "hico"}, "name: must be a word"),
         ({"name": "x", "like": "hicodet"}, 'like: "hicodet" is no protocol; choose from hico'),
-        ({"name": "x", "like": "hico", "treshold": 0.7}, "treshold: there is no such field; the fields are like, name"),
+        ({"name": "x", "like": "hico", "treshold": 0.7}, "treshold: there is no such field; did you mean 'threshold'?"),
         ({"name": "x", "like": "hico", "part": None}, "part: there is no such field"),
         ({"name": "x", "like": "hico", "threshold": 0}, "threshold: 0 is no IoU"),
         ({"name": "x", "like": "hico", "threshold": True}, "threshold: true is no IoU"),

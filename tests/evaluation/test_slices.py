@@ -231,7 +231,7 @@ def test_a_bad_file_of_slices(tmp_path: Path, content: str | bytes, problem: str
         ("distance:1:0.5", "hico", "give ascending numbers above 0"),
         ("distance:0", "hico", "give ascending numbers above 0"),
         ("distance:nan", "hico", "give ascending numbers above 0"),
-        ("verb:2", "hico", "verb is not cut by numbers"),
+        ("verb:2", "hico", "verb has a part for each verb, without cuts; leave ':2' out"),
         ("frequency:10", "hico", "hico has no training counts"),
         ("frequency", "vcoco", "vcoco has no classes by training frequency"),
         ("object", "vcoco", "vcoco has no classes by object"),

@@ -40,6 +40,19 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatc
         write_whole(target / "b", b"")
 
 
+def test_a_read_only_file_system_is_named_with_the_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There the system refuses to remove a file before it looks whether there is one."""
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "open", refused)
+    monkeypatch.setattr(Path, "unlink", refused)
+    said = r"-o .*rows.jsonl: cannot be created \(Read-only file system\)"
+    with pytest.raises(UsageError, match=said), atomic_path(str(tmp_path / "rows.jsonl"), "-o"):
+        pass
+
+
 def test_what_stands_under_the_name_is_replaced_and_never_followed(tmp_path: Path) -> None:
     """The name may come from a record, and what is there from an archive that somebody unpacked."""
     folder, secret = tmp_path / "out", tmp_path / "secret"

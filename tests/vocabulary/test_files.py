@@ -14,10 +14,10 @@ import jsonschema
 import pytest
 
 from hoicli.commands.doctor import schema_text
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import LONGEST_LIKE, DataError, UsageError
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.files import FIELDS, check
-from hoicli.vocabulary.labels import LONGEST_LIKE, shipped_content
+from hoicli.vocabulary.labels import shipped_content
 from tests.support.costs import LARGER, require_linear
 from tests.support.project import dumped
 
@@ -141,7 +141,7 @@ def test_the_schema_has_the_fields_of_the_code() -> None:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"name": "hico"}, "name: 'hico' is a dataset of hoicli's own; choose another"),
     ({"name": "my site"}, 'name: "my site" is no name; give letters, digits'),
-    ({"verb": []}, "verb: no field of a dataset; drop it"),
+    ({"verb": []}, "verb: no field of a dataset; did you mean 'verbs'?"),
     ({"verbs": "hold"}, 'verbs: "hold" is no list of labels'),
     ({"verbs": []}, "verbs: [] is no list of labels; give at least one"),
     ({"verbs": ["hold", 3]}, "verbs[1]: 3 is no label; labels are strings"),
