@@ -35,7 +35,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         with context.policy.item():
             record = parse(line)
             hois = record.get("hois")
-            scored = isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
+            scored = not {"unstated", "left_out"}.isdisjoint(record)  # which say something of predictions only
+            scored |= isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
             for problem in problems(record, known, scored=scored):
                 raise problem.error(line.place)
             if form:

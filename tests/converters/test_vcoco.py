@@ -193,6 +193,13 @@ def test_three_ways_to_say_that_there_is_no_object(hoicli: Hoicli, tmp_path: Pat
     assert record["unstated"] == {"score": 0.0, "object": TINY}
 
 
+def test_unstated_is_looked_at_where_nothing_is_stated(hoicli: Hoicli, tmp_path: Path) -> None:
+    record = {"image_id": 1, "boxes": [[1, 2, 3, 4]], "labels": ["person"], "hois": [], "unstated": {"score": 0.0}}
+    path = dumped(tmp_path / "records.jsonl", record)
+    said = refusal(hoicli("convert", path, "--to", "vcoco-pkl", "-o", tmp_path / "back.pkl"))
+    assert said == f"{path}:1: unstated: must be an object with a score and an object box, as convert writes it"
+
+
 def silence(*without: str) -> Record:
     """A dictionary that states nothing: every key but some, with scores of NaN."""
     told: Record = {"image_id": 1, "person_box": [10.0, 10.0, 60.0, 60.0]}

@@ -227,7 +227,7 @@ def _lost(reader: Reader, path: Path, words: list[str], said: str, written: int)
         if not lost:
             yield "took a file that cannot be read, without a word"
         return
-    lines = [line for line in io.BytesIO(content) if not line.isspace()]
+    lines = [line for line in io.BytesIO(content) if line.removeprefix(b"\xef\xbb\xbf").strip()]
     if reader.law == LINES and reader.command == "validate":
         counted = re.search(r"checked ([\d,]+) lines", said)
         given = len(lines) + (8 if "--gt" in words else 0)
