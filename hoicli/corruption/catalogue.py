@@ -60,7 +60,7 @@ REFERENCE_SIDE = 640
 JPEG_QUALITY = 95
 """Of the files written for JPEG sources (4:4:4): high, so that what is measured is the corruption and not the file."""
 
-DRAWING = 4
+DRAWING = 5
 """Raised whenever the same constants give other pixels: files of an older drawing are not taken as finished."""
 
 HENDRYCKS = "hendrycks/robustness, ImageNet-C; the same in bethgelab/imagecorruptions 1.1.2"

@@ -48,7 +48,7 @@ def rainbow(image: Image, drawn: tuple[float, float], strength: float, bands: fl
             tints = waves(down[:, rows], across)
             tints += 1
             tints *= 127.5 * strength
-            tints += apart[rows] * (1 - strength)
+            tints += apart[rows] * np.float32(1 - strength)
             result[rows, :, channel] = rounded(tints)
     return result
 
@@ -56,10 +56,10 @@ def rainbow(image: Image, drawn: tuple[float, float], strength: float, bands: fl
 def _shifted(channel: Image, step: NDArray[np.int64]) -> Image:
     """The channel moved by (x, y) pixels, its border repeated."""
     height, width = channel.shape
-    rows = np.clip(np.arange(height) - step[1], 0, height - 1)
-    columns = np.clip(np.arange(width) - step[0], 0, width - 1)
-    moved: Image = channel.take(columns, axis=1).take(rows, axis=0)
-    return moved
+    right, down = step.tolist()
+    above, left = max(-down, 0), max(-right, 0)
+    wider = cv2.copyMakeBorder(channel, max(down, 0), above, max(right, 0), left, cv2.BORDER_REPLICATE)
+    return np.asarray(wider, dtype=np.uint8)[above : above + height, left : left + width]
 
 
 Rectangles = NDArray[np.float64]
@@ -105,13 +105,15 @@ def vignette(image: Image, _: None, start: float, strength: float) -> Image:
     height, width = image.shape[:2]
     x, y = np.arange(width) - (width - 1) / 2, np.arange(height) - (height - 1) / 2
     half_diagonal = max(float(np.hypot(x[-1], y[-1])), 0.5)
+    x2, y2 = (x / half_diagonal) ** 2, (y / half_diagonal) ** 2
     result = np.empty_like(image)
     for rows in strips(height):
-        distance = np.sqrt(x[None, :] ** 2 + y[rows, None] ** 2) / half_diagonal
-        rise = np.clip((distance - start) / (1 - start), 0, 1)
-        light = 1 - strength * rise * rise * (3 - 2 * rise)
-        values = image[rows].reshape(len(light), -1)
-        result[rows] = rounded(values * np.repeat(light, image.shape[2], axis=1)).reshape(len(light), width, -1)
+        distance = np.sqrt((y2[rows, None] + x2).astype(np.float32))
+        rise = np.clip((distance - np.float32(start)) / np.float32(1 - start), 0, 1)
+        light = 1 - np.float32(strength) * rise * rise * (3 - 2 * rise)
+        values = cv2.merge([light] * image.shape[2]).reshape(image[rows].shape)
+        values *= image[rows]
+        result[rows] = rounded(values)
     return result
 
 

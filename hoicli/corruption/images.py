@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ STAMP_WITHIN = 4096
 _PNG_HEAD = 8 + 12 + 13
 """Bytes of the signature and IHDR, which is the first chunk."""
 _PNG_END, _JPEG_END = b"IEND\xaeB`\x82", b"\xff\xd9"
+_JPEG_TABLES = b"\xff\xdb"
+"""What the first table of a JPEG file begins with; before it is only the head."""
 _LONGEST_EXIF = 65_533
 """Bytes; more does not fit into a JPEG's segment."""
 
@@ -58,6 +61,13 @@ class Picture:
     pixels: Image
     kind: str
     kept: Mapping[str, Any]
+
+    @cached_property
+    def head(self) -> bytes:
+        """What a JPEG file has before its tables: what is kept, as Pillow writes it."""
+        dot = PIL.Image.new("L", (1, 1))
+        plain, full = _saved(dot, "JPEG"), _saved(dot, "JPEG", **self.kept)
+        return full[: len(full) - len(plain) + plain.index(_JPEG_TABLES)]
 
 
 def check_size(width: int, height: int) -> None:
@@ -142,10 +152,15 @@ def encode(picture: Picture, pixels: Image, *, quality: int = JPEG_QUALITY) -> b
     JPEG: at `quality`, with colours at full resolution if that is JPEG_QUALITY (otherwise JPEG is the corruption).
     """
     if picture.kind == "JPEG":
-        return encode_jpeg(pixels, quality, full_colour=quality == JPEG_QUALITY, **picture.kept)
-    file = io.BytesIO()
+        data = encode_jpeg(pixels, quality, full_colour=quality == JPEG_QUALITY)
+        return picture.head + data[data.index(_JPEG_TABLES) :]
     image = PIL.Image.fromarray(pixels if pixels.shape[2] > 1 else pixels[:, :, 0])
-    image.save(file, "PNG", compress_level=1, **picture.kept)
+    return _saved(image, "PNG", compress_level=1, **picture.kept)
+
+
+def _saved(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **options)
     return file.getvalue()
 
 

@@ -25,7 +25,7 @@ STRIP = 32
 """Rows at a time, where a pixel takes many steps in floating point: what they need stays in the processor's cache."""
 LARGEST_SIGMA = 12.0
 """Pixels; a wider blur runs on a reduced picture, where it takes no longer than this one."""
-FEW_WEIGHTS = 128
+FEW_WEIGHTS = 200
 """Up to so many weights of a kernel OpenCV adds them up faster than it transforms the picture."""
 TRANSFORMED = 130
 """Cells of a kernel from which on OpenCV goes through a Fourier transform, however many of them are 0."""
@@ -57,18 +57,18 @@ def strips(height: int) -> Iterator[slice]:
         yield slice(top, min(top + STRIP, height))
 
 
-def circled(turns: NDArray[np.float64]) -> NDArray[np.float64]:
+def circled(turns: NDArray[np.float64]) -> NDArray[np.float32]:
     """[2, N] cosine and sine of so many turns."""
     angles = 2 * np.pi * turns
-    return np.stack([np.cos(angles), np.sin(angles)])
+    return np.stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
 
 
-def waves(down: NDArray[np.float64], across: NDArray[np.float64]) -> NDArray[np.float64]:
+def waves(down: NDArray[np.float32], across: NDArray[np.float32]) -> NDArray[np.float32]:
     """[rows, columns] the cosine of an angle of the row and one of the column together, as `circled` gives them.
 
     A cosine for each pixel would take ten times as long.
     """
-    cosines: NDArray[np.float64] = down[0][:, None] * across[0]
+    cosines: NDArray[np.float32] = down[0][:, None] * across[0]
     cosines -= down[1][:, None] * across[1]
     return cosines
 

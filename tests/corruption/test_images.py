@@ -94,7 +94,7 @@ def test_the_colour_profile_stays() -> None:
 
 def test_jpeg_is_written_as_jpeg_near_the_pixels() -> None:
     for mode in ("L", "RGB"):
-        data = file_of(scene(mode), "JPEG")
+        data = file_of(scene(mode), "JPEG", dpi=(300, 72), icc_profile=b"\xff\xdb")
         result = written(data)
         assert (result.format, result.mode) == ("JPEG", mode)
         apart = np.abs(np.asarray(result).astype(int) - np.asarray(PIL.Image.open(BytesIO(data))))
@@ -102,6 +102,8 @@ def test_jpeg_is_written_as_jpeg_near_the_pixels() -> None:
         picture = decode(data)
         encoded = encode(picture, picture.pixels)
         assert (shown(picture, picture.pixels, encoded).squeeze() == np.asarray(result)).all()
+        again = PIL.Image.fromarray(picture.pixels.squeeze())
+        assert encoded == file_of(again, "JPEG", quality=95, subsampling="4:4:4", **picture.kept)
 
 
 @pytest.mark.parametrize("name", EFFECTS)
