@@ -44,7 +44,7 @@ def recall(
     graph constraint only the best prediction of each pair of boxes counts. Values are in percent.
 
     Arguments:
-        dataset: hico (default), swig or FILE.json.
+        dataset: hico (default), swig, another one without roles (see hoicli vocab --help), or FILE.json.
         k: How many of the best predictions of an image count.
         train: Add zR@K: the recall of triplets (subject, verb, object) that are not in this ground truth of the
             training set.

@@ -69,8 +69,8 @@ def shoe_sim(
         predictions: Predictions; with --merge, tables. - or nothing is stdin.
         backend: wordnet:path, wordnet:wup, wordnet:lch, wordnet:lin, wordnet:res, wordnet:jcn, lexical, llm (whose key
             is in OPENAI_API_KEY), or table, which is --merge mean.
-        dataset: The dataset of the ground truth's labels (hico); without --gt: the senses of its classes among
-            themselves.
+        dataset: The dataset of the ground truth's labels (default: hico); without --gt, the senses of its classes are
+            rated among themselves.
         pairs: Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.
         merge: Join tables into one: a line has all models' ratings and one similarity.
         check: Write the pairs that this table lacks, as lines for --pairs, and rate none; repeatable.
