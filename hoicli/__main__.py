@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found, unused-ignore]  # `signal` itself takes a while to load
+import atexit
+import os
 
 
 def main() -> None:
@@ -13,7 +15,11 @@ def main() -> None:
     from hoicli.cli import main as command
 
     _signal.signal(_signal.SIGINT, interrupt)
-    command()
+    try:
+        command()
+    except SystemExit as ended:  # all is written; the system takes the memory back faster than Python lets it go
+        atexit._run_exitfuncs()
+        os._exit(int(ended.code or 0))
 
 
 if __name__ == "__main__":

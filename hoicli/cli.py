@@ -232,5 +232,4 @@ def main() -> None:
     if code - EXIT_SIGNAL in process.ENDING:  # so that a shell sees 128 + number, and a scheduler its own signal
         process.let_go()
         os.kill(os.getpid(), code - EXIT_SIGNAL)
-    gc.freeze()  # the system takes the memory back without a last look at every object
     sys.exit(code)
