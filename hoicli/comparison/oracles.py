@@ -14,7 +14,7 @@ import numpy as np
 from hoicli.diagnosis.oracles import ASKING, ORACLES, Diagnosis
 from hoicli.evaluation.tally import Mean
 from hoicli.records.kit import Floats, Ints
-from hoicli.resampling.draws import Block, Resampling
+from hoicli.resampling.draws import Blocks, Resampling
 from hoicli.resampling.pieces import Times
 from hoicli.resampling.ranked import Prepared, RankedLists
 from hoicli.resampling.rounds import Observed, Rounds, over_blocks, shared_among
@@ -73,8 +73,8 @@ class OracleRounds:
         hits = len(EVERY) * sum(int(model.counts()["true_positive"].sum()) for model in self.models)
         prepared = [each for part in shared_among(prepare, SHARING, hits * resampling.rounds) for each in part]
 
-        def work(block: Block) -> list[Floats]:
-            return self._round(prepared, block)
+        def work(drawn: Blocks) -> list[Floats]:
+            return self._round(prepared, drawn)
 
         label = "types of errors: resamples and swaps"
         rounds = dict(zip(EVERY, over_blocks(work, resampling, label, hits), strict=True))
@@ -84,10 +84,10 @@ class OracleRounds:
             found[oracle] = UnderOracle(means, alone, mixed.reshape(len(self.models) - 1, 2, *mixed.shape[1:]))
         return found
 
-    def _round(self, prepared: Sequence[OneRanking], block: Block) -> list[Floats]:
-        """Of each of EVERY, [models + 2 * rivals, S, R]: the means on a block's resamples, then with its swaps."""
+    def _round(self, prepared: Sequence[OneRanking], drawn: Blocks) -> list[Floats]:
+        """Of each of EVERY, [models + 2 * rivals, S, R]: the means on some blocks' resamples, then with its swaps."""
         images, found = len(self.image_ids), list[Floats]()
-        times, coins = Times(block.resamples(images)), Times(block.coins(images))
+        times, coins = Times(drawn.resamples(images)), Times(drawn.coins(images))
         of_models = [lists.positives(times) for lists in prepared[0].models]
         of_mixed = [lists.positives(coins) for lists in prepared[0].mixed]
         for models, every, mixed in prepared:

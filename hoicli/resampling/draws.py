@@ -7,6 +7,7 @@ in it. Rounds come in blocks, each with a stream of its own, so that it does not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,7 +19,9 @@ from hoicli.errors import UsageError, arg
 Weights: TypeAlias = NDArray[np.int32]
 """[N, R] how often each of N images is there in each of R rounds."""
 ROUNDS_IN_BLOCK = 32
-"""Rounds worked on at a time: few enough that their arrays stay in a processor's cache. Changing it changes results."""
+"""Rounds of one stream. Changing it changes results."""
+BLOCKS_AT_ONCE = 2
+"""Blocks worked on at a time: few enough that their arrays stay in a processor's cache."""
 RESAMPLING, SWAPPING = 0, 1
 MOST_ROUNDS = 100_000
 """The rounds that a call may ask for: they put an interval's ends within a hundredth of the standard error."""
@@ -87,6 +90,26 @@ class Block:
     def _bits(self, purpose: int, count: int) -> NDArray[np.uint64]:
         generator = np.random.PCG64(np.random.SeedSequence([self.seed, purpose, self.number]))
         return np.asarray(generator.random_raw(count), dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Some blocks worked on at once, the rounds of one after the other's."""
+
+    blocks: Sequence[Block]
+
+    @property
+    def rounds(self) -> int:
+        """Of all of them."""
+        return sum(block.rounds for block in self.blocks)
+
+    def resamples(self, images: int) -> Weights:
+        """[images, rounds], as `Block.resamples`."""
+        return np.concatenate([block.resamples(images) for block in self.blocks], axis=1)
+
+    def coins(self, images: int) -> Weights:
+        """[2 * images, rounds], as `Block.coins`."""
+        return np.concatenate([block.coins(images) for block in self.blocks], axis=1)
 
 
 def blocks(resampling: Resampling) -> list[Block]:

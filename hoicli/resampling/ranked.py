@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 Sides: TypeAlias = "tuple[tuple[Floats, Ints], tuple[Floats, Ints]]"
 """AP and ground truth of both sides of a coin."""
-ROWS_AT_ONCE = 8192
-"""Rows worked on in one piece, if not of one class: few enough that their arrays of a block of rounds, 0.5 to 2 MB
+ROWS_AT_ONCE = 4096
+"""Rows worked on in one piece, if not of one class: few enough that their arrays of some blocks of rounds, 0.5 to 2 MB
 each, stay in a processor's cache, and enough that calls of NumPy do not count."""
 IMAGES_AT_ONCE = 512
 """Images left out one by one in one piece."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hoicli.io.messages import Progress
 from hoicli.io.workers import shared_out
 from hoicli.records.kit import Bools, Floats, Ints
-from hoicli.resampling.draws import Block, Resampling, Weights, blocks
+from hoicli.resampling.draws import BLOCKS_AT_ONCE, Block, Blocks, Resampling, Weights, blocks
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -119,8 +119,8 @@ def resampled(models: Sequence[Weighted], resampling: Resampling, label: str) ->
     if not resampling.rounds:
         return [Rounds.none(model) for model in models]
 
-    def work(block: Block) -> list[NDArray[Any]]:
-        weights = block.resamples(models[0].images)
+    def work(drawn: Blocks) -> list[NDArray[Any]]:
+        weights = drawn.resamples(models[0].images)
         return [part for model in models for part in model.ap(weights)]
 
     found = over_blocks(work, resampling, label, sum(model.true_positives for model in models))
@@ -139,8 +139,8 @@ def swapped(first: Weighted, second: Weighted, resampling: Resampling, label: st
         return [Rounds.none(first)] * 2
     mixed = first.interleaved(second)
 
-    def work(block: Block) -> list[NDArray[Any]]:
-        one, other = mixed.ap_of_sides(block.coins(first.images))
+    def work(drawn: Blocks) -> list[NDArray[Any]]:
+        one, other = mixed.ap_of_sides(drawn.coins(first.images))
         return [*one, *other]
 
     found = over_blocks(work, resampling, label, 2 * mixed.true_positives)
@@ -148,22 +148,23 @@ def swapped(first: Weighted, second: Weighted, resampling: Resampling, label: st
 
 
 def over_blocks(
-    work: Callable[[Block], Sequence[NDArray[Any]]], resampling: Resampling, label: str, true_positives: int
+    work: Callable[[Blocks], Sequence[NDArray[Any]]], resampling: Resampling, label: str, true_positives: int
 ) -> list[NDArray[Any]]:
-    """What `work` makes of all rounds, block by block: arrays whose last axis is rounds, perhaps none. In several
-    processes where there is enough of it."""
+    """What `work` makes of all rounds, some blocks at a time: arrays whose last axis is rounds, perhaps none. In
+    several processes where there is enough of it."""
 
-    def run(share: Sequence[Block]) -> list[Sequence[NDArray[Any]]]:
+    def run(share: Sequence[Blocks]) -> list[Sequence[NDArray[Any]]]:
         done = []
-        rounds = sum(block.rounds for block in share)
+        rounds = sum(drawn.rounds for drawn in share)
         with Progress(label, total=rounds, unit="round") as bar:
-            for block in share:
-                done.append(work(block))
-                bar.advance(block.rounds)
+            for drawn in share:
+                done.append(work(drawn))
+                bar.advance(drawn.rounds)
         return done
 
     every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
-    parts = [part for share in shared_among(run, every, true_positives * resampling.rounds) for part in share]
+    several = [Blocks(every[at : at + BLOCKS_AT_ONCE]) for at in range(0, len(every), BLOCKS_AT_ONCE)]
+    parts = [part for share in shared_among(run, several, true_positives * resampling.rounds) for part in share]
     return [np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True)]
 
 

@@ -62,7 +62,7 @@ def processes(options: Options) -> list[Process]:
             Process(name, (*HOICLI, *name.split(), "--gt", truth, found), floor=floor)
             for name in ("eval --protocol all", "eval --protocol hico", "eval --protocol qpic",
                          "eval --protocol hico --bootstrap 1000", "match --protocol hico", "diagnose", "pairstats",
-                         "validate")
+                         "validate", "audit")
         ),
         Process(EVALUATOR, (*PYTHON, "-m", "tests.bench.updates", truth, str(arrays(options))),
                 ours="eval --protocol hico"),
