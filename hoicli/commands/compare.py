@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
-from typing import Annotated
+from typing import Annotated, Any
 
 from hoicli.commands import choices, options
 from hoicli.commands.command import command
@@ -13,6 +15,8 @@ from hoicli.commands.results import Result
 from hoicli.commands.values import chosen_of, count_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
 from hoicli.vocabulary.datasets import load
+
+_Row = dict[str, Any]
 
 
 @command(
@@ -78,6 +82,7 @@ def compare(
     from hoicli.resampling.draws import Resampling
 
     gt, own, names, most = required(gt, "compare"), text_of(dataset), names_of(protocol), count_of("top", top)
+    most = sys.maxsize if most is None else most
     resampling = Resampling.checked(bootstrap, seed, or_none=True)
     if margin is not None and not (fail_if_worse and 0 <= margin < inf):
         problem = "give a number of at least 0" if fail_if_worse else f"goes with {arg('fail_if_worse')}"
@@ -118,16 +123,25 @@ def compare(
         rows = list(
             compared(
                 models, truth, vocabulary, chosen, filters, policy, wanted, resampling,
-                named=named, errors=errors, top=sys.maxsize if most is None else most, tags=tags, views=views,
+                named=named, errors=errors, top=most, tags=tags, views=views,
             )
         )  # fmt: skip
     rows = policy.signed(rows)
-    above = answers(rows)
-    if not per_class:  # the sentences have told it
-        rows = [row for row in rows if row["metric"] != RECALL]
+    above = answers(rows)  # of all of them
+    rows = list(_first(rows, {"image_diff": most} if per_class else {"image_diff": most, "AP_diff": most, RECALL: 0}))
     return Result(
         rows,
         above=above,
         blocks=lambda notation: [rows if notation in ("jsonl", "csv") else readable(rows)],
         failed=failure(rows, margin or 0.0) if fail_if_worse else None,
     )
+
+
+def _first(rows: Iterable[_Row], most: Mapping[str, int]) -> Iterator[_Row]:
+    """The rows without those of a metric that come after the first so many of one comparison."""
+    met = Counter[tuple[str, ...]]()
+    for row in rows:
+        of = row["metric"], row["protocol"], *row["tags"].values()
+        met[of] += 1
+        if met[of] <= most.get(row["metric"], sys.maxsize):
+            yield row

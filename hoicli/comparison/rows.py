@@ -63,7 +63,7 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What all rows of a comparison share. `top` cuts the lists of images, and of classes unless all are wanted."""
+    """What all rows of a comparison share. `top`: so many images are listed."""
 
     vocabulary: Vocabulary
     image_ids: Sequence[str]
@@ -211,7 +211,7 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
 
     numbers.sort(key=order)
     if not evaluated.wanted.per_class:
-        numbers = [number for number in numbers if found[number].value][: shared.top]
+        numbers = [number for number in numbers if found[number].value]
     for number in numbers:
         verb, name = vocabulary.interactions[number]
         named = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
@@ -221,9 +221,8 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
 
 
 def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) -> Iterator[Row]:
-    """The images that most of the difference goes with; ties in the order of their ids."""
-    if not shared.top:
-        return
+    """The images that most of the difference goes with, and the first in either direction; ties in the order of their
+    ids."""
     members = baseline.evaluated.members
     subset = max(members, key=lambda name: len(members[name]))
     moved = image_differences(baseline.lists, model.lists, members[subset])
@@ -232,7 +231,9 @@ def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) 
         note(f"left out: image_diff of {name}; a class is in more than {MOST_LEFT_OUT:,} images")
         return
     annotated = np.bincount(baseline.lists.truth_image, minlength=len(moved))
-    for row in np.argsort(-np.abs(np.round(moved, 15)), kind="stable")[: shared.top].tolist():
+    order = np.argsort(-np.abs(np.round(moved, 15)), kind="stable")
+    foremost = [order[sign * moved[order] > 0][:1] for sign in (1, -1)]
+    for row in dict.fromkeys(np.concatenate([order[: shared.top], *foremost]).tolist()):
         if moved[row]:
             yield {
                 "metric": "image_diff", "subset": subset, "image_id": shared.image_ids[row],
