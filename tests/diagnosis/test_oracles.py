@@ -116,8 +116,10 @@ def test_the_released_code_misses_nothing_in_images_without_predictions() -> Non
 @pytest.mark.parametrize("reading", ["shared", "released"])
 def test_the_ranked_lists_give_the_results_and_know_their_images(reading: Reading, ids: list[str]) -> None:
     found = of_fixtures(reading)
-    ranked = list(found.ranked(ids)(EVERY))
-    assert [result.oracle for result in found.results(HICO)] == EVERY
+    without = {"false_positive", "false_negative"} if reading == "released" else set()  # it has them for V-COCO only
+    every = [oracle for oracle in EVERY if oracle not in without]
+    ranked = list(found.ranked(ids)(every))
+    assert [result.oracle for result in found.results(HICO)] == every
     for lists, result in zip(ranked, found.results(HICO), strict=True):
         assert (lists.images, lists.grid, lists.cap) == (len(ids), DIAG.grid, None)
         assert lists.ap(np.ones((len(ids), 1), dtype=np.int32))[0][:, 0] == pytest.approx(result.ap, abs=1e-12)
