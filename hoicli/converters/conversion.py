@@ -76,11 +76,11 @@ class Conversion:
             self._counts["images"] += 1
             progress.advance()
             yield file, record, line
+        if not self._counts["images"]:  # before a file that is written takes its name
+            self._context.policy.report(left=False)
 
     def report(self) -> None:
         """Say on stderr what was assumed, what was converted, and what was left out."""
-        if not self._counts["images"]:
-            self._context.policy.report(left=False)
         totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
         for text in (*self._context.notes, f"converted {', '.join(self._read)}: {totals}"):
             note(text)

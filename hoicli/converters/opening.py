@@ -163,8 +163,6 @@ def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
                 spools.append(Spool(name, numbered=False))
                 with spools[-1].filling() as file:
                     file.writelines(line for _, _, line in records)
-        if policy.skipped and not spools:
-            raise DataError(f"nothing is left of it: {policy.summary}", place=", ".join(paths))
     except DataError as error:
         problem = _advised(error.problem, opening)
         raise DataError(problem, place=error.place, field=error.field, code=error.code) from None

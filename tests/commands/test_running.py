@@ -375,6 +375,7 @@ def test_several_files_are_models_elsewhere(hoicli: Hoicli) -> None:
         "corrupt --records-only",
         "show --gt GT --images . -o DIR",
         "convert --from records -o OUT",
+        "convert --from records --to coco-rel -o OUT",
     ],
 )
 def test_skipping_everything_is_an_error(hoicli: Hoicli, tmp_path: Path, words: str) -> None:

@@ -134,7 +134,7 @@ def test_an_option_that_only_convert_has_is_said_to_be_its_own(capsys: pytest.Ca
 def test_a_dump_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "dump.json"
     path.write_text('[{"filename": "a.jpg", "predictions": 1, "hoi_prediction": 2}]')
-    with pytest.raises(DataError, match=rf"^{path}: nothing is left of it: skipped 1 item; the first: {path}: \[0\]"):
+    with pytest.raises(DataError, match=rf"^nothing is left: skipped 1 item; the first: {path}: \[0\]"):
         records(path, opening=Opening(policy=ErrorPolicy(skip=True)))
 
 

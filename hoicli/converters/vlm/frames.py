@@ -74,11 +74,14 @@ class Frame:
         return [x1 * width / across, y1 * height / down, x2 * width / across, y2 * height / down]
 
     def from_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
-        """The inverse of `to_pixels`, in whole numbers (`relative`: four decimals), for prompts."""
+        """The inverse of `to_pixels`, in whole numbers (`relative`: four decimals), for prompts. Raises `DataError` for
+        a number that overflows."""
         width, across, height, down = self._scale(size)
         x1, x2 = (box[at] * across / width for at in (0, 2))
         y1, y2 = (box[at] * down / height for at in (1, 3))
         values = [y1, x1, y2, x2] if self.kind == "1000-yx" else [x1, y1, x2, y2]
+        if not all(map(math.isfinite, values)):
+            raise DataError("a number of a box is too large for a prompt", field="boxes")
         return [round(value, 4) for value in values] if self.kind == "relative" else [round(value) for value in values]
 
     def contradicts_scale(self, boxes: Sequence[Sequence[float]]) -> bool:
