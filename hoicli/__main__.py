@@ -5,6 +5,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found, unused-ignore]  # `signal` itself takes a while to load
 import atexit
 import os
+import sys
 
 
 def main() -> None:
@@ -18,6 +19,8 @@ def main() -> None:
     try:
         command()
     except SystemExit as ended:  # all is written; the system takes the memory back faster than Python lets it go
+        if "cProfile" in sys.modules or sys.gettrace():  # their results are written at Python's own end
+            raise
         atexit._run_exitfuncs()
         os._exit(int(ended.code or 0))
 

@@ -74,9 +74,6 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         ((width, height),) = _rows(row[1], ("width", "height"), ".size")
         known = image.known if labels is None else labels[file_name][0]
         record = image.record(file_name, _number(width), _number(height), known)
-        if record["hois"] and not record["image_hois"]:
-            place = homes[f"anno_{context.split}"].name
-            raise DataError(f"has triplets, but {place} says that nothing happens; give two files of one release")
         return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
     items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
@@ -137,6 +134,8 @@ class _Image:
     def record(self, file_name: str, width: float, height: float, labels: Iterable[int]) -> Record:
         """The record; its image-level labels are `labels` and the invisible interactions, in HOI order."""
         image_hois = _named(sorted({*labels, *self.invisible}), self._vocabulary)
+        if self.table.hois and not image_hois:
+            raise DataError("has triplets, but by its labels nothing happens in it; give files of one release")
         size = {"width": width, "height": height}
         return image_record(file_name, head=size, **self.table.columns, image_hois=image_hois)
 

@@ -44,9 +44,8 @@ class MatchWriter:
         self._counts = filters.allow_uncounted
         self._verbs, self._labels = _names(truth.vocabulary)
 
-    def lines(self, batch: Batch, outcomes: Mapping[str, Outcomes], *, skipped: int = 0) -> bytes:
-        """The records of a batch. skipped: lines that were dropped before these, which the first record of each
-        protocol says."""
+    def lines(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> bytes:
+        """The records of a batch."""
         triplets = {row.person_first: self._predicted(batch, row) for row in self._protocols}
         found = [
             (
@@ -65,8 +64,7 @@ class MatchWriter:
         joined: list[bytes] = []
         bounds = pairwise(batch.predictions.box_start.tolist())
         for row, (image_id, (start, end)) in enumerate(zip(batch.predictions.image_ids, bounds, strict=True)):
-            more: Record = {} if row or not skipped else {"skipped": skipped}
-            more |= {} if classless is None else {"gt_classless": classless[row]}
+            more: Record = {} if classless is None else {"gt_classless": classless[row]}
             for head, predictions, annotated, boxes in found:
                 joined += (dump(head(image_id, masks[row], hashes[row]) | more)[:-2], b',"predictions":[')
                 joined += predictions[row]

@@ -88,6 +88,12 @@ class MatchedLines:
     lines: bytes
     coverage: Coverage
 
+    def saying(self, skipped: int, records: int) -> MatchedLines:
+        """These with the number of lines that were dropped, if any were, in the last `records` lines."""
+        lines = bytes(self.lines).splitlines()
+        lines[-records:] = [b'%b,"skipped":%d}' % (line[:-1], skipped) for line in lines[-records:]]
+        return replace(self, lines=b"".join(b"%b\n" % line for line in lines)) if skipped else self
+
     def __reduce__(self) -> tuple[Any, ...]:
         """For a fork that sends it: the lines, megabytes, go as a column."""
         return MatchedLines, (self.image_ids, PickleBuffer(self.lines), self.coverage)
@@ -105,24 +111,43 @@ def matched_lines(
     """The match records of the predictions, batch by batch, made by as many processes as `predictions` is worth; and
     unless they are `partial`, those of the images without predictions, so that their triplets count as missed.
 
-    Raises `DataError` as `matched_batches`.
+    The last record of each protocol says how many lines were dropped, of the ground truth too unless `partial`, where
+    it is read again. Raises `DataError` as `matched_batches`.
     """
+    before, last = policy.skipped if partial else 0, None
+    try:
+        for made in _matched_lines(predictions, truth, protocols, filters, policy, partial):
+            if last is not None:
+                yield last
+            last = made
+    except DataError:
+        if last is not None:
+            yield last
+        raise
+    if last is not None:
+        yield last.saying(policy.skipped - before, len(protocols))
+
+
+def _matched_lines(
+    predictions: Stream,
+    truth: GroundTruth,
+    protocols: Sequence[Protocol],
+    filters: Filters,
+    policy: ErrorPolicy,
+    partial: bool,
+) -> Iterator[MatchedLines]:
     from hoicli.evaluation.match_records import MatchWriter
 
     writer = MatchWriter(truth, protocols, filters, partial=partial)
-    before = told = policy.skipped
     seen = set[str]()
 
     def make(chunk: list[Line]) -> MatchedLines | None:
-        nonlocal told
         scenes = scenes_of(chunk, truth.vocabulary, scored=True)
         if not all(image_id in truth.position for image_id in scenes.image_ids):
             return None
         batch, coverage = Batch(scenes, truth), Coverage()
         coverage.add(batch)
-        lines = writer.lines(batch, match_all(batch, protocols, filters), skipped=policy.skipped - told)
-        told = policy.skipped
-        return MatchedLines(scenes.image_ids, lines, coverage)
+        return MatchedLines(scenes.image_ids, writer.lines(batch, match_all(batch, protocols, filters)), coverage)
 
     with no_garbage_collection():
         check, register = checker(truth.vocabulary, scored=True), ImageRegister(truth.position)
@@ -130,7 +155,6 @@ def matched_lines(
         for made in read_columns(predictions, make, check, policy, register=register, processes=processes):
             seen.update(made.image_ids)
             yield made
-        told -= before  # what was dropped of the ground truth, which forks would tell again
         missed = (image_id for image_id in truth.position if image_id not in seen and not partial)
         while empty := [Line("", 1, dump({"image_id": one, **_NOTHING})) for one in islice(missed, BATCH)]:
             matched = make(empty)

@@ -233,13 +233,14 @@ def _classes(measured: Measured) -> Iterator[Record]:
     rows = [row for row in measured.comparison if row["metric"] == "AP_diff"][:TOP]
     if rows:
         tested = any(row["p"] is not None for row in rows)  # a class in too few images is not
+        numbered = [vocabulary.interaction_ids.get((row["verb"], row[vocabulary.qualifier] or "")) for row in rows]
         lines = [
             [
-                _class(measured, vocabulary.interaction_ids[row["verb"], row[vocabulary.qualifier] or ""]),
+                _class(measured, number) if number is not None else visible(row["verb"]),  # of any object: without view
                 f"{row['n']:,}", _number(row["from"]), _number(row["to"]), _number(row["value"], signed=True),
                 *([_number(row["p"], 4), _number(row["q"], 4)] if tested else []),
             ]
-            for row in rows
+            for row, number in zip(rows, numbered, strict=True)
         ]  # fmt: skip
         names = [model.name for model in measured.models]
         heads = ["class", "GT", *names, "difference", *(["p", "q"] if tested else [])]

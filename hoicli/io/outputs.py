@@ -326,7 +326,10 @@ def check_made_folder(path: str, option: str) -> None:
     if target.is_dir() and others_in(target):
         problem = "there are other files in it, and the folder is replaced as a whole"
         raise UsageError(f"{option} {path}: {problem}; give a new folder, or an empty one", code="bad-output")
-    above = target.resolve().parent
+    try:
+        above = target.resolve().parent
+    except (OSError, RuntimeError):  # links that lead to one another
+        raise UsageError(f"{option} {path}: is a link that leads nowhere; give a folder", code="bad-output") from None
     if not above.is_dir():
         raise UsageError(f"{option} {path}: there is no folder {above}; make it first", code="bad-output")
     _check_inside(above, f"{option} {path}", target.parent)

@@ -106,6 +106,8 @@ class ImageRegister:
 
     def add_all(self, image_ids: Sequence[str], lines: Sequence[Line]) -> bool:
         """Add the images of many lines if all are new, known and different, and return True; else add none."""
+        if len(image_ids) != len(lines):  # by a process that read them earlier
+            raise DataError("changed while it was read; run again", place=lines[0].place if lines else "")
         new = set(image_ids)
         if len(new) != len(image_ids) or not self._seen.keys().isdisjoint(new):
             return False

@@ -416,7 +416,7 @@ def test_hico_mat_names_both_files_where_names_differ(hoicli: Hoicli, tmp_path: 
 def test_hico_mat_refuses_triplets_of_an_image_without_labels(hoicli: Hoicli, tmp_path: Path) -> None:
     path = _anno(tmp_path, lambda content: content["anno_test"].__setitem__((slice(None), 0), -1))
     assert refusal(hoicli("convert", BOXES, path)) == (
-        f"{BOXES}: bbox_test(1): has triplets, but {path} says that nothing happens; give two files of one release"
+        f"{BOXES}: bbox_test(1): has triplets, but by its labels nothing happens in it; give files of one release"
     )
 
 

@@ -162,3 +162,18 @@ def test_a_line_that_comes_twice_makes_up_for_no_other(hoicli: Hoicli, old: Path
         result = hoicli("eval", "--on-error", "skip", written(tmp_path / "m.jsonl", content))
         assert (result.code, result.out) == (1, "")
         assert "images are there" in result.err
+
+
+def test_a_line_that_is_dropped_is_told_also_where_every_image_has_predictions(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Of predictions and of ground truth, by the last record of each protocol, whoever made it."""
+    told = []
+    for name, files in {"gt": (GT, PREDICTIONS), "preds": (PREDICTIONS, GT)}.items():
+        bad = tmp_path / f"{name}.jsonl"
+        bad.write_text(f"{{}}\n{files[0].read_text()}{{}}\n")
+        gt, preds = (bad, files[1]) if name == "gt" else (files[1], bad)
+        kept = {record["image_id"] for record in records(preds) if "image_id" in record}
+        gt = written(tmp_path / "some.jsonl", [one for one in records(gt) if one.get("image_id", "") in {*kept, ""}])
+        result = hoicli("match", "--gt", gt, "--protocol", "hico,diag", "--on-error", "skip", preds)
+        assert result.code == 0, result.err
+        told.append([record.get("skipped") for record in map(json.loads, result.out.splitlines())])
+    assert told[0] == told[1] == [*[None] * (len(told[0]) - 2), 2, 2]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.explorers import STRANGE, chunks_of, columns_of, facts_of, predictions_of, write_scenes
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
 
 VCOCO = (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
 Box = list[float]
@@ -413,3 +413,19 @@ def test_signatures_say_how_many_lines_were_dropped(hoicli: Hoicli, tmp_path: Pa
     assert hoicli("explore", "--gt", EIGHT / "gt.jsonl", preds, "--on-error", "skip", "-o", page).code == 0
     (model,) = facts_of(page)["models"]
     assert all("|skipped:1|version:" in text for text in model["signatures"])
+
+
+def test_classes_of_verbs_with_any_object_changed(hoicli: Hoicli, tmp_path: Path) -> None:
+    hoi = {"subject": 0, "object": 1, "verb": "smoke"}
+    scenes = [
+        {"image_id": at, "boxes": [[0, 0, 50, 90], [60, 10, 90, 40]], "labels": ["person", "cigarette"], "hois": [hoi]}
+        for at in range(3)
+    ]
+    truth = written(tmp_path / "gt.jsonl", scenes)
+    found = [{**scene, "hois": [{**hoi, "score": 0.5}]} for scene in scenes]
+    one, other = written(tmp_path / "a.jsonl", found[:1]), written(tmp_path / "b.jsonl", found)
+    page = tmp_path / "page.html"
+    result = hoicli("explore", "--dataset", "hoia", "--gt", truth, "--bootstrap", "0", one, other, "-o", page)
+    assert result.code == 0, result.err
+    (table,) = (table for table in facts_of(page)["tables"] if table["caption"].startswith("Classes that changed"))
+    assert table["lines"][0][0] == "smoke"
