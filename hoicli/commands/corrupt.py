@@ -143,9 +143,7 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
         if isinstance(given, str) and given.lower().endswith(IMAGE_SUFFIXES):
             yield path_job(given, plan)
             continue
-        lines = inputs.records(given, "records", "RECORDS or IMAGES", name="sources")
-        lines.first  # noqa: B018 (raises if the stream is empty)
-        for line in lines:
+        for line in inputs.records(given, "records", "RECORDS or IMAGES", name="sources").filled():
             with inputs.policy.item():
                 yield record_job(line, plan)
 

@@ -80,8 +80,7 @@ def mask(
             problem = "is the folder of the images; give another, or they would be overwritten"
             raise UsageError(f"{arg('save_images', target)}: {problem}")
     inputs = Inputs(None, shared)
-    policy, lines = inputs.policy, inputs.records(records, "records", "RECORDS", name="records")
-    lines.first  # noqa: B018 (raises if the stream is empty)
+    policy, lines = inputs.policy, inputs.records(records, "records", "RECORDS", name="records").filled()
 
     def sound() -> Iterator[tuple[Line, Record]]:
         register, files = ImageRegister(), ImageRegister(unit="a file", field="file_name")

@@ -77,8 +77,7 @@ def prompts(
         if paths is None:
             raise UsageError("images: give the files of the questions")
         return Records(question_prompts(paths, frame, text_of(shared["image_list"]), policy))
-    lines = inputs.records(images, "images", "IMAGES", name="images")
-    lines.first  # noqa: B018 (raises if the stream is empty)
+    lines = inputs.records(images, "images", "IMAGES", name="images").filled()
 
     def made() -> Iterator[Record]:
         written = without = 0

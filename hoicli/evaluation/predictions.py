@@ -48,7 +48,7 @@ class Predictions(Stream):
         return [cls([path], opener).of_model(name, tagged=tagged) for path, name in zip(paths, chosen, strict=True)]
 
     def __iter__(self) -> Iterator[Line]:
-        self.first  # noqa: B018 (raises if the stream is empty)
+        self.filled()
         return super().__iter__()
 
     @cached_property

@@ -90,9 +90,11 @@ class MatchedLines:
 
     def saying(self, skipped: int, records: int) -> MatchedLines:
         """These with the number of lines that were dropped, if any were, in the last `records` lines."""
+        if not skipped:
+            return self
         lines = bytes(self.lines).splitlines()
         lines[-records:] = [b'%b,"skipped":%d}' % (line[:-1], skipped) for line in lines[-records:]]
-        return replace(self, lines=b"".join(b"%b\n" % line for line in lines)) if skipped else self
+        return replace(self, lines=b"".join(b"%b\n" % line for line in lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For a fork that sends it: the lines, megabytes, go as a column."""

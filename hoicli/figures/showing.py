@@ -43,9 +43,8 @@ class Source:
         Raises `DataError` for a bad line, which `policy` may drop, and for an empty stream."""
         register = ImageRegister()
         most = None if image_ids else most
-        self.stream.first  # noqa: B018 (raises if the stream is empty)
         any_sound = False
-        for line in self.stream:
+        for line in self.stream.filled():
             with policy.item():
                 record = parse(line)
                 for problem in problems(record, None, scored=self.scored, nulls=NULLS):

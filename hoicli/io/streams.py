@@ -225,6 +225,11 @@ class Stream:
         self._begun = chain([first], lines)
         return first
 
+    def filled(self) -> Stream:
+        """Itself. Raises `DataError` if it is empty."""
+        self.first  # noqa: B018
+        return self
+
     def __iter__(self) -> Iterator[Line]:
         lines, self._begun = self._begun or self._read(), None
         return lines

@@ -7,7 +7,7 @@ what to do about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from hoicli.errors import arg
@@ -66,15 +66,16 @@ def problems_besides(record: Mapping[str, Any], besides: Container[str] | None =
             yield from find(record)
 
 
-SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "unstated", "left_out"})
-"""The fields that `seldom_problems` checks."""
+_SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "unstated", "left_out"})
 
 
-def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Problem]:
+def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterable[Problem]:
     """Problems of the fields that say something of an image as a whole; fast readers ask it, too, as few records have
     them. `hois` is checked elsewhere."""
-    if record.keys().isdisjoint(SELDOM):
-        return
+    return () if record.keys().isdisjoint(_SELDOM) else _seldom_problems(record, vocabulary, scored)
+
+
+def _seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, scored: bool) -> Iterator[Problem]:
     for key in ("image_hois", "ambiguous_hois"):
         yield from _image_hoi_problems(key, record.get(key), vocabulary)
     if not scored and record.get("image_hois") == [] and record.get("hois"):

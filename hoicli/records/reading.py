@@ -36,7 +36,7 @@ from hoicli.records.columns import (
     read_columns,
     require,
 )
-from hoicli.records.image import SELDOM, problems, seldom_problems, truth_problems
+from hoicli.records.image import problems, seldom_problems, truth_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, distinct, runs_of
 from hoicli.records.parsing import Problem, Record
@@ -106,8 +106,7 @@ def named_scenes(
     of_roles = (FIELDS if scored else FIELDS[:1]) if nulls else ()
 
     def check(record: Record) -> None:
-        if not record.keys().isdisjoint(SELDOM):
-            require(not any(seldom_problems(record, vocabulary, scored=scored)))
+        require(not any(seldom_problems(record, vocabulary, scored=scored)))
 
     return raw_images(
         lines,
