@@ -92,6 +92,9 @@ class Coverage:
 
     numbers: Counter[str] = field(default_factory=Counter)
     fit: Fit = field(default_factory=Fit)
+    lowest: float = np.inf
+    highest: float = -np.inf
+    """Scores."""
 
     def add(self, batch: Batch) -> None:
         """Count a batch."""
@@ -106,20 +109,28 @@ class Coverage:
             }
         )
         self.fit.add(found, batch.image)
+        self._scored(float(found.score.min(initial=np.inf)), float(found.score.max(initial=-np.inf)))
 
     def merge(self, other: Coverage) -> None:
         """Add another part's counts."""
         self.numbers += other.numbers
         self.fit.merge(other.fit)
+        self._scored(other.lowest, other.highest)
+
+    def _scored(self, lowest: float, highest: float) -> None:
+        self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
-        """The question whether subjects and boxes fit; "" if there is none."""
+        """The question whether subjects and boxes fit, and scores rank; "" if there is none."""
         every, others = self.numbers["triplets"], self.numbers["other subjects"]
         if 2 * others > every:
             who, more = " or ".join(truth.vocabulary.subjects), tells_more(truth.vocabulary)
             subjects = f"{'no subject is' if others == every else 'few subjects are'} {who}"
             return f"are labels numbered otherwise, or subject and object swapped? {subjects}; {more}"
-        return "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
+        off = "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
+        if off or self.lowest != self.highest or self.numbers["images"] < ENOUGH_IMAGES:
+            return off
+        return f"are these scores? all {every:,} are {self.highest:g}: the order of the images' ids decides the AP"
 
     def report(
         self, truth: GroundTruth, views: Sequence[Protocol], name: str, *, shard: bool = False, model: str | None = None

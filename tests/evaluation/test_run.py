@@ -121,3 +121,17 @@ def test_a_match_stream_says_all_that_it_has_or_what_is_named(matches: Path, hoi
     assert views("--gt", GT) == every
     assert views("--protocol", "diag") == {("diag", "0.5"), ("diag", "0.75")}
     assert views("--iou", "0.75") == {("hico", "0.75"), ("diag", "0.75")}
+
+
+def test_scores_that_rank_nothing_are_asked_about(hoicli: Hoicli, tmp_path: Path) -> None:
+    """AP would be about the images' ids."""
+    records = [json.loads(line) for line in PREDICTIONS.read_text().splitlines()]
+    for record in records:
+        for hoi in record["hois"]:
+            hoi["score"] = 0.5
+    path, count = tmp_path / "even.jsonl", sum(len(record["hois"]) for record in records)
+    question = f"hoicli: are these scores? all {count} are 0.5: the order of the images' ids decides the AP\n"
+    for command in ("eval", "match", "diagnose"):
+        assert hoicli(command, "--gt", GT, written(path, records)).err.count(question) == 1
+    records[-1]["hois"][0]["score"] = 0.4
+    assert "are these scores?" not in hoicli("eval", "--gt", GT, written(path, records)).err
