@@ -43,7 +43,7 @@ demo: $(VENV)/.demo
 test: WHICH = -m 'not long'
 test-all: WHICH = --hypothesis-profile=long
 test test-all: $(VENV)/.ready
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(WHICH)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --maxfail 20 $(WHICH)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -245,7 +245,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
                 score = hoi.get("score")
                 made["score"] = score if type(score) is float else score_of(score, f".{hoi_key}[{index}].score", name)
                 if "action_score" in hoi:
-                    made["verb_score"] = score_of(hoi["action_score"], f".{hoi_key}[{index}].action_score", name)
+                    score = hoi["action_score"]
+                    if type(score) is not float:
+                        score = score_of(score, f".{hoi_key}[{index}].action_score", name)
+                    made["verb_score"] = score
             hois.append(made)
         if classless:
             seen.update(hoi["verb"] for hoi in hois)
