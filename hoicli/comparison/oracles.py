@@ -13,11 +13,12 @@ import numpy as np
 
 from hoicli.diagnosis.oracles import ASKING, ORACLES, Diagnosis
 from hoicli.evaluation.tally import Mean
+from hoicli.io.workers import shared_out
 from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Blocks, Resampling
 from hoicli.resampling.pieces import Times
 from hoicli.resampling.ranked import Prepared, RankedLists
-from hoicli.resampling.rounds import Observed, Rounds, over_blocks, shared_among
+from hoicli.resampling.rounds import WORTH_FORKING, Observed, Rounds, over_blocks
 from hoicli.vocabulary.labels import Vocabulary
 
 SHARING = (ASKING, *((oracle,) for oracle in ORACLES if oracle not in ASKING))
@@ -67,11 +68,11 @@ class OracleRounds:
         estimates = {of[0].oracle: [result.means(self.subsets) for result in of] for of in results}
         ranked = [model.ranked(self.image_ids) for model in self.models]
 
-        def prepare(share: Sequence[Sequence[str]]) -> list[OneRanking]:
-            return [OneRanking.of([[*after(oracles)] for after in ranked]) for oracles in share]
+        def prepare(oracles: Sequence[str]) -> OneRanking:
+            return OneRanking.of([[*after(oracles)] for after in ranked])
 
         hits = len(EVERY) * sum(int(model.counts()["true_positive"].sum()) for model in self.models)
-        prepared = [each for part in shared_among(prepare, SHARING, hits * resampling.rounds) for each in part]
+        prepared = shared_out(prepare, SHARING, worth=hits * resampling.rounds >= WORTH_FORKING)
 
         def work(drawn: Blocks) -> list[Floats]:
             return self._round(prepared, drawn)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,7 +164,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
     rated = _Rated(asked, [stream.model for stream in streams], parts, repaired, gathered)
     # the comparison takes as long as all the rest
     work: list[Callable[[], Any]] = [partial(rated.comparison, truth), partial(_shown, rated, truth, truths, members)]
-    comparison, shown = chain.from_iterable(shared_out(lambda parts: [part() for part in parts], work))
+    comparison, shown = shared_out(lambda part: part(), work)
     models, names, numbers, evaluation = shown
     return Measured(
         asked=asked,

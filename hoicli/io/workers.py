@@ -9,9 +9,11 @@ import pickle
 import signal
 import sys
 import threading
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import IO, NoReturn, TypeVar
 
 from hoicli.io.messages import kept
@@ -20,6 +22,8 @@ from hoicli.io.process import held, let_go
 S = TypeVar("S")
 T = TypeVar("T")
 
+_BROKEN = EOFError, OSError, pickle.UnpicklingError
+"""What reading a result raises if the fork has ended, perhaps amid it."""
 _forked = False
 """Whether this process is one of our forks, which make no others: nobody would end those."""
 
@@ -36,11 +40,43 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def shared_out(work: Callable[[Sequence[S]], T], items: Sequence[S]) -> list[T]:
-    """`work` on consecutive runs of the items, one run for each processor if processes can be forked."""
-    count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" else 1
-    runs = [items[len(items) * part // count : len(items) * (part + 1) // count] for part in range(count)]
-    return (fork_map(work, runs) if count > 1 else None) or [work(items)]
+def shared_out(
+    work: Callable[[S], T], items: Sequence[S], *, worth: bool = True, tell: Callable[[int], object] = lambda _: None
+) -> list[T]:
+    """`work` on every item, of which there is one at least: the first in this process, each other one in whichever is
+    free, of this process and, where they are `worth` it and can be made, forks of it, one for each processor.
+
+    tell: gets the numbers of the items that this process has done. What a fork fails to do is done here at last.
+    """
+    count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" and worth else 1
+    left: Iterable[int] = range(1, len(items))
+    pipes: list[IO[bytes]] = []
+    done: dict[int, T] = {}
+
+    def send(_: int, pipe: IO[bytes]) -> None:
+        _send(pipe, {number: work(items[number]) for number in left})
+
+    with ExitStack() as stack:
+        if count > 1 and _may_fork():
+            left = stack.enter_context(_queue(left))
+            pipes = stack.enter_context(_forks(send, range(1, count)))
+        for number in chain([0], left):
+            done[number] = work(items[number])
+            tell(number)
+        for pipe in pipes:
+            with suppress(*_BROKEN):
+                done |= pickle.load(pipe)  # noqa: S301 (our own fork wrote it)
+    return [done[number] if number in done else work(item) for number, item in enumerate(items)]
+
+
+@contextmanager
+def _queue(numbers: Iterable[int]) -> Iterator[Iterator[int]]:
+    """Numbers, 16,384 at most, each of which goes to the process that asks next, of this one and its forks."""
+    reading, writing = os.pipe()
+    with open(reading, "rb", buffering=0) as stream:
+        with open(writing, "wb") as filled:
+            filled.write(array("i", numbers).tobytes())
+        yield (int.from_bytes(number, sys.byteorder) for number in iter(partial(stream.read, 4), b""))
 
 
 def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
@@ -74,14 +110,13 @@ def in_turns(
     with ExitStack() as stack:
         pipes: dict[int, IO[bytes]] = {}
         if processes > 1 and _may_fork():
-            with suppress(OSError):  # no more processes are allowed
-                pipes = dict(enumerate(stack.enter_context(_forks(send, range(1, processes))), start=1))
+            pipes = dict(enumerate(stack.enter_context(_forks(send, range(1, processes))), start=1))
         for number, item in enumerate(items):
             turn = number % processes
             if turn in pipes:
                 try:
                     result: T = pickle.load(pipes[turn])  # noqa: S301 (our own fork wrote it)
-                except (EOFError, OSError, pickle.UnpicklingError):  # it has ended, perhaps amid a result
+                except _BROKEN:
                     del pipes[turn]
                 else:
                     yield item, result
@@ -103,19 +138,20 @@ def _may_fork() -> bool:
 
 @contextmanager
 def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[list[IO[bytes]]]:
-    """`run` on each task and the end of a pipe, in a fork of this process; the other ends, from which to read. After
-    the block no fork is left."""
+    """`run` on each task and the end of a pipe, in a fork of this process; the other ends, from which to read. Where a
+    fork has ended, or none was allowed, that raises one of `_BROKEN`. After the block no fork is left."""
     processes: list[int] = []
     ends: list[IO[bytes]] = []
     try:
-        for task in tasks:
-            reading, writing = os.pipe()
-            ends.append(open(reading, "rb"))  # noqa: SIM115 (closed below)
-            with open(writing, "wb") as pipe, held():
-                process = os.fork()
-                if not process:
-                    _in_fork(run, task, pipe, ends)
-                processes.append(process)
+        with suppress(OSError):  # no more processes are allowed
+            for task in tasks:
+                reading, writing = os.pipe()
+                ends.append(open(reading, "rb"))  # noqa: SIM115 (closed below)
+                with open(writing, "wb") as pipe, held():
+                    process = os.fork()
+                    if not process:
+                        _in_fork(run, task, pipe, ends)
+                    processes.append(process)
         yield ends
     finally:  # after Ctrl-C or SIGTERM no result is needed
         for process in processes:

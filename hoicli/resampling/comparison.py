@@ -5,12 +5,13 @@ Both models meet the same resamples and the same swaps, so what is hard about an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hoicli.io.workers import shared_out
 from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import (
@@ -23,7 +24,7 @@ from hoicli.resampling.intervals import (
     p_swapped,
 )
 from hoicli.resampling.ranked import IMAGES_AT_ONCE, RankedLists
-from hoicli.resampling.rounds import Rounds, shared_among, swapped
+from hoicli.resampling.rounds import WORTH_FORKING, Rounds, swapped
 
 FIRST_SWAPS, OFTEN = 100, 20
 """Swaps of every class to begin with; how many as large as its difference are enough: a fifth."""
@@ -134,13 +135,9 @@ def count_differences(before: Ints, after: Ints, resampling: Resampling) -> list
 def image_differences(first: RankedLists, second: RankedLists, members: Ints) -> Floats | None:
     """[N] what of the difference in mAP over `members` goes with each image: the difference, less what it is when the
     image is left out; None if a class has too many images to leave each out."""
-
-    def work(share: Sequence[RankedLists]) -> list[Floats | None]:
-        return [_of_each_image(lists, members) for lists in share]
-
     both = [first, second]
-    effort = IMAGES_AT_ONCE * sum(lists.true_positives for lists in both)
-    before, after = (of for share in shared_among(work, both, effort) for of in share)
+    worth = IMAGES_AT_ONCE * sum(lists.true_positives for lists in both) >= WORTH_FORKING
+    before, after = shared_out(lambda lists: _of_each_image(lists, members), both, worth=worth)
     return None if before is None or after is None else after - before
 
 

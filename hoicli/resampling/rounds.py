@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from itertools import accumulate
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,6 @@ from hoicli.io.messages import Progress
 from hoicli.io.workers import shared_out
 from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.resampling.draws import BLOCKS_AT_ONCE, Block, Blocks, Resampling, Weights, blocks
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 WORTH_FORKING = 1 << 22
 """True positives times rounds that are worth a process of their own: a tenth of a second."""
@@ -152,23 +150,10 @@ def over_blocks(
 ) -> list[NDArray[Any]]:
     """What `work` makes of all rounds, some blocks at a time: arrays whose last axis is rounds, perhaps none. In
     several processes where there is enough of it."""
-
-    def run(share: Sequence[Blocks]) -> list[Sequence[NDArray[Any]]]:
-        done = []
-        rounds = sum(drawn.rounds for drawn in share)
-        with Progress(label, total=rounds, unit="round") as bar:
-            for drawn in share:
-                done.append(work(drawn))
-                bar.advance(drawn.rounds)
-        return done
-
     every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
     several = [Blocks(every[at : at + BLOCKS_AT_ONCE]) for at in range(0, len(every), BLOCKS_AT_ONCE)]
-    parts = [part for share in shared_among(run, several, true_positives * resampling.rounds) for part in share]
+    ends = [*accumulate(drawn.rounds for drawn in several)]
+    worth = true_positives * resampling.rounds >= WORTH_FORKING
+    with Progress(label, total=resampling.rounds, unit="round") as bar:
+        parts = shared_out(work, several, worth=worth, tell=lambda number: bar.to(ends[number]))
     return [np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True)]
-
-
-def shared_among(work: Callable[[Sequence[S]], T], items: Sequence[S], effort: int) -> list[T]:
-    """`work` on consecutive runs of the items, in several processes if the `effort`, true positives times rounds, is
-    worth it."""
-    return shared_out(work, items) if effort >= WORTH_FORKING else [work(items)]

@@ -264,8 +264,7 @@ class Audit:
     def means(self) -> Iterator[Row]:
         """The mAP of every model on the annotations as given and on all CHANGES, with the differences."""
         given = self._of([opinion.tally for opinion in self.opinions], "as_given", ())
-        shares = shared_out(self._changed, list(CHANGES)) if given else []
-        rows = {name: of_models for share in shares for name, of_models in share.items()}
+        rows = dict(zip(CHANGES, shared_out(self._changed, list(CHANGES)), strict=True)) if given else {}
         for place, own in enumerate(given):
             before = {row["subset"]: row for row in own}
             yield from own
@@ -276,16 +275,13 @@ class Audit:
                     change = None if value is None or was is None else value - was
                     yield {**row, "metric": "audit_delta_mAP", "value": change, "from": was, "to": value}
 
-    def _changed(self, names: Sequence[str]) -> dict[str, list[list[Row]]]:
-        """The mAP of each model on these of the CHANGES."""
-        found = {}
-        for name in names:
-            truth = GroundTruth(self.changed(CHANGES[name]), self._vocabulary, self.truth.name)
-            matched = [Batch(each.scenes, truth).match(self.protocol, self.filters) for each in self.opinions]
-            several = zip(self.opinions, matched, strict=True)
-            tallies = [each.tally.against(truth, {self.protocol.key: match}) for each, match in several]
-            found[name] = self._of(tallies, name, CHANGES[name])
-        return found
+    def _changed(self, name: str) -> list[list[Row]]:
+        """The mAP of each model on one of the CHANGES."""
+        truth = GroundTruth(self.changed(CHANGES[name]), self._vocabulary, self.truth.name)
+        matched = [Batch(each.scenes, truth).match(self.protocol, self.filters) for each in self.opinions]
+        several = zip(self.opinions, matched, strict=True)
+        tallies = [each.tally.against(truth, {self.protocol.key: match}) for each, match in several]
+        return self._of(tallies, name, CHANGES[name])
 
     def _of(self, tallies: Sequence[Tally], name: str, kinds: Sequence[str]) -> list[list[Row]]:
         """The mAP of each model on annotations of a name, which are without these kinds of candidates."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
-from hoicli.io.workers import fork_map, in_turns
+from hoicli.io.workers import fork_map, in_turns, shared_out
 from tests.support.project import ROOT
 
 IN_TURNS = """
@@ -43,3 +47,44 @@ def test_a_killed_process_leaves_no_forks() -> None:
     process.stdout.readline()
     process.kill()
     process.communicate(timeout=60)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_an_item_goes_to_whoever_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
+    here, seen, told = os.getpid(), tmp_path / "seen", list[int]()
+
+    def process_of(item: int) -> int:
+        """The first item takes until a fork has done another."""
+        if os.getpid() != here:
+            seen.touch()
+        while item == 0 and not seen.exists():
+            time.sleep(0.01)
+        return os.getpid()
+
+    found = shared_out(process_of, range(40), tell=told.append)
+    assert found[0] == here
+    assert 1 < len(set(found)) <= 3
+    assert told == [item for item, process in enumerate(found) if process == here]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_what_forks_do_not_do_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
+    here, items = os.getpid(), [1, 2, 3]
+
+    def double(item: int) -> int:
+        if os.getpid() != here:
+            os._exit(1)
+        return 2 * item
+
+    def refused() -> int:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    assert shared_out(double, items) == [2, 4, 6]
+    assert shared_out(double, items[:1]) == [2]
+    monkeypatch.setattr(os, "fork", refused)  # no more processes are allowed
+    assert shared_out(double, items) == [2, 4, 6]
+    assert list(in_turns(double, items, lambda: items, 2)) == [(1, 2), (2, 4), (3, 6)]
+    monkeypatch.setattr(os, "fork", None)
+    assert shared_out(double, items, worth=False) == [2, 4, 6]
