@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import IO, NoReturn, TypeVar
 
 from hoicli.io.messages import kept
@@ -52,9 +52,10 @@ def shared_out(
     left: Iterable[int] = range(1, len(items))
     pipes: list[IO[bytes]] = []
     done: dict[int, T] = {}
+    parent = os.getpid()
 
     def send(_: int, pipe: IO[bytes]) -> None:
-        _send(pipe, {number: work(items[number]) for number in left})
+        _send(pipe, {number: work(items[number]) for number in takewhile(lambda _: os.getppid() == parent, left)})
 
     with ExitStack() as stack:
         if count > 1 and _may_fork():

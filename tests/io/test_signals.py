@@ -192,15 +192,16 @@ def test_in_the_middle_of_images(tmp_path: Path, jobs: int, files: int, group: b
 FORKS = """
 import os, sys, time
 from hoicli.io import process
-from hoicli.io.workers import fork_map
+from hoicli.io.workers import {way}
 process.catch()
+os.sched_getaffinity = lambda _: range(3)
 def work(share):
     os.write(1, b"%d\\n" % os.getpid())
     if share == {quick}:
         return share
     time.sleep(100)
 try:
-    fork_map(work, [0, 1, 2])
+    {way}(work, [0, 1, 2])
 except process.EndedError as ended:
     print("ended by", ended, flush=True)
 """
@@ -208,9 +209,10 @@ except process.EndedError as ended:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 @pytest.mark.parametrize("quick", [0, 5])
-def test_forks_end_with_their_parent(number: signal.Signals, quick: int) -> None:
+@pytest.mark.parametrize("way", ["fork_map", "shared_out"])
+def test_forks_end_with_their_parent(number: signal.Signals, quick: int, way: str) -> None:
     """While this process has work of its own, and while it waits for that of the others."""
-    process = subprocess.Popen([sys.executable, "-c", FORKS.format(quick=quick)], stdout=subprocess.PIPE,
+    process = subprocess.Popen([sys.executable, "-c", FORKS.format(quick=quick, way=way)], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, cwd=ROOT)  # fmt: skip
     assert process.stdout is not None
     forks = [int(process.stdout.readline()) for _ in range(3)]

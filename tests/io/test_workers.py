@@ -21,6 +21,15 @@ for _ in in_turns(lambda _: bytes(1_000_000), range(9), lambda: range(9), 3):
     print(flush=True)
     input()
 """
+SHARED_OUT = """
+import os, time
+from hoicli.io.workers import shared_out
+os.sched_getaffinity = lambda _: range(3)
+def work(item):
+    os.write(1, b"\\n")
+    time.sleep(0.1)
+shared_out(work, range(10_000))
+"""
 
 
 def inside() -> tuple[list[int] | None, list[tuple[int, int]]]:
@@ -38,11 +47,10 @@ def test_a_worker_of_a_pool_has_no_children() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks")
-def test_a_killed_process_leaves_no_forks() -> None:
+@pytest.mark.parametrize("code", [IN_TURNS, SHARED_OUT], ids=["in turns", "shared out"])
+def test_a_killed_process_leaves_no_forks(code: str) -> None:
     """They hold its stdout, which ends only with the last of them."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", IN_TURNS], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
     process.kill()
