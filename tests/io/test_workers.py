@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hoicli.io.workers import fork_map, in_turns, shared_out
-from tests.support.project import ROOT
+from tests.support.project import PATIENCE, ROOT
 
 IN_TURNS = """
 from hoicli.io.workers import in_turns
@@ -61,12 +61,13 @@ def test_a_killed_process_leaves_no_forks(code: str) -> None:
 def test_an_item_goes_to_whoever_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
     here, seen, told = os.getpid(), tmp_path / "seen", list[int]()
+    end = time.monotonic() + PATIENCE
 
     def process_of(item: int) -> int:
         """The first item takes until a fork has done another."""
         if os.getpid() != here:
             seen.touch()
-        while item == 0 and not seen.exists():
+        while item == 0 and not seen.exists() and time.monotonic() < end:
             time.sleep(0.01)
         return os.getpid()
 
