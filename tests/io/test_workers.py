@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -60,7 +61,8 @@ def test_a_killed_process_leaves_no_forks(code: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="forks")
 def test_an_item_goes_to_whoever_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
-    here, seen, told = os.getpid(), tmp_path / "seen", list[int]()
+    here, seen, told, forks = os.getpid(), tmp_path / "seen", list[int](), Mock(wraps=os.fork)
+    monkeypatch.setattr(os, "fork", forks)
     end = time.monotonic() + PATIENCE
 
     def process_of(item: int) -> int:
@@ -73,8 +75,18 @@ def test_an_item_goes_to_whoever_is_free(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
     found = shared_out(process_of, range(40), tell=told.append)
     assert found[0] == here
-    assert 1 < len(set(found)) <= 3
+    assert len(set(found)) > 1
+    assert forks.call_count == 2
     assert told == [item for item, process in enumerate(found) if process == here]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_turns_go_round() -> None:
+    items = range(6)
+    processes = [process for _, process in in_turns(lambda _: os.getpid(), items, lambda: items, 3)]
+    assert processes[0] == os.getpid()
+    assert len(set(processes)) == 3
+    assert processes[3:] == processes[:3]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks")
