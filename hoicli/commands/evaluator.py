@@ -149,6 +149,7 @@ class Evaluator:
             tally.add_truth(self._truth)
             protocols = tally.leave_out(unserved(dict.fromkeys(self._protocols, tally), (), "compute()"))
             doubts = ["" if self._filters.allow_uncounted else problem, coverage.doubt(self._truth, protocols)]
+            doubts.append(coverage.unranked())
             try:
                 coverage.fit.inverted.report("compute()")
             except DataError as error:  # a network that has learnt nothing may do so

@@ -350,7 +350,7 @@ def evaluated_boxes(
             f"{without:,} of {numbers['records']:,} records with boxes have none; give all of them scores, or none"
         )
         raise DataError(problem, place=predictions.name, field="scores", code="mixed")
-    question = coverage.doubt(truth, [rule.row])
+    question, unranked = coverage.doubt(truth, [rule.row]), coverage.unranked() if without else ""
     coverage.fit.check(truth.scenes, predictions.name)
     missing, every = len(truth.position) - coverage.numbers["images"], len(truth.position)
     for says, message in (
@@ -358,6 +358,7 @@ def evaluated_boxes(
         (missing, f"{missing:,} of {every:,} ground-truth images have no predictions: their boxes are missed"),
         (numbers["unlabelled"], f"{numbers['unlabelled']:,} of {numbers['boxes']:,} boxes have no label: left out"),
         (question, question),
+        (unranked, unranked),
     ):
         if says:
             note(message)

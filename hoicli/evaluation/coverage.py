@@ -94,7 +94,7 @@ class Coverage:
     fit: Fit = field(default_factory=Fit)
     lowest: float = np.inf
     highest: float = -np.inf
-    """Scores."""
+    """Of all scores of triplets."""
 
     def add(self, batch: Batch) -> None:
         """Count a batch."""
@@ -121,16 +121,20 @@ class Coverage:
         self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
-        """The question whether subjects and boxes fit, and scores rank; "" if there is none."""
+        """The question whether subjects and boxes fit; "" if there is none."""
         every, others = self.numbers["triplets"], self.numbers["other subjects"]
         if 2 * others > every:
             who, more = " or ".join(truth.vocabulary.subjects), tells_more(truth.vocabulary)
             subjects = f"{'no subject is' if others == every else 'few subjects are'} {who}"
             return f"are labels numbered otherwise, or subject and object swapped? {subjects}; {more}"
-        off = "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
-        if off or self.lowest != self.highest or self.numbers["images"] < ENOUGH_IMAGES:
-            return off
-        return f"are these scores? all {every:,} are {self.highest:g}: the order of the images' ids decides the AP"
+        return "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
+
+    def unranked(self) -> str:
+        """The question whether there are scores, if all are equal; else ""."""
+        every, alike = self.numbers["triplets"], self.lowest == self.highest
+        if not alike or min(every, self.numbers["images"]) < ENOUGH_IMAGES:
+            return ""
+        return f"are these scores? all {every:,} are {self.highest:g} and rank nothing; see what is written as score"
 
     def report(
         self, truth: GroundTruth, views: Sequence[Protocol], name: str, *, shard: bool = False, model: str | None = None
@@ -169,7 +173,7 @@ class Coverage:
         if (unlabelled := numbers["no label"]) and by_label:
             problem = "have an object box without a label, as official V-COCO lists do, and match no object there"
             tell(f"{', '.join(by_label)}: {unlabelled:,} {of_all} {problem}; it needs a dump with labels")
-        if question := self.doubt(truth, views):
+        for question in filter(None, (self.doubt(truth, views), self.unranked())):
             tell(question)
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")

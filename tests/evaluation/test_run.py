@@ -130,8 +130,11 @@ def test_scores_that_rank_nothing_are_asked_about(hoicli: Hoicli, tmp_path: Path
         for hoi in record["hois"]:
             hoi["score"] = 0.5
     path, count = tmp_path / "even.jsonl", sum(len(record["hois"]) for record in records)
-    question = f"hoicli: are these scores? all {count} are 0.5: the order of the images' ids decides the AP\n"
-    for command in ("eval", "match", "diagnose"):
-        assert hoicli(command, "--gt", GT, written(path, records)).err.count(question) == 1
+    question = f"hoicli: are these scores? all {count} are 0.5 and rank nothing; see what is written as score\n"
+    for words in (("eval",), ("match",), ("diagnose",), ("recall",), ("eval", "--boxes")):
+        assert hoicli(*words, "--gt", GT, written(path, records)).err.count(question) == 1
+    for record in records:  # boxes have a ranking of their own
+        record["scores"] = [0.1 * place for place, _ in enumerate(record["boxes"])]
+    assert "are these scores?" not in hoicli("eval", "--boxes", "--gt", GT, written(path, records)).err
     records[-1]["hois"][0]["score"] = 0.4
     assert "are these scores?" not in hoicli("eval", "--gt", GT, written(path, records)).err

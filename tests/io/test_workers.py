@@ -16,6 +16,8 @@ import pytest
 from hoicli.io.workers import fork_map, in_turns, shared_out
 from tests.support.project import PATIENCE, ROOT
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
+
 IN_TURNS = """
 from hoicli.io.workers import in_turns
 for _ in in_turns(lambda _: bytes(1_000_000), range(9), lambda: range(9), 3):
@@ -39,7 +41,6 @@ def inside() -> tuple[list[int] | None, list[tuple[int, int]]]:
     return fork_map(abs, items), list(in_turns(abs, items, lambda: items, 2))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks")
 def test_a_worker_of_a_pool_has_no_children() -> None:
     """multiprocessing refuses them, as in a DataLoader's worker."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
@@ -47,7 +48,6 @@ def test_a_worker_of_a_pool_has_no_children() -> None:
     assert inside() == ([1, 2, 3], [(1, 1), (2, 2), (3, 3)])
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks")
 @pytest.mark.parametrize("code", [IN_TURNS, SHARED_OUT], ids=["in turns", "shared out"])
 def test_a_killed_process_leaves_no_forks(code: str) -> None:
     """They hold its stdout, which ends only with the last of them."""
@@ -58,7 +58,6 @@ def test_a_killed_process_leaves_no_forks(code: str) -> None:
     process.communicate(timeout=60)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks")
 def test_an_item_goes_to_whoever_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
     here, seen, told, forks = os.getpid(), tmp_path / "seen", list[int](), Mock(wraps=os.fork)
@@ -80,7 +79,6 @@ def test_an_item_goes_to_whoever_is_free(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert told == [item for item, process in enumerate(found) if process == here]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks")
 def test_turns_go_round() -> None:
     items = range(6)
     processes = [process for _, process in in_turns(lambda _: os.getpid(), items, lambda: items, 3)]
@@ -89,7 +87,6 @@ def test_turns_go_round() -> None:
     assert processes[3:] == processes[:3]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks")
 def test_what_forks_do_not_do_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
     here, items = os.getpid(), [1, 2, 3]
