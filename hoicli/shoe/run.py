@@ -66,7 +66,7 @@ class Evaluation:
             check_annotated(self._truth, gt.name)
             if not isinstance(sim, str):
                 self._table = both[1] if both else SimilarityTable.read(sim, policy, open_wordnet().canonical)
-        self._known = frozenset(self._truth.image_ids)
+        self._known = dict.fromkeys(self._truth.image_ids)  # in their order, as a message names the first
         self._signed = {"data": self._vocabulary.signed, **signed(total_of(self._truth.hashes))}
 
     def run(self, predictions: Stream) -> Run:
