@@ -63,13 +63,19 @@ def arg(name: str, value: object = None, *, like: str = "") -> str:
     name: of the parameter (`top_k`; `from_`, since `from` is Python's own word). like: what the shell's help shows in
     place of a value (`FILE`).
     """
-    number = f"{value:g}" if isinstance(value, float) else None
+    number = write_number(value) if isinstance(value, float) else None
     if IN_PYTHON.get():
         return name if value is None else f"{name}={number or repr(value)}"
     called = "-o" if name == "output" else f"--{name.rstrip('_').replace('_', '-')}"
     if value is None:
         return f"{called} {like}".rstrip()
     return f"{called} {number or value}"
+
+
+def write_number(value: float) -> str:
+    """Return the shortest text that reads back as the same number: what signatures, tags and messages write of a
+    setting. Whole numbers have no point, and zero has no sign."""
+    return repr(float(value) + 0.0).removesuffix(".0")
 
 
 def visible(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hoicli.errors import UsageError, arg
+from hoicli.errors import UsageError, arg, write_number
 
 UNCOUNTED = {"uncounted": "allowed"}
 """What a signature says where a number is about the smaller part alone: without leave it is refused."""
@@ -19,7 +19,7 @@ class PairNms(NamedTuple):
     beta: float = 0.5
 
     def __str__(self) -> str:
-        return f"{self.threshold:g}/{self.alpha:g}/{self.beta:g}"
+        return "/".join(map(write_number, self))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-from hoicli.errors import DataError, UsageError, arg, did_you_mean
+from hoicli.errors import DataError, UsageError, arg, did_you_mean, write_number
 from hoicli.io.streams import Stream
 from hoicli.records.results import BAR
 from hoicli.vocabulary.labels import Vocabulary
@@ -137,13 +137,13 @@ def _measured(text: str, vocabulary: Vocabulary) -> Slice:
 
 def _named(name: str, cuts: Sequence[float]) -> str:
     """A slice as rows and signatures have it: with its cuts, where they are not the measure's own."""
-    return name if cuts == MEASURES[name].cuts else ":".join([name, *(f"{cut:.12g}" for cut in cuts)])
+    return name if cuts == MEASURES[name].cuts else ":".join([name, *map(write_number, cuts)])
 
 
 def _numbers(text: str, given: Sequence[str]) -> tuple[float, ...]:
     """The cuts that `text` gives, checked."""
     name = text.split(":")[0]
-    example = ":".join([name, *(f"{cut:g}" for cut in MEASURES[name].cuts or (10, 100))])
+    example = ":".join([name, *map(write_number, MEASURES[name].cuts or (10, 100))])
     wrong = UsageError(f"{arg('slice', text)}: give ascending numbers above 0 as cuts, for example {example}")
     if len(given) >= MOST_PARTS or not all(re.fullmatch(r"\d{1,12}(\.\d{1,12})?", part) for part in given):
         raise wrong
@@ -157,8 +157,8 @@ def _between(cuts: Sequence[float], *, whole: bool) -> Iterator[str]:
     """The names of the parts that the cuts make; `whole` numbers name the last one of a part (3-5)."""
     for low, high in pairwise([0.0, *cuts]):
         last = high - 1 if whole and high == int(high) else high
-        yield f"{low:.12g}" if low == last else f"{low:.12g}-{last:.12g}"
-    yield f"{cuts[-1]:.12g}+"
+        yield write_number(low) if low == last else f"{write_number(low)}-{write_number(last)}"
+    yield f"{write_number(cuts[-1])}+"
 
 
 def _classes(text: str, cuts: Sequence[float], vocabulary: Vocabulary) -> dict[str, frozenset[int]]:

@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from hoicli.errors import visible
+from hoicli.errors import visible, write_number
 from hoicli.explorer import summary
 from hoicli.explorer.columns import IOU_STEPS, RELATIONS, STATES, ErrorTable, TruthTable
 from hoicli.explorer.measured import Measured, Numbers
@@ -111,7 +111,7 @@ def _facts(measured: Measured, note: str) -> Record:
         "title": measured.title,
         "dataset": vocabulary.title,
         "protocol": protocol.name,
-        "rule": f"IoU {'above' if protocol.strict else 'at least'} {protocol.threshold:g}",
+        "rule": f"IoU {'above' if protocol.strict else 'at least'} {write_number(protocol.threshold)}",
         "qualifier": vocabulary.qualifier,
         "types": [[name, STYLES[name].words] for name in STATES],
         "relations": RELATIONS,

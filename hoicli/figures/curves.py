@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from hoicli.errors import UsageError, arg
+from hoicli.errors import UsageError, arg, write_number
 from hoicli.figures.canvas import add_legend, hide_frame, saved, titled
 from hoicli.figures.shown import ALL_CLASSES, caveats_of, first_of, label, model_name, value_of
 from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, LINES, PAGE_WIDTH, PAPER, TINY, Look
@@ -193,7 +193,7 @@ def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     found: dict[str, dict[str, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         if row["subset"] == "full":
-            swept = (f"{what} {row[key]:g}" for key, what in _SWEPT.items() if row[key] is not None)
+            swept = (f"{what} {write_number(row[key])}" for key, what in _SWEPT.items() if row[key] is not None)
             found[model_name(row)][next(swept, "all")][row["metric"]] = value_of(row)
     lines: dict[str, list[tuple[float, float, str]]] = {}
     for model, points in found.items():

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from hoicli.errors import UsageError, arg
+from hoicli.errors import UsageError, arg, write_number
 from hoicli.evaluation.filters import PairNms
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import protocol_of
@@ -231,7 +231,7 @@ class Sweep:
         """The settings in force, for signatures."""
         settings = {}
         if self.det_threshold is not None:
-            settings["det"] = f"{self.det_threshold:g}"
+            settings["det"] = write_number(self.det_threshold)
         if self.nms is not None:
             settings["pairnms"] = str(PairNms(self.nms))
         return settings

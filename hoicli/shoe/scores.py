@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.errors import write_number
 from hoicli.evaluation.pairing import first_largest
 from hoicli.evaluation.protocols import GRID_TENTHS
 from hoicli.evaluation.ranking import by_class
@@ -229,7 +230,7 @@ class Run:
     def each(self) -> list[tuple[dict[str, str], Run]]:
         """(tags, evaluation) at each delta; a delta changes no match. One alone has no tag."""
         deltas = self.shoe.options.deltas
-        tags = [{"delta": f"{delta:g}"} for delta in deltas]
+        tags = [{"delta": write_number(delta)} for delta in deltas]
         runs = [
             replace(self, shoe=self.shoe.at_delta(delta), signature={**self.signature, **tag})
             for delta, tag in zip(deltas, tags, strict=True)

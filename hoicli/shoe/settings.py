@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 
-from hoicli.errors import UsageError, arg
+from hoicli.errors import UsageError, arg, write_number
 
 OFFLINE = (*(f"wordnet:{name}" for name in ("path", "wup", "lch", "lin", "res", "jcn")), "lexical")
 """Backends that need neither a network nor a file."""
@@ -111,15 +111,15 @@ class ShoeOptions:
     def signature(self) -> dict[str, str]:
         """How matches are made and what they are worth: all of it, since nothing has a standard value, but for the two
         settings that depart from the algorithms."""
-        signed = {"delta": f"{self.deltas[0]:g}", "against": "image", "combine": self.combine}
-        signed |= {} if self.combine == "min" else {"verb": f"{self.verb_weight:g}"}
+        signed = {"delta": write_number(self.deltas[0]), "against": "image", "combine": self.combine}
+        signed |= {} if self.combine == "min" else {"verb": write_number(self.verb_weight)}
         signed |= {"ap": self.ap, "ties": "higher-score"}
         signed |= {} if self.assignment == "greedy" else {"assign": self.assignment}
-        return signed | ({"minsim": f"{self.min_similarity:g}"} if self.min_similarity else {})
+        return signed | ({"minsim": write_number(self.min_similarity)} if self.min_similarity else {})
 
     def filter_signature(self) -> dict[str, str]:
         """Which predictions count; a rank says that it is a reading."""
-        signed = {} if self.min_score is None else {"minscore": f"{self.min_score:g}"}
+        signed = {} if self.min_score is None else {"minscore": write_number(self.min_score)}
         if self.min_rank is not None:
-            signed["minrank"] = f"{self.min_rank:g}-{RANKS[self.rank_of]}(a-reading)"
+            signed["minrank"] = f"{write_number(self.min_rank)}-{RANKS[self.rank_of]}(a-reading)"
         return signed | ({"filtered": "soft_map+map+mf1"} if self.filter_map else {})

@@ -21,7 +21,7 @@ from statistics import fmean, median, mode, multimode
 import numpy as np
 import orjson
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, write_number
 from hoicli.io.streams import Line
 from hoicli.records.columns import attempt, require, typed
 from hoicli.records.intake import ErrorPolicy
@@ -218,8 +218,9 @@ class _Reading:
         key = first * MOST_SENSES + second
         if self.pairs.setdefault(key, similarity) != similarity:
             known, self.pairs[key] = self.pairs[key], np.nan
-            problem = f"{names[0]} and {names[1]} are {similarity:g} here and {known:g} on another line; keep "
-            problem += "one line a pair (hoicli shoe-sim --merge joins tables)"
+            numbers = f"{write_number(similarity)} here and {write_number(known)} on another line"
+            problem = f"{names[0]} and {names[1]} are {numbers}; keep one line a pair (hoicli shoe-sim --merge joins "
+            problem += "tables)"
             raise DataError(problem, field="similarity")
         self.measures.add(record.get("measure"))
         self.prompts.add(record.get("prompt"))

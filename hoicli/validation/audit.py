@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.errors import arg
+from hoicli.errors import arg, write_number
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -121,7 +121,7 @@ class Audit:
         ):
             now, then = len(here.models), len(there.models)
             found += [f"{then:,} {kind} (now {now:,})"] if then > now else []
-        setting = arg("votes", 1) if several else arg("sure", f"{wider.sure:g}")
+        setting = arg("votes", 1) if several else arg("sure", write_number(wider.sure))
         return f"{setting} finds {' and '.join(found)}" if found else ""
 
     @property
@@ -133,10 +133,10 @@ class Audit:
     def settings(self, kind: str) -> dict[str, str]:
         """What a candidate of a kind depends on, for its signature."""
         rules, settings = self.rules, {"data": self.truth.vocabulary.signed, **self.truth.settings(self.protocol)}
-        same = f"same-{rules.same:g}"
+        same = f"same-{write_number(rules.same)}"
         if kind == DUPLICATE:
             return settings | {"audit": same}
-        asked = f"sure-{rules.sure:g}/{rules.votes}-of-{len(self.opinions)}"
+        asked = f"sure-{write_number(rules.sure)}/{rules.votes}-of-{len(self.opinions)}"
         return settings | self.signed | {"audit": f"{asked}/{same}"}
 
     def changed(self, kinds: Sequence[str]) -> Scenes:
