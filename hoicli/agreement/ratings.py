@@ -27,13 +27,16 @@ KEYS = ("item", "rater", "rating", "kind", "ratings")
 class Ratings:
     """values [items, raters], NaN where a rater did not rate an item; items and raters are sorted by name. `models` are
     the raters that are models, in the order in which `--models` lists them, else by name. groups: of each item, "" for
-    one without."""
+    one without. named: whether `--models` names the models. parted: whether the key of the groups is no
+    rater only because it was named."""
 
     items: list[str]
     raters: list[str]
     values: Floats
     models: tuple[str, ...]
     groups: tuple[str, ...]
+    named: bool = False
+    parted: bool = False
 
     def of(self, raters: Sequence[str]) -> Floats:
         """[items, len(raters)] the columns of some raters."""
@@ -87,7 +90,9 @@ def read_ratings(
         values[row[item], column[rater]] = rating
     chosen = [rater for rater in raters if said.get(("kind", rater), ("",))[0] == "model"]
     groups = tuple(said.get((group, item), ("",))[0] for item in items)
-    return Ratings(items, raters, values, tuple(_named(models, raters) if models else chosen), groups)
+    named = _named(models, raters) if models else chosen
+    parted = any(groups) and all(is_number(_number(name)) for name in groups if name)
+    return Ratings(items, raters, values, tuple(named), groups, bool(models), parted)
 
 
 def _named(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -121,8 +122,10 @@ class _Rows:
         elif "ci_low" in more and self.settings.resampling is not None:
             settings |= self.settings.resampling.signature()
         settings |= {"merge": _signed_rule(rule, self.models)} if rule else {}
+        settings |= {"models": "+".join(sorted(map(_signed_name, self.models)))} if self.ratings.named else {}
+        settings |= {"group": _signed_name(self.settings.group)} if self.ratings.parted else {}
         if self.group:
-            settings["group"] = _signed_name(f"{self.settings.group}={self.group}")
+            settings["group"] = "=".join(map(_signed_name, (self.settings.group, self.group)))
             subset, more = f"{self.group}:{subset}", {"item_group": self.group} | more
         common = {"metric": metric, "subset": subset, "value": value, "n": n, "unit": unit, "protocol": "agree"}
         return common | more | row_ends("agree", self.tags, settings)
@@ -256,8 +259,9 @@ def _signed_rule(rule: str, models: Sequence[str]) -> str:
 
 
 def _signed_name(name: str) -> str:
-    """A name as a signature has room for it: without what stands between settings."""
-    return re.sub(r"[|:\s]", "_", name)
+    """A name as a signature has room for it: what parts settings or names is written as in an address, `%7C`, so that
+    two names stay two."""
+    return re.sub(r"[|:+=%\s]", lambda found: quote(found[0], safe=""), name)
 
 
 def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -18,7 +18,7 @@ SIGNATURE_KEYS = (
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "raters", "prompt", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "ties"),
     *("unlabelled", "assign", "minsim", "minscore", "minrank", "filtered", "bins", "setting", "choose", "match"),
-    *("boot", "ci", "swaps", "levels", "modelscale", "group", "permutations", "seed"),
+    *("boot", "ci", "swaps", "levels", "modelscale", "models", "group", "permutations", "seed"),
     *("of", "grid", "recipe", "missing", "refused", "failed", "published", "audit"),
     *("skipped", "version"),
 )

@@ -318,6 +318,35 @@ def test_ties_go_to_the_model_listed_first(hoicli: Hoicli) -> None:
     assert by_name["agreement", "models"]["value"] == listed["agreement", "models"]["value"]  # the mean
 
 
+def test_no_two_choices_of_models_or_groups_are_signed_alike(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Every row of two runs that has another value has another identity or another signature."""
+    raters = ("p", "q", "a b", "a_b", "a+b")
+    made = {rater: [random.Random(rater).choice((0.1, 1.3, 2, 3.7)) for _ in range(9)] for rater in raters}
+    of_items = [{"item": str(at), "ratings": {name: of[at] for name, of in made.items()}} for at in range(9)]
+    long, wide = tmp_path / "r.jsonl", tmp_path / "r.csv"
+    groups = [{"x|y": "v" if at % 2 else "w", "x_y": "v" if at % 3 else "w"} for at in range(9)]
+    long.write_text("".join(json.dumps(row | group) + "\n" for row, group in zip(of_items, groups, strict=True)))
+    numbers = zip(*made.values(), *[[str(at % 3) for at in range(9)]] * 2, strict=True)
+    sheet = [("item", *raters, "g", "h"), *((str(at), *row) for at, row in enumerate(numbers))]
+    wide.write_text("".join(",".join(map(str, cells)) + "\n" for cells in sheet))
+    given = ("agree", "--format", "jsonl", "--subsets", "--merge", "mean", "--models")
+    choices = ("a b,a_b", "a b,a+b", "a_b,a+b", "a b,a_b,a+b", "a+b,a_b,a b", "a*", "a?b,p")
+    runs = [hoicli(*given, names, long) for names in choices]
+    runs += [hoicli("agree", "--format", "jsonl", "--models", "*", long), hoicli("agree", "--format", "jsonl", long)]
+    runs += [hoicli(*given, "a*", "--group", key, long) for key in ("x|y", "x_y")]
+    check_told_apart(runs)
+    check_told_apart([hoicli(*given, "a*", *group, wide) for group in ((), ("--group", "g"), ("--group", "h"))])
+
+
+def check_told_apart(runs: list[Any]) -> None:
+    said: dict[str, list[Any]] = {}
+    for run in runs:
+        assert run.code == 0, run.err
+        for row in map(json.loads, run.out.splitlines()):
+            measured = [row.pop(key, None) for key in ("value", "n", "ci_low", "ci_high", "p")]
+            assert said.setdefault(json.dumps(row, sort_keys=True), measured) == measured
+
+
 def test_people_alone(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text('{"item": "x", "ratings": {"A": 1.5, "B": 1}}\n{"item": "y", "ratings": {"A": 4, "B": 3}}\n')
