@@ -224,7 +224,7 @@ class Evaluator:
             raise UsageError(f"save: {os.fspath(path)}: is the ground truth; give another name", code="bad-output")
         with called():
             found = sorted(self._images.values(), key=lambda image: image.image_id)
-            Records(image.record(self._vocabulary, scored=True) for image in found).write(os.fspath(path))
+            Records(image.record(self._vocabulary, scored=True) for image in found).write(os.fspath(path), "save:")
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], gt: Given, protocol: Names = None, **options: Any) -> Evaluator:

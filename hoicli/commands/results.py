@@ -166,11 +166,15 @@ class Records(Iterator["Record"]):
             self._held = [found] if isinstance(found, dict) else [*map(orjson.loads, found.splitlines())][::-1]
         return self._held.pop()
 
-    def write(self, path: str) -> None:
-        """Write all of them to a file as JSONL, whole or not at all; - is stdout."""
+    def write(self, path: str, option: str = "") -> None:
+        """Write all of them to a file as JSONL, whole or not at all; - is stdout. option: what messages call it, if not
+        -o. Raises `UsageError` for a name with the ending of another format."""
         from hoicli.io.outputs import open_output
         from hoicli.records.parsing import dump, ending
+        from hoicli.tables.notations import check_lines, tell_lines
 
+        check_lines(path, option or arg("output"))
+        tell_lines(path)
         with open_output(path) as write, ending(write, self._piped) if self._piped else nullcontext():
             for record in self.lines:
                 write(record if isinstance(record, bytes) else dump(record))

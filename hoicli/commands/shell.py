@@ -138,6 +138,8 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
         elif isinstance(result, Records):
             result.write(output)
         elif isinstance(result, Result):
+            from hoicli.tables.notations import tell_lines
+
             if drawn is not None and look is not None and result.drawn is not None:
                 result.drawn(drawn, look)
             notation = _notation(door, output, result.piped or command.piped)
@@ -145,6 +147,8 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
                 for sentence in result.above:
                     note(sentence)
             write_output(output, result.written(notation))
+            if notation == "jsonl":
+                tell_lines(output)
             if result.hint and notation == "table" and drawn is None:
                 note(result.hint)
         if isinstance(result, Records | Result) and result.failed is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from hoicli.commands import options
-from hoicli.commands.checks import OUTPUT
+from hoicli.commands.checks import LINES
 from hoicli.commands.command import command
 from hoicli.commands.options import Files, Numbers, Option, Unpack
 from hoicli.commands.results import Records, Result
@@ -38,7 +38,7 @@ def shoe_eval(
     bootstrap: Annotated[int | None, options.bootstrap("each of the five numbers")] = None,
     seed: options.Seed = 0,
     per_class: bool = False,
-    reasons: Annotated[options.Path | None, Option("FILE", mark=OUTPUT)] = None,
+    reasons: Annotated[options.Path | None, Option("FILE", mark=LINES)] = None,
     delta: Annotated[Numbers, Option("D", panel=PANEL)] = 0.5,
     combine: Annotated[str, Option("HOW", one_of="shoe.settings:COMBINE", panel=PANEL)] = "mean",
     verb_weight: Annotated[float, Option("W", panel=PANEL)] = 0.5,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -102,7 +103,10 @@ def vocab(
     """
     if from_ is not None:
         if dataset is not None:
-            raise UsageError(f"{arg('from_')} writes the file of a dataset: leave DATASET out")
+            joined = f"{arg('from_')} takes one file: join JSONL files (cat {from_} {dataset} | hoicli vocab --from -)"
+            further = f"{joined}, and give the training set's with {arg('train')}"
+            leave = f"{arg('from_')} writes the file of a dataset: leave DATASET out"
+            raise UsageError(f"{dataset}: {further}" if os.path.isfile(os.fspath(dataset)) else leave)
         return instead(_dataset(from_, train, output, on_error))
     if train is not None:
         raise UsageError(f"{arg('train')} goes with {arg('from_', like='GT.jsonl')}")
@@ -135,7 +139,9 @@ def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> s
     read."""
     from hoicli.commands.inputs import Inputs, policy_of
     from hoicli.records.seen import Seen, dataset_name, dataset_of, in_one_spelling, tell_doubts, written
+    from hoicli.tables.notations import check_lines
 
+    check_lines(output, arg("output"), "the file of a dataset is JSON; end the name in .json")
     inputs = Inputs(None, {"on_error": on_error})
     streams = [inputs.truth(truth, name="from_")]
     streams += [] if train is None else [inputs.truth(train, name="train")]

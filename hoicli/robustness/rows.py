@@ -28,20 +28,28 @@ _Value = tuple[str, _PartOf, float | None, int, str]
 
 def ranked(grids: Sequence[Grid]) -> list[Grid]:
     """The highest MRI first, equals by name."""
-    return sorted(grids, key=lambda grid: (-mri(grid.levels()), grid.model))
+    return sorted(grids, key=lambda grid: (-_measure(grid), grid.model))
+
+
+def _measure(grid: Grid) -> float:
+    """The MRI that models are ranked by, without the last digits, in which equal means may differ."""
+    return round(mri(grid.levels()), 9)
 
 
 def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = None) -> list[Row]:
     """All rows of all models, which come in the order of their rank.
 
-    Of a whole grid: `rank` (of several models), `clean`, `mri`, `cri`, `relative_drop` and `worst` (the lowest cell,
-    which it names). With a key `corruption` (and its `family`): `mean`, `sigma`, `cri_term`, `relative_drop`. With
-    `family`, with `severity`, and with both: `mean` and `relative_drop`. A mean is over corruptions of their means; `n`
-    counts the cells it is over. What needs a clean value above 0 is null without one.
+    Of a whole grid: `rank` (of several models: how many have a higher MRI, plus 1), `clean`, `mri`, `cri`,
+    `relative_drop` and `worst` (the lowest cell, which it names). With a key `corruption` (and its `family`): `mean`,
+    `sigma`, `cri_term`, `relative_drop`. With `family`, with `severity`, and with both: `mean` and `relative_drop`. A
+    mean is over corruptions of their means; `n` counts the cells it is over. What needs a clean value above 0 is null
+    without one.
     """
     rows: list[Row] = []
-    for number, grid in enumerate(grids, start=1):
+    measures = [_measure(grid) for grid in grids]
+    for grid, measure in zip(grids, measures, strict=True):
         ends = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}, "signature": grid_signature(grid)}
+        number = 1 + sum(other > measure for other in measures)
         place: list[_Value] = [("rank", {}, number, len(grids), "models")] if len(grids) > 1 else []
         for metric, part, value, n, unit in (*place, *_values(grid)):
             row = {"metric": metric, "subset": grid.subset, **part, "value": value, "n": n, "unit": unit}

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from hoicli.errors import UsageError, arg, visible
-from hoicli.io.outputs import FIGURE_ENDINGS
+from hoicli.io.messages import note
+from hoicli.io.outputs import FIGURE_ENDINGS, check_output
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
@@ -17,8 +18,11 @@ FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
 
 ENDINGS = {".tex": "latex", ".md": "md", ".html": "html", ".htm": "html", ".csv": "csv", ".jsonl": "jsonl"}
 """The notation of a file by its ending, without .gz."""
-_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".docx", ".odt", ".parquet", *FIGURE_ENDINGS)
-"""Endings of other formats, which rows under such a name would not be in."""
+_NOT_WRITTEN = (
+    *(".xlsx", ".xls", ".ods", ".docx", ".odt", ".parquet", ".tsv", ".npy", ".npz", ".pkl", ".mat", ".yaml", ".xml"),
+    *FIGURE_ENDINGS,
+)
+"""Endings of other formats, which rows or records under such a name would not be in."""
 
 
 def chosen_format(name: str, output: str, *, piped: str = "jsonl") -> str:
@@ -33,7 +37,25 @@ def chosen_format(name: str, output: str, *, piped: str = "jsonl") -> str:
         *endings, last = ENDINGS
         problem = f"rows are not written in this format; end the name in {', '.join(endings)} or {last}"
         raise UsageError(f"{arg('output', output)}: {problem}", code="bad-output")
-    return next((notation for ending, notation in ENDINGS.items() if path.endswith(ending)), piped)
+    return next((notation for ending, notation in ENDINGS.items() if path.lower().endswith(ending)), piped)
+
+
+LINES = "records are written as JSONL, one a line; end the name in .jsonl"
+
+
+def check_lines(path: str, option: str = "-o", advice: str = LINES) -> None:
+    """Raises `UsageError` where records cannot be written to a file: also for a name that promises another format than
+    JSONL."""
+    check_output(path, option)
+    others = (ending for ending, notation in ENDINGS.items() if notation != "jsonl")
+    if path.lower().removesuffix(".gz").endswith((*_NOT_WRITTEN, *others)):
+        raise UsageError(f"{option} {path}: {advice}", code="bad-output")
+
+
+def tell_lines(path: str) -> None:
+    """Say that JSONL is in a file whose name does not tell it from one JSON value."""
+    if path.lower().removesuffix(".gz").endswith(".json"):
+        note(f"{path}: has JSON Lines, a record in each; the ending .jsonl tells programs that it is no single value")
 
 
 def render(rows: Iterable[Row], output_format: str) -> bytes:

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+import hoicli as api
 from hoicli.cli import COMMANDS
 from hoicli.commands.checks import FOLDER, PAGE, Count, Mark, Read, Written
 from hoicli.commands.command import check
 from hoicli.commands.options import Option, Parameter
 from hoicli.commands.shell import ManualCommand, parameters_in_shell
+from hoicli.errors import HoicliError
 from hoicli.io.outputs import LIST_OF_FILES
 from tests.support.project import EIGHT, ROOT, Hoicli, Result
 from tests.support.shell import command_of
@@ -74,6 +76,10 @@ def ending(param: Any) -> str:
     return ".png" if param.opts[0] == "--plot" or param.metavar == "FILE|DIR" else ""
 
 
+def given_name(param: Any, folder: str) -> str:
+    return f"{folder}index{ending(param) or ('.jsonl' if param.opts[0] == '--reasons' else '.html')}"
+
+
 @pytest.mark.parametrize(
     ("name", "param", "mark"), OUTPUTS, ids=[f"{name} {param.opts[0]}" for name, param, _ in OUTPUTS]
 )
@@ -101,8 +107,30 @@ def test_the_ending_and_what_it_needs_are_looked_at_first(
     said = refused(hoicli("eval", "-o", tmp_path / "x.XLSX", "nothing"))
     endings = ".tex, .md, .html, .htm, .csv or .jsonl"
     assert said == f"-o {tmp_path / 'x.XLSX'}: rows are not written in this format; end the name in {endings}"
+    assert refused(hoicli("eval", "-o", tmp_path / "x.tsv", "nothing")).startswith(f"-o {tmp_path / 'x.tsv'}: rows are")
+    lines = "records are written as JSONL, one a line; end the name in .jsonl"
+    for words in (
+        *(("match", "--gt", GT, PREDICTIONS, "-o"), ("convert", GT, "-o"), ("mask", GT, "-o"), ("prompts", GT, "-o")),
+        ("shoe-eval", "--reasons"),
+    ):
+        for name in ("x.csv", "x.CSV.gz", "x.md", "x.npy", "x.parquet"):
+            assert refused(hoicli(*words, tmp_path / name)) == f"{words[-1]} {tmp_path / name}: {lines}"
+    said = refused(hoicli("vocab", "--from", GT, "-o", tmp_path / "x.csv"))
+    assert said == f"-o {tmp_path / 'x.csv'}: the file of a dataset is JSON; end the name in .json"
+    with pytest.raises(HoicliError, match=r"x\.csv: records are"):
+        api.match(GT, PREDICTIONS, protocol="hico").write(str(tmp_path / "x.csv"))
+    assert not list(tmp_path.iterdir())
     monkeypatch.setattr("hoicli.io.outputs.find_spec", lambda _: None)
     assert refused(hoicli("robust", "--plot", tmp_path / "x.png", "nothing")).startswith("--plot needs matplotlib")
+
+
+@pytest.mark.parametrize(("name", "notes"), [("x.json", 1), ("x.jsonl", 0), ("x.rows", 0), ("x.JSON.gz", 1)])
+@pytest.mark.parametrize("command", ["match", "eval"])
+def test_lines_in_a_file_of_one_json_value_are_told(
+    hoicli: Hoicli, tmp_path: Path, command: str, name: str, notes: int
+) -> None:
+    result = hoicli(command, "--protocol", "hico", "--gt", GT, PREDICTIONS, "-o", tmp_path / name)
+    assert (result.code, result.err.count(f"{name}: has JSON Lines")) == (0, notes)
 
 
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder that takes no files, not even from root")
@@ -137,7 +165,7 @@ def test_no_output_is_an_input(
     monkeypatch.chdir(tmp_path)
     Path("page").mkdir()
     folder = "page/" if mark is PAGE else ""
-    given, precious = f"{folder}index.html{ending(target)}", "mine"
+    given, precious = given_name(target, folder), "mine"
     Path(given).write_text(precious)
     if folder:
         Path(folder, LIST_OF_FILES).write_text(f"{Path(given).name}\n")

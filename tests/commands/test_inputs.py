@@ -25,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(PREDICTIONS, "other.jsonl")
     shutil.copytree(EIGHT / "images", "images")
     ids = [json.loads(line)["image_id"] for line in GT.read_text().splitlines()]
-    Path("parts.tsv").write_text("".join(f"{image_id}\tday\n" for image_id in ids))
+    Path("parts.txt").write_text("".join(f"{image_id}\tday\n" for image_id in ids))
     Path("own.json").write_text(json.dumps({"name": "own", "like": "diag"}))
     os.link("other.jsonl", "cell.png")
     os.link(IMAGE, "image.png")
@@ -37,10 +37,10 @@ def contents() -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
 
 
-SLICE, PROTOCOL = ("--slice", "parts.tsv"), ("--protocol", "own.json")
+SLICE, PROTOCOL = ("--slice", "parts.txt"), ("--protocol", "own.json")
 IMAGE = "images/" + sorted(path.name for path in (EIGHT / "images").iterdir())[0]
 CALLS = [
-    *((name, *SLICE, *DATA, "-o", "parts.tsv") for name in ("eval", "match", "diagnose")),
+    *((name, *SLICE, *DATA, "-o", "parts.txt") for name in ("eval", "match", "diagnose")),
     *((name, *PROTOCOL, *DATA, "-o", "own.json") for name in ("eval", "match", "diagnose", "confusion", "curves")),
     *(("compare", *options, *DATA, "other.jsonl", "-o", options[1]) for options in (SLICE, PROTOCOL)),
     ("show", "--images", "images", *DATA, "-o", "image.png"),

@@ -133,6 +133,10 @@ def test_an_image_twice_and_no_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
     [
         (("--train", OWN / "gt.jsonl"), "--train goes with --from GT.jsonl"),
         (("hico", "--from", OWN / "gt.jsonl"), "--from writes the file of a dataset: leave DATASET out"),
+        (
+            ("--from", OWN / "gt.jsonl", OWN / "train.jsonl"),
+            f"{OWN / 'train.jsonl'}: --from takes one file: join JSONL",
+        ),
         (("--from", OWN / "gt.jsonl", "--format", "csv"), "--format: no rows are written here; leave it out"),
         (("--from", OWN / "gt.jsonl", "-o", "hico.json"), "--from: hico is a dataset of hoicli's own"),
     ],

@@ -194,6 +194,20 @@ def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
     assert len(table.split("\n\n")) == 4  # summary, corruptions, families, severities
 
 
+def test_equal_models_have_one_rank(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Equal but for what adding up in another order leaves, too."""
+    shuffled = {name: values[::-1] for name, values in falling(32.1).items()}
+    rows = [
+        *grid_rows(falling(32.1), model="b"),
+        *grid_rows(falling(35), model="best"),
+        *grid_rows(shuffled, model="a"),
+        *grid_rows(falling(30), model="last"),
+    ]
+    found = results(hoicli, written(tmp_path / "rows.jsonl", rows))
+    ranks = [(row["tags"]["model"], row["value"]) for row in found if row["metric"] == "rank"]
+    assert ranks == [("best", 1), ("a", 2), ("b", 2), ("last", 4)]
+
+
 def test_models_are_told_apart_by_their_tag(hoicli: Hoicli, tmp_path: Path) -> None:
     one = written(tmp_path / "one.jsonl", grid_rows(falling(), tags={"model": "r50", "seed": "1"}))
     two = written(tmp_path / "two.jsonl", grid_rows(falling(30), tags={"model": "r101", "seed": "1"}))
