@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from types import MappingProxyType
 
 from hoicli.records.caveats import words_of
 from hoicli.records.results import Row, joined_settings, signed
-from hoicli.tables.values import ABOVE, HEAD, MARK, Place, TextTable, spread
+from hoicli.tables.values import ABOVE, HEAD, MARK, Otherwise, Place, TextTable, cell_text, spread
 
 _NAMED = 3
 """Lines or columns that a part of the line names before it only counts."""
@@ -25,20 +26,21 @@ def annotated(
     mark_at: int,
     shown: Collection[str],
     notes: Mapping[Place, Sequence[str]],
-    apart: Mapping[Place, Sequence[str]],
+    apart: Mapping[Place, Otherwise],
 ) -> TextTable:
     """The table with what its values' rows say of how they were made: notes with their marks, and the settings.
 
     rows: those of the value at each place, whose column counts from the first of the values. mark_at: the column of
     names that has the marks which concern a whole line. A note whose marks would fill a group of columns, or a column,
-    is marked at its head; one of all values has no mark. shown: the keys of signatures that the table shows.
-    notes: further notes of values. apart: those that say how a value's settings differ from the others', so that the
-    line of settings leaves them out.
+    is marked at its head; one of all values has no mark. shown: the keys of rows and tags that the table shows.
+    notes: further notes of values. apart: how a value's settings differ from the others', which a note says, so that
+    the line of settings leaves that out, and only that.
     """
     places: dict[str, dict[Place, None]] = {}
     for place in sorted(rows):
         of_rows = [note for row in rows[place] for note in words_of(row)]
-        for note in (*of_rows, *notes.get(place, ()), *apart.get(place, ())):
+        otherwise = (apart[place].note,) if place in apart else ()
+        for note in (*of_rows, *notes.get(place, ()), *otherwise):
             places.setdefault(note, {})[place] = None
     general = dict.fromkeys(n for n, found in places.items() if len(found) == len(rows))
     places = {note: found for note, found in places.items() if note not in general}
@@ -51,8 +53,7 @@ def annotated(
     columns = list(zip(spread(table.above), table.heads, strict=True))[table.names :]
     lines = [" ".join(name for name in line[: table.names] if name != "-") for line in table.lines]
     below += [("", note) for note in general]
-    usual = {place: of for place, of in rows.items() if place not in apart} or rows
-    return replace(table, notes=below, marks=marks, settings=settings_line(usual, lines, columns, shown))
+    return replace(table, notes=below, marks=marks, settings=settings_line(rows, lines, columns, shown, apart))
 
 
 _UNRANKED = re.compile(r"(, unlike the others.*)?: not (ranked with them|comparable)$")
@@ -112,28 +113,29 @@ def settings_line(
     lines: Sequence[str],
     columns: Sequence[tuple[str, str]],
     shown: Collection[str],
+    apart: Mapping[Place, Otherwise] = MappingProxyType({}),
 ) -> str:
     """`settings: data:hico|version:1.0.0; mAP: boot:1000|seed:0`, "" for rows without a signature.
 
     rows: those of each value. lines, columns: what they are called, a column by its group and its head. shown: the keys
-    of signatures that the table shows by itself, as it does the protocol. What a published number comes from is not
-    here: a note says it.
+    of rows and tags that name lines and columns: a setting that stands there, as the protocol does, is not told again.
+    apart: of values of which a note says some settings. What a published number comes from is not here: a note says it.
     """
-    by_signature: dict[str, set[Place]] = {}
+    own = any("published" not in dict(signed(str(row.get("signature")))) for of in rows.values() for row in of)
+    stands = _standing((row for of in rows.values() for row in of), shown)
+    has: dict[tuple[str, str], set[Place]] = {}
     for place in sorted(rows, key=lambda place: place[::-1]):  # by columns: their settings are told first
         for row in rows[place]:
-            by_signature.setdefault(str(row.get("signature") or ""), set()).add(place)
-    own = any("published:" not in signature for signature in by_signature)
-    has: dict[tuple[str, str], set[Place]] = {}
-    for signature, places in by_signature.items():
-        for setting in signed(signature):
-            if setting[0] != "gt" or "published:" not in signature or not own:  # one's own rows say it by digest
-                has.setdefault(setting, set()).update(places)
+            settings = dict(signed(str(row.get("signature") or "")))
+            if own and "published" in settings:
+                settings.pop("gt", None)  # one's own rows say it by digest
+            for key, value in (apart[place].untold(settings) if place in apart else settings).items():
+                if key != "published" and not stands(row, key, value):
+                    has.setdefault((key, value), set()).add(place)
     parts: dict[frozenset[Place], dict[str, str]] = {}
     for (key, value), places in sorted(has.items(), key=lambda item: item[0][0] == "version"):
-        if key not in shown and key != "published":
-            of_places = parts.setdefault(frozenset(places), {})
-            of_places[key] = f"{of_places[key]} or {value}" if key in of_places else value  # of a mean over seeds
+        of_places = parts.setdefault(frozenset(places), {})
+        of_places[key] = f"{of_places[key]} or {value}" if key in of_places else value  # of a mean over seeds
     everywhere = parts.pop(frozenset(rows), None)
     texts = [joined_settings(everywhere)] if everywhere else []
     by_group, by_column = [group for group, _ in columns], [f"{group} {head}".strip() for group, head in columns]
@@ -143,6 +145,24 @@ def settings_line(
     ]
     texts += [f"{_called(some, axes)}: {joined_settings(settings)}" for some, settings in parts.items()]
     return f"settings: {'; '.join(texts)}" if texts else ""
+
+
+def _standing(rows: Iterable[Row], shown: Collection[str]) -> Callable[[Row, str, str], bool]:
+    """What says whether a setting of a row, by key and value, stands in the names of its line and column, which have
+    the keys `shown`. A slice stands there by its name and part, where all slices of that name are one."""
+    slices: dict[str, set[str]] = {}
+    for row in rows:
+        for key, value in signed(str(row.get("signature") or "")) if "slice" in shown else ():
+            if key == "slice":
+                slices.setdefault(row.get("tags", {}).get("slice", ""), set()).add(value.rpartition("/")[0])
+
+    def stands(row: Row, key: str, value: str) -> bool:
+        tags = row.get("tags", {})
+        if key == "slice" and "part" in shown and value.endswith(f"/{tags.get('part')}"):
+            return len(slices[tags.get("slice", "")]) == 1
+        return key in shown and value in (cell_text(row.get(key)), tags.get(key))
+
+    return stands
 
 
 def _called(places: Collection[Place], axes: Sequence[_Axis]) -> str:

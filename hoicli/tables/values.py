@@ -140,6 +140,20 @@ def value_of(row: Row, key: str) -> Any:
     return row.get("tags", {}).get(key[4:]) if key.startswith("tag.") else row.get(key)
 
 
+class Otherwise(NamedTuple):
+    """How a value was made otherwise than most of its group: the settings that it alone has, those that they have in
+    place of them, and the note that says so."""
+
+    own: Mapping[str, str]
+    theirs: Mapping[str, str]
+    note: str
+
+    def untold(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """The settings of one of its rows without what the note says of them."""
+        kept = {key: value for key, value in settings.items() if self.own.get(key) != value}
+        return kept | {key: value for key, value in self.theirs.items() if settings.get(key) == self.own.get(key)}
+
+
 class Value(NamedTuple):
     """A value as printed, what stands behind it, what ranks it, and the notes it needs."""
 
@@ -213,16 +227,16 @@ def clash(first: Row, row: Row) -> DataError:
 
 def made_otherwise(
     found: Mapping[Place, Sequence[Row]], columns: Sequence[Head], shown: Collection[str]
-) -> dict[Place, tuple[str, ...]]:
-    """The values that were made otherwise than most of their group of columns, each with a note; published ones that
-    do not compare have notes of their own. Raises `DataError` for a column of two datasets."""
+) -> dict[Place, Otherwise]:
+    """The values that were made otherwise than most of their group of columns; published ones that do not compare have
+    notes of their own. Raises `DataError` for a column of two datasets."""
     ignored = {*_INERT, *_MODELS_OWN, *shown}
     groups: dict[Head, dict[Place, Row]] = {}
     for place, rows in found.items():
         if rows[0].get("comparable") is not False:
             group, head = columns[place[1]]
             groups.setdefault((group, "" if group else head), {})[place] = rows[0]
-    apart: dict[Place, tuple[str, ...]] = {}
+    apart: dict[Place, Otherwise] = {}
     for members in groups.values():
         made = {place: settings_of(row) for place, row in members.items()}
         if "data" not in shown:
@@ -237,7 +251,11 @@ def made_otherwise(
             if _truth(settings.get("gt", truth)) != truth and "gt" not in shown:
                 own, theirs = {**own, "gt": settings["gt"]}, {**theirs, "gt": truth}
             if own != theirs:
-                apart[place] = (_told(own, theirs),)
+                own, theirs = _without(own, theirs), _without(theirs, own)
+                note = _told(own, theirs)
+                if theirs.get("gt"):  # in full, as the others have it
+                    theirs["gt"] = next(of["gt"] for of in made.values() if _truth(of.get("gt", "")) == truth)
+                apart[place] = Otherwise(own, theirs, note)
     return apart
 
 
@@ -270,8 +288,11 @@ def of_one_unit(rows: Iterable[Row]) -> None:
             raise DataError(problem, place=place_of(row), field="unit")
 
 
+def _without(settings: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in settings.items() if others.get(key) != value}
+
+
 def _told(own: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    mine = joined_settings({key: value for key, value in own.items() if theirs.get(key) != value})
-    others = joined_settings({key: value for key, value in theirs.items() if own.get(key) != value})
+    mine, others = joined_settings(own), joined_settings(theirs)
     told = f"made with {mine}" if mine else f"made without {others}"
     return f"{told}, unlike the others{f' ({others})' if mine and others else ''}: not ranked with them"

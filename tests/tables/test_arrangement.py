@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,12 @@ from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import kept_notes
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.results import Row, signature
+from hoicli.records.results import Row, signature, signed
 from hoicli.tables.arrangement import by_keys, by_layout, tables_of
 from hoicli.tables.layouts import LAYOUTS, layout_of
 from hoicli.tables.reading import read_rows
 from hoicli.tables.values import PlacedRow, Showing, TextTable
-from hoicli.tables.writers import written
+from hoicli.tables.writers import WRITERS, written
 
 SUBSETS = ("full", "rare", "non_rare")
 
@@ -174,6 +175,51 @@ def test_views_are_no_rivals() -> None:
     assert table.heads == ["Method", "iou", "Full"]
     mixed = hico([*rows, row("b", 3.0, tags={"iou": "0.5"}, settings={"iou": "0.5", "noint": "ignored"})])
     assert [note for _, note in mixed.notes] == ["made with noint:ignored, unlike the others: not ranked with them"]
+
+
+def test_what_sets_a_value_apart_hides_none_of_its_other_settings() -> None:
+    rows = [row("a", 1.0), row("b", 2.0, settings={"noint": "ignored", "nms": "0.7/1/0.5", "boot": "1000"})]
+    table = hico(rows)
+    assert [note for _, note in table.notes] == ["made with noint:ignored, unlike the others: not ranked with them"]
+    assert table.settings.startswith("settings: protocol:hico|data:hico|gt:aa|version:")
+    assert table.settings.endswith("; b: nms:0.7/1/0.5|boot:1000")
+    without = hico([row("a", 1.0, settings={"noint": "ignored"}), row("c", 1.0, settings={"noint": "ignored"}),
+                    row("b", 2.0, settings={"nms": "0.7/1/0.5"})])  # fmt: skip
+    assert "|noint:ignored|" in without.settings
+    assert without.settings.endswith("; b: nms:0.7/1/0.5")
+
+
+def test_a_column_is_no_setting_for_being_called_like_one() -> None:
+    """A tag `noint`, a class's `verb` beside SHOE's weight of verbs: their values are not the settings'."""
+    rows = [row("a", 17.91, tags={"noint": "no"}, oracle="none"),
+            row("a", 22.71, tags={"noint": "yes"}, oracle="none", settings={"noint": "ignored"})]  # fmt: skip
+    assert by_keys(rows, ["oracle"], ["tag.noint"], Showing()).settings.endswith("; yes: noint:ignored")
+    (of_class,) = tables_of([row("a", 1.0, verb="ride", object="bicycle", settings={"verb": "0.5"})])
+    assert "|verb:0.5|" in of_class.settings
+    (view,) = tables_of([row("a", 1.0, nms=0.7, settings={"nms": "0.5/1/0.5"})])
+    assert "|nms:0.5/1/0.5|" in view.settings
+
+
+SETTINGS = {"nms": "0.7/1/0.5", "noint": "ignored", "topk": "9", "iou": "0.75", "boot": "1000", "repairs": "kept"}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_setting_is_shown_in_every_layout_and_notation(seed: int) -> None:
+    chance = random.Random(seed)
+    rows = [
+        row(model, chance.random(), subset, protocol=protocol, oracle="none", tags={"noint": "x"}, settings=settings)
+        for model in "abc"
+        for settings in [{key: value for key, value in SETTINGS.items() if chance.random() < 0.4}]
+        for protocol in ("hico", "hico-ko")
+        for subset in SUBSETS
+    ]
+    tables = [hico(rows), by_keys(rows, ["tag.model"], ["protocol", "subset"], Showing()), *tables_of(rows)]
+    tables.append(by_keys(rows, ["subset"], ["tag.model", "protocol"], Showing()))
+    settings = {part for of_row in rows for part in signed(of_row["signature"]) if part[0] != "protocol"}
+    for table in tables:
+        for notation in WRITERS:
+            text = written(table, notation)
+            assert [f"{key}:{value}" for key, value in settings if f"{key}:{value}" not in text] == [], notation
 
 
 def test_pivots() -> None:

@@ -48,7 +48,7 @@ texts = st.one_of(
 
 def rows_of(text: str) -> list[dict[str, Any]]:
     """A row whose tag, tag's name, subset and protocol are the text."""
-    ends = {"protocol": f"p{text}", "tags": {"model": f"m{text}", f"k{text}": text}, "signature": "protocol:hico"}
+    ends = {"protocol": f"p{text}", "tags": {"model": f"m{text}", f"k{text}": text}, "signature": ""}
     return [{"metric": f"n{text}", "subset": f"s{text}", "value": 1.5, "n": 2, "unit": "%", **ends}]
 
 

@@ -29,7 +29,10 @@ def line(rows: dict[Place, Row], *shown: str) -> str:
 def test_what_all_share_stands_once() -> None:
     rows = {place: row(data="hico", nms="0.5") for place in PLACES}
     assert line(rows) == f"settings: data:hico|nms:0.5|version:{__version__}"
-    assert line(rows, "nms", "data") == f"settings: version:{__version__}"
+    named = {place: {**of, "nms": "0.5", "tags": {"data": "hico"}} for place, of in rows.items()}
+    assert line(named, "nms", "data") == f"settings: version:{__version__}"
+    other = {place: {**of, "nms": None, "tags": {"data": "theirs"}} for place, of in rows.items()}
+    assert line(other, "nms", "data") == line(rows)  # a name that only sounds like a setting says nothing of it
     assert line({place: {} for place in PLACES}) == ""
 
 
