@@ -180,6 +180,12 @@ class Images:
         """[B] the image each box belongs to."""
         return runs_of(self.box_start)
 
+    def ends(self, rows: Ints) -> list[Floats]:
+        """Keys for `numpy.lexsort` that order some triplets by the corners of the subject's box, then of the object's,
+        no object first: by values, so that the order of a record's boxes does not matter."""
+        boxes = np.append(self.boxes, np.full((1, 4), -np.inf), axis=0)
+        return [*boxes[self.object[rows]].T[::-1], *boxes[self.subject[rows]].T[::-1]]
+
 
 @dataclass(frozen=True)
 class RawImages(Images):

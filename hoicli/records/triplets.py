@@ -18,7 +18,7 @@ from hoicli.records import caveats
 from hoicli.records.columns import NO_BOX, NUMBERS, Images, concatenated, raw_images, read_columns, typed
 from hoicli.records.image import NULLS, problems, score_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.kit import Bools, Floats, Ints, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, rank_by_id, starts_of
 from hoicli.records.parsing import Problem, Record, is_number
 
 Name = tuple[str | None, str | None]
@@ -76,8 +76,14 @@ class Triplets(Images):
         columns |= {"hashes": self.hashes[keep]} if len(self.hashes) else {}
         return replace(self, image_ids=list(compress(self.image_ids, keep.tolist())), **columns)
 
-    def of_triplets(self, keep: Bools) -> Triplets:
-        """Only the triplets of the mask `keep` [T]; all images, boxes and names stay."""
+    def by_name(self, rows: Ints) -> list[Ints | Floats]:
+        """Keys for `numpy.lexsort` that order some triplets by object, verb and role, then by their `ends`."""
+        verb, label = (rank_by_id([*map(repr, names)]) for names in (self.verbs, self.objects))
+        return [*self.ends(rows), self.role[rows].astype(np.int64), verb[self.verb[rows]], label[self.label[rows]]]
+
+    def of_triplets(self, keep: Bools | Ints) -> Triplets:
+        """Only the triplets of a mask `keep` [T], or those of some rows in another order, which leaves each in its
+        image; all images, boxes and names stay."""
         names = ("subject", "object", "verb", "label", "role", "score")
         columns = {name: getattr(self, name)[keep] for name in names}
         counts = np.bincount(self.image_of_hoi[keep], minlength=len(self.image_ids))

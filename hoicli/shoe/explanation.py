@@ -32,7 +32,8 @@ def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
     told = _Told(shoe, matching)
     for number in sorted(range(len(truths.image_ids)), key=truths.image_ids.__getitem__):
         named = {"image_id": truths.image_ids[number]}
-        for truth in range(*truths.hoi_start[number : number + 2].tolist()):
+        rows = range(*truths.hoi_start[number : number + 2].tolist())
+        for truth in sorted(rows, key=shoe.places[0].__getitem__):
             yield {**named, **told.of_truth(truth)}
         at = image_of.get(number)
         for prediction in () if at is None else range(*found.hoi_start[at : at + 2].tolist()):

@@ -5,8 +5,10 @@ Where the supplement leaves a choice, or its parts disagree:
 
 - A box pair matches at IoU >= 0.5 on both boxes, as both algorithms write it (section 6.4 says > 0.5). x2, y2 are far
   edges (`boxes.iou`, inclusive=False): the supplement names no convention, and the detector it uses has this one.
-- Ground truth takes, in the order of its record, the most similar unmatched prediction, of equals the
-  highest score (`ties` in signatures), then the first of its record. Similarity 0 is taken too, as line 14 of both
+- Ground truth takes the most similar unmatched prediction, of equals the highest score, then the first by object,
+  verb and corners of the boxes (`Triplets.by_name`; `ties` in signatures). "In annotation order" is our reading by
+  the dataset's classes, in which the official annotations are listed, then by the same values. So the order of a
+  record's boxes and triplets changes nothing. Similarity 0 is taken too, as line 14 of both
   algorithms has no floor; section 2 speaks of an "IoU and similarity threshold", which `min_similarity` sets.
 - A predicted object without a label (V-COCO's) is compared by its verb alone.
 - An unmatched prediction counts against the most similar class of its image, of equals the first annotated, at
@@ -16,7 +18,7 @@ Where the supplement leaves a choice, or its parts disagree:
 
 `greedy` is the supplement's assignment (both algorithms, lines 9 to 22); `optimal` gives an image the greatest total
 similarity that one-to-one matches can have, and with it the most matches. Between equally good assignments the
-predictions that come first by score, then by place in the record, are preferred.
+predictions that come first in the same order are preferred.
 
 Similarities are whole numbers of UNIT, a billionth: sums are exact in any order, and 0.1 + 0.7 ties with 0.3 + 0.5.
 """
@@ -171,13 +173,13 @@ class Shoe:
 
     @cached_property
     def ranking(self) -> Ints:
-        """[P] the predictions by score, then image id, then place in the record; without a score they are last."""
+        """[P] the predictions by score, then image id, then `Triplets.by_name`; without a score they are last."""
         found = self.predictions
 
-        def by_id(rows: Ints) -> list[Ints]:
-            return [rank_by_id(found.image_ids)[found.image_of_hoi[rows]]]
+        def by_values(rows: Ints) -> list[Ints | Floats]:
+            return [*found.by_name(rows), rank_by_id(found.image_ids)[found.image_of_hoi[rows]]]
 
-        return by_score(np.nan_to_num(found.score, nan=-np.inf), by_id)
+        return by_score(np.nan_to_num(found.score, nan=-np.inf), by_values)
 
     @cached_property
     def rank(self) -> Ints:
@@ -268,8 +270,8 @@ def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: In
     """[G] the prediction that each ground truth takes, -1 for none.
 
     truth, prediction, similarity [K] of the pairs that overlap enough; rank [P] the place of each
-    prediction by score, then place in the record, in its image at least; turn [G] the place of each ground truth in its
-    record. The most similar free prediction is taken, of equals the one of the lowest rank.
+    prediction by `Shoe.ranking`, in its image at least; turn [G] the place of each ground truth in its
+    image. The most similar free prediction is taken, of equals the one of the lowest rank.
     """
     count = max(len(rank), 1)
     worth = similarity * count + (count - 1 - rank[prediction])

@@ -114,8 +114,8 @@ class Evaluation:
         return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
 
     def _asked_for(self, found: Triplets) -> tuple[Triplets, Triplets, tuple[Ints, Ints]]:
-        """The ground truth and the predictions that the options ask for, and the place of each triplet in its
-        record."""
+        """The ground truth, in the order of `_turn`, and the predictions that the options ask for, and the place of
+        each triplet in its record."""
         truth = self._truth
         if self._options.single_hoi:
             truth = truth.of_images(single_pair_images(truth))
@@ -135,7 +135,17 @@ class Evaluation:
             found, places = found.of_triplets(stated), (places[0], places[1][stated])
             if not stated.all():
                 note(f"{(~stated).sum():,} scores of an action alone, whose verb has roles, are left out: no triplets")
-        return truth, found, places
+        turn = self._turn(truth)
+        return truth.of_triplets(turn), found, (places[0][turn], places[1])
+
+    def _turn(self, truth: Triplets) -> Ints:
+        """[G] the rows of the ground truth, image by image, in the order in which they choose: by the dataset's
+        classes, as official annotations are listed, then by values; names that are no class of it come last."""
+        ids, width = self._vocabulary.interaction_ids, max(len(truth.objects), 1)
+        codes, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
+        called = [(truth.verbs[code // width][0], truth.objects[code % width][0]) for code in codes.tolist()]
+        number = np.array([ids[pair] if pair in ids else len(ids) for pair in called], dtype=np.int64)[which]
+        return np.lexsort((*truth.by_name(np.arange(len(which))), number, truth.image_of_hoi))
 
     def _interacts(self, triplets: Triplets) -> Bools:
         """[T] the triplets whose verb is not the dataset's no_interaction."""

@@ -103,7 +103,7 @@ def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Sc
 @dataclass(frozen=True)
 class Entries:
     """The lists of Algorithm 1, S and L, of all classes one after the other: prediction [T] in ranking order (by score,
-    then image id, then place in the record), gain [T] the similarity gained, in UNITs; class c owns the rows
+    then image id, then values), gain [T] the similarity gained, in UNITs; class c owns the rows
     bounds[c]:bounds[c + 1]."""
 
     prediction: Ints

@@ -38,7 +38,7 @@ AREAS = {
 """What "area under the curve" (Algorithm 1, line 39) can mean."""
 
 ASSIGNMENTS = {
-    "greedy": "ground truth chooses in the order of its record (the paper's algorithms)",
+    "greedy": "ground truth chooses class by class (the paper's algorithms)",
     "optimal": "the greatest total similarity of each image",
 }
 """How predictions are given to ground truth."""
@@ -113,7 +113,7 @@ class ShoeOptions:
         settings that depart from the algorithms."""
         signed = {"delta": write_number(self.deltas[0]), "against": "image", "combine": self.combine}
         signed |= {} if self.combine == "min" else {"verb": write_number(self.verb_weight)}
-        signed |= {"ap": self.ap, "ties": "higher-score"}
+        signed |= {"ap": self.ap, "ties": "higher-score,values"}
         signed |= {} if self.assignment == "greedy" else {"assign": self.assignment}
         return signed | ({"minsim": write_number(self.min_similarity)} if self.min_similarity else {})
 

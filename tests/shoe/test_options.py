@@ -71,7 +71,7 @@ def test_what_departs_from_the_algorithms_is_signed(hoicli: Hoicli) -> None:
     result = hoicli(*given, *asked, "--seed", "3")
     rows = rows_of(result.out)
     assert (
-        "|ap:trapezoid|ties:higher-score|assign:optimal|minsim:0.6|minrank:0.5-of-its-image's-predictions(a-reading)"
+        "|ap:trapezoid|ties:higher-score,values|assign:optimal|minsim:0.6|minrank:0.5-of-its-image's-predictions(a-reading)"
         "|filtered:soft_map+map+mf1|boot:50|ci:student|seed:3|"
     ) in rows["soft_map"]["signature"]
     assert all(row["ci_low"] <= row["value"] <= row["ci_high"] for row in rows.values())

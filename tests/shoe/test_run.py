@@ -90,7 +90,7 @@ def test_rows_and_their_signature(hoicli: Hoicli) -> None:
     (signature,) = {without_gt(row["signature"]) for row in rows}
     start, end = signature.split("|version:")[0].split("|delta:")
     assert (
-        end == "0.25|against:image|combine:mean|verb:0.6|ap:trapezoid|ties:higher-score|minscore:0.1"
+        end == "0.25|against:image|combine:mean|verb:0.6|ap:trapezoid|ties:higher-score,values|minscore:0.1"
         "|minrank:0.25-of-all-predictions(a-reading)"
     )
     assert start.startswith("protocol:shoe|data:hico|sim:")
