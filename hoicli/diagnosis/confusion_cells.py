@@ -4,7 +4,7 @@ Repairing the cell (v, w), w said in place of v, is an oracle as in `hoicli.diag
 
 - the first prediction of each ground truth of the cell becomes a true positive of its class with its own score, and
   the true positive it replaces (a lower score) is dropped, as the oracles do with repairs. A prediction that is first
-  for several becomes one, that of the first in annotation order;
+  for several becomes one, that of the first in annotation order (they are of one class);
 - every other prediction that says w of the cell's pairs is dropped.
 
 Of an object, the prediction that becomes a true positive is, for each triplet of a pair in the cell, the best one with
@@ -69,7 +69,8 @@ class Repaired:
         self._interaction, self._columns, self._protocol = listed.interaction.astype(np.int64), columns, protocol
         count = len(listed)
         self._place = np.empty(count, dtype=np.int64)
-        self._place[listed.by_score()] = np.arange(count)
+        by_class = listed.ranked(np.zeros(count, dtype=np.int8), 1, place=listed.interaction)
+        self._place[by_class.order] = np.arange(count)
         self._width = count + 1
         self._keys = np.sort(self._key(np.flatnonzero(columns.counted)))
         hits = np.flatnonzero(columns.hit)

@@ -17,8 +17,8 @@ with its human box whose object box overlaps the pair's object enough but has an
 box of its own label). The pair is in the cell (its label, the label of the first). A predicted pair whose object box is
 wrong without being such is in (nothing, its label).
 
-Equal scores: the order of the record. In V-COCO names are of action-roles, and there are no objects to confuse: its
-protocols do not compare labels.
+Equal scores: by class, of one class as in the record. In V-COCO names are of action-roles, and there are no objects to
+confuse: its protocols do not compare labels.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from hoicli.diagnosis.errors import (
 from hoicli.diagnosis.located import Located, actions
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
-from hoicli.records.kit import Bools, Floats, Ints, run_starts, starts_of
+from hoicli.records.kit import Bools, Ints, run_starts, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
 NOTHING = -1
@@ -142,10 +142,10 @@ class ConfusionColumns:
         return cls.of(found, truth.vocabulary, None if protocol.person_first else lambda box, _: box < 0)
 
 
-def _firsts(unit: Ints, row: Ints, score: Floats, units: int) -> Ints:
+def _firsts(unit: Ints, row: Ints, found: Located, units: int) -> Ints:
     """[units] the place, in aligned `unit` and `row`, of the row with the highest score of each unit, of equals the
-    first row; -1 for a unit without."""
-    order = np.lexsort((row, -score[row], unit))
+    first by class, then row; -1 for a unit without."""
+    order = np.lexsort((row, found.interaction[row], -found.score[row], unit))
     best = order[run_starts(unit[order])]
     first = np.full(units, -1, dtype=np.int64)
     first[unit[best]] = best
@@ -164,7 +164,7 @@ def verbs_said(found: Located, typed: Typed) -> Said:
     truth, wrong = candidates(typed, typed.same_pair, typed.error == INTERACTION)
     hits = np.flatnonzero(found.hit)
     unit, row = np.concatenate([found.truth[hits], truth]), np.concatenate([hits, wrong])
-    first = _firsts(unit, row, found.score, units)
+    first = _firsts(unit, row, found, units)
     first_row = np.append(row, -1)[first]
     true = action[found.truth_interaction]
     said = np.append(action[found.interaction[row]], NOTHING)[first]
@@ -195,7 +195,7 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
     """The confusions of objects in a batch; units are the annotated pairs of boxes. object_of [C]: of each class."""
     groups = len(typed.type_of_group)
     counted = np.flatnonzero(typed.error != NOT_COUNTED)
-    place = _firsts(typed.group_of[counted], counted, found.score, groups)
+    place = _firsts(typed.group_of[counted], counted, found, groups)
     best, some = np.append(counted, -1)[place], place >= 0
     label = np.append(object_of[found.interaction[counted]], NOTHING)[place]
 
@@ -214,7 +214,7 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
     is_wrong = np.arange(len(edge)) >= len(right)
     once = _once(unit, group)
     unit, group, is_wrong = unit[once], group[once], is_wrong[once]
-    first = _firsts(unit, best[group], found.score, len(true))
+    first = _firsts(unit, best[group], found, len(true))
     mistaken = np.append(is_wrong, False)[first]
     first_group = np.append(group, -1)[first]
     said = np.where(first < 0, NOTHING, np.where(mistaken, np.append(label, NOTHING)[first_group], true))
@@ -258,6 +258,6 @@ def _becoming(found: Located, row: Ints, on: Ints, pair_of: Ints) -> tuple[Ints,
     truth, place = truth[same], run[same]
     hits = np.flatnonzero(found.hit)
     unit, rows = np.concatenate([found.truth[hits], truth]), np.concatenate([hits, row[place]])
-    first = _firsts(unit, rows, found.score, len(pair_of)) - len(hits)
+    first = _firsts(unit, rows, found, len(pair_of)) - len(hits)
     fixed = np.flatnonzero(first >= 0)
     return fixed, place[first[fixed]]

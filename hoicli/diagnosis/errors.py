@@ -43,7 +43,8 @@ Repairs, which the oracles apply. A fix changes what its type names, so by its t
 - association: ground truth with one of its boxes.
 
 True positives need no fix, and duplicates and both boxes errors are dropped, so these repair nothing. Each ground truth
-of an image, in annotation order, takes the first prediction by descending score that can repair it, stands above its
+of an image, by the number of its class as official annotations are listed, takes the first prediction by descending
+score, then class, that can repair it, stands above its
 own true positive and repairs nothing yet. But an association error waits while it could repair a later ground truth
 with its own verb. At the end those that waited without success are assigned, in the same way, to ground truth without a
 repair. A ground truth without a true positive or a repair is missed.
@@ -73,6 +74,7 @@ from numpy.typing import NDArray
 
 from hoicli.diagnosis.located import Located
 from hoicli.evaluation.pairing import check_pairs
+from hoicli.evaluation.ranking import by_class
 from hoicli.records.kit import Bools, Ints, distinct, expanded, find, ranks_in_groups, run_starts, starts_of
 
 ERRORS = ("true_positive", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes")
@@ -211,6 +213,7 @@ def _by_person(found: Located) -> Typed:
     pair = of_person & (of_object | neither)
     counted = np.flatnonzero(found.counted)
     may_repair = np.zeros(len(found.score), dtype=bool)
+    counted = by_class(found.interaction, counted)  # of equal scores the first class
     may_repair[counted[ranks_in_groups(found.image[counted], found.score[counted]) < REPAIR_CANDIDATES]] = True
     error = _each_error(found, kind[group_of])
     return Typed(error, group_of, kind, group, truth, of_person, of_object, pair, may_repair)
@@ -272,9 +275,13 @@ def types_of(found: Located, reading: Reading = "shared") -> ErrorTypes:
 def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Ints:
     """repairs [T] of `ErrorTypes`; taken [G] are the true positives.
 
-    The k-th ground truth of every image takes its repair in one step: within an image the order is that of annotation,
-    since an earlier one may take a later one's candidate.
+    The k-th ground truth of every image takes its repair in one step, since an earlier one may take a later one's
+    candidate. Within an image they are ordered by class, and so are predictions of one score; those of one class stand
+    as in the record, of which matching reads that order, too. `released` takes all of them as in the record.
     """
+    as_listed = reading == "released"
+    truth_turn = _turns(found.truth_image, found.truth_interaction * (not as_listed))
+    place = _turns(found.image, found.interaction * (not as_listed))
     repairs = np.full(len(found.score), -1, dtype=np.int64)
     kind = typed.type_of_group[typed.group]
     if reading == "released":
@@ -288,16 +295,14 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
 
     score, hit = found.score[candidate], taken[truth]
     least = np.append(found.score, -np.inf)[hit]  # the last where there is no true positive
-    above = (score > least) | ((score == least) & (candidate < hit)) | (hit < 0)
+    above = (score > least) | ((score == least) & (place[candidate] < place[hit])) | (hit < 0)
     truth, candidate, score = truth[above], candidate[above], score[above]
-    late = np.zeros(len(truth), dtype=bool) if reading == "released" else _waits(found, typed, truth, candidate)
+    late = np.zeros(len(truth), dtype=bool) if as_listed else _waits(found, typed, truth, candidate, truth_turn)
     taker = truth * len(ERRORS) + typed.error[candidate] if reading == "independent" else truth
 
-    first = np.searchsorted(found.truth_image, found.truth_image)
-    turn = np.arange(len(first)) - first  # of each ground truth in its image
-    turns = int(turn.max(initial=-1)) + 1
-    step = turn[truth] + turns * late
-    order = np.lexsort((-score, taker, step))  # of equals the first candidate
+    turns = int(truth_turn.max(initial=-1)) + 1
+    step = truth_turn[truth] + turns * late
+    order = np.lexsort((place[candidate], -score, taker, step))
     truth, candidate, taker = truth[order], candidate[order], taker[order]
     has_one = np.zeros(int(taker.max(initial=-1)) + 1, dtype=bool)
     for begin, end in pairwise([*run_starts(step[order]).tolist(), len(order)]):
@@ -307,6 +312,13 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
             has_one[taker[best]] = True
             repairs[candidate[best]] = truth[best]
     return repairs
+
+
+def _turns(image: Ints, class_: Ints) -> Ints:
+    """[M] the place of each among those of its image, by class, then as they stand; images are ascending."""
+    order, turn = np.lexsort((class_, image)), np.empty_like(image)
+    turn[order] = np.arange(len(image)) - np.searchsorted(image, image)
+    return turn
 
 
 def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
@@ -319,13 +331,13 @@ def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
     return typed.truth[fits][entry], rows[run]
 
 
-def _waits(found: Located, typed: Typed, truth: Ints, candidate: Ints) -> Bools:
+def _waits(found: Located, typed: Typed, truth: Ints, candidate: Ints, turn: Ints) -> Bools:
     """Whether, for each (ground truth, candidate), the candidate is an association error with another verb that could
-    repair a later ground truth of the image with its own verb."""
+    repair a later ground truth of the image, by its `turn` [G], with its own verb."""
     loose = typed.error[candidate] == ASSOCIATION
     action = found.action_of
     own = loose & (action[found.interaction[candidate]] == action[found.truth_interaction[truth]])
     last = np.full(len(found.score), -1, dtype=np.int64)
-    np.maximum.at(last, candidate[own], truth[own])
-    waits: Bools = loose & ~own & (last[candidate] > truth)
+    np.maximum.at(last, candidate[own], turn[truth[own]])
+    waits: Bools = loose & ~own & (last[candidate] > turn[truth])
     return waits

@@ -69,11 +69,12 @@ IN_TURN = ("human_box", "object_box", "both_boxes", "association", "duplicate", 
 EXPLANATION = f"""
 What a prediction is corrected to. A fix changes what its type names: an interaction error becomes a ground truth of its
 own pair, both of whose boxes it has; an object box error one with its human box; a human box error one with its object
-box; an association error one with one of its boxes. Each ground truth, in annotation order, takes the best-scored
-prediction above its own true positive that can be corrected to it and is not taken yet. But an association error waits
-while it could still become a later ground truth with its own verb; errors that waited without success go, at the end,
-to ground truth that has taken nothing. Ground truth with neither a true positive nor a correction is missed. A
-duplicate is dropped, never corrected. The paper fixes each ground-truth pair once; here each triplet of a pair is.
+box; an association error one with one of its boxes. Each ground truth of an image, class by class, takes the
+best-scored prediction above its own true positive that can be corrected to it and is not taken yet. But an association
+error waits while it could still become a later ground truth with its own verb; errors that waited without success go,
+at the end, to ground truth that has taken nothing. Ground truth with neither a true positive nor a correction is
+missed. A duplicate is dropped, never corrected. The paper fixes each ground-truth pair once; here each triplet of a
+pair is.
 --independent: each oracle on its own, so each may correct another prediction to the same ground truth.
 --progressive ORDER: each oracle after the ones before it (Diag-HOI Eq. 4 and 5); all together give mAP 100. ORDER
 is a comma-separated list of names, or all: {",".join(IN_TURN)}.
@@ -130,16 +131,18 @@ class Corrections:
     """All predictions that mAP counts and, besides them, each one that is corrected, in its new class with its own
     score. They are ranked once; oracles choose among them.
 
-    row [M] of `listed`, ranked: class c has row[bounds[c]:bounds[c + 1]]; equal scores rank by the images' ids. image
-    [M] of each. columns: COLUMNS.
+    row [M] of `listed`, ranked: class c has row[bounds[c]:bounds[c + 1]]; equal scores rank by the images' ids, then by
+    the classes that were predicted unless `as_listed`, so that only the order within a class matters. image [M] of
+    each. columns: COLUMNS.
     """
 
-    def __init__(self, listed: Listed, columns: Growing, classes: int) -> None:
+    def __init__(self, listed: Listed, columns: Growing, classes: int, *, as_listed: bool) -> None:
         self._listed, self._columns = listed, columns
         error, repair = columns["error"], columns["repair"]
         row = np.concatenate([np.arange(len(listed)), repair])
         counted = np.where(columns["unlisted"], -1, listed.interaction)
-        ranked = listed.ranked(np.concatenate([counted, columns["repaired_class"]]), classes, row)
+        place = None if as_listed else listed.interaction
+        ranked = listed.ranked(np.concatenate([counted, columns["repaired_class"]]), classes, row, place)
         self.row, self.bounds = row[ranked.order], ranked.bounds
         self.image: Ints = listed.image[self.row]
         self._state = np.concatenate([error, error[repair] + _CORRECTED])[ranked.order]
@@ -328,7 +331,7 @@ class Diagnosis:
     def _corrections(self) -> Corrections:
         """Everything that was added, ready for oracles."""
         if self._made is None:
-            self._made = Corrections(self._listed, self._columns, self._classes)
+            self._made = Corrections(self._listed, self._columns, self._classes, as_listed=self.reading == "released")
         return self._made
 
     def ranked(self, image_ids: Sequence[str]) -> Callable[[Sequence[str]], Iterator[RankedLists]]:

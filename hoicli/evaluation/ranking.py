@@ -78,11 +78,23 @@ class Listed:
             self._by_score = by_score(self.score, self._by_id)
         return self._by_score
 
-    def ranked(self, classes: NDArray[np.signedinteger[Any]], many: int, rows: Ints | None = None) -> Ranked:
+    def ranked(
+        self,
+        classes: NDArray[np.signedinteger[Any]],
+        many: int,
+        rows: Ints | None = None,
+        place: NDArray[np.signedinteger[Any]] | None = None,
+    ) -> Ranked:
         """The predictions with a class, by class, then as in `by_score`. classes: of each prediction, below `many`; -1
-        for none. With `rows` [R], which may have a prediction several times, classes [R] and the order are of these."""
+        for none. With `rows` [R], which may have a prediction several times, classes [R] and the order are of these.
+        place [T]: what orders those of one image before their places there."""
         row = np.arange(len(self)) if rows is None else rows
-        order = ranking(classes, self.score[row], lambda tied: [row[tied], *self._by_id(row[tied])])
+        before = [] if place is None else [place]
+
+        def ties(tied: Ints) -> list[NDArray[Any]]:
+            return [row[tied], *(column[row[tied]] for column in before), *self._by_id(row[tied])]
+
+        order = ranking(classes, self.score[row], ties)
         bounds = starts_of(np.bincount(classes + 1, minlength=many + 1))
         return Ranked(order[bounds[1] :], bounds[1:] - bounds[1])
 

@@ -38,7 +38,7 @@ def types(truth: str, predictions: str) -> None:
     """The error type of every prediction: what each of the oracles begins with."""
     from tests.support import reference
 
-    by_id, interactions = {record["image_id"]: record for record in records(truth)}, set(load("hico").interactions)
+    by_id, interactions = {record["image_id"]: record for record in records(truth)}, load("hico").interactions
     for record in records(predictions):
         reference.error_types(by_id[record["image_id"]], record, interactions)
 

@@ -83,7 +83,7 @@ class Twin:
         number: dict[int, int] = {}
         for row in counted:
             number[row] = len(self.entries)
-            rank = (-float(found.score[row]), found.image_ids[image], row)
+            rank = (-float(found.score[row]), found.image_ids[image], int(found.interaction[row]), row)
             self.entries.append((rank, int(found.interaction[row]), bool(found.hit[row])))
         order = sorted(counted, key=lambda row: self.entries[number[row]][0])
         triplets = np.flatnonzero(found.truth_image == image).tolist()

@@ -350,7 +350,8 @@ def slow_types(
     types: dict[int, str] = {}
     found: list[int | None] = [None] * len(gt)
     order = []
-    for one in sorted(said, key=lambda one: (-one.score, one.place)):
+    class_of = VCOCO.interaction_ids
+    for one in sorted(said, key=lambda one: (-one.score, class_of[one.verb, one.role], one.place)):
         ious = [reference.overlap("hico", boxes[one.subject], all_boxes[index]) for index in people]
         best = max(ious, default=0.0)
         person = people[ious.index(best)] if people else None
@@ -400,8 +401,9 @@ def slow_types(
         kind = types[one.place]
         order.append(reference.Candidate(one.place, kind, (one.verb, one.role), of_person, of_object, pairs, human))
     verbs = [(hoi["verb"], hoi["role"]) for hoi in gt]
+    turns = sorted(range(len(gt)), key=lambda g: class_of[gt[g]["verb"], gt[g]["role"]])
     length = max(types, default=-1) + 1
-    repairs = reference.repaired(order[:REPAIR_CANDIDATES], verbs, found, length, reading)
+    repairs = reference.repaired(order[:REPAIR_CANDIDATES], verbs, found, length, reading, turns)
     return types, found, {place: repairs[place] for place in types}
 
 

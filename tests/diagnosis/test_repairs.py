@@ -216,9 +216,10 @@ def test_types_and_repairs_equal_the_slow_twin(reading: Reading, data: tuple[lis
 
 def agrees(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading) -> None:
     by_id = {record["image_id"]: record for record in truth}
-    classes = set(HICO.interactions)
     for record, predicted in zip(typed(truth, predictions, reading), predictions, strict=True):
-        types, found, repairs = reference.error_types(by_id[predicted["image_id"]], predicted, classes, reading)
+        types, found, repairs = reference.error_types(
+            by_id[predicted["image_id"]], predicted, HICO.interactions, reading
+        )
         assert {item["index"]: item["error"] for item in record["predictions"]} == {
             row: name for row, name in enumerate(types) if name is not None
         }

@@ -152,13 +152,15 @@ def evaluate(
 
 
 def error_types(
-    truth: Record, predicted: Record, interactions: set[tuple[str, str]], reading: str = "shared"
+    truth: Record, predicted: Record, interactions: Sequence[tuple[str, str]], reading: str = "shared"
 ) -> tuple[list[str | None], list[int | None], list[int | None]]:
     """(type of each prediction or None, true positive of each ground truth, the ground truth each prediction repairs)
     of an image, by protocol diag's boxes and Diag-HOI's definitions. Ground truth counts without no_interaction, and so
-    do its boxes."""
+    do its boxes. Of equal scores the first class comes first, and ground truth takes repairs class by class; the
+    released code has the record's order for both."""
+    class_of = {pair: number for number, pair in enumerate(interactions)}
     gt = [hoi for hoi in truth["hois"] if hoi["verb"] != "no_interaction"]
-    gt = [hoi for hoi in gt if (hoi["verb"], truth["labels"][hoi["object"]]) in interactions]
+    gt = [hoi for hoi in gt if (hoi["verb"], truth["labels"][hoi["object"]]) in class_of]
     present = {index for hoi in gt for index in (hoi["subject"], hoi["object"])}
     dropped = {index for hoi in truth["hois"] for index in (hoi["subject"], hoi["object"])} - present
 
@@ -172,14 +174,19 @@ def error_types(
         box: [index for index in range(len(truth["boxes"])) if iou(box, index) >= 0.5]
         for box in range(len(predicted["boxes"]))
     }
-    ranked = sorted(range(len(predicted["hois"])), key=lambda row: (-predicted["hois"][row]["score"], row))
+
+    def number(record: Record, hoi: Record) -> int:
+        return 0 if reading == "released" else class_of.get((hoi["verb"], record["labels"][hoi["object"]]), -1)
+
+    hois = predicted["hois"]
+    ranked = sorted(range(len(hois)), key=lambda row: (-hois[row]["score"], number(predicted, hois[row]), row))
     types: list[str | None] = [None] * len(ranked)
     found: list[int | None] = [None] * len(gt)
     counted = []
     for row in ranked:
         hoi = predicted["hois"][row]
         label = predicted["labels"][hoi["object"]]
-        no_class = (hoi["verb"], label) not in interactions or hoi["verb"] == "no_interaction"
+        no_class = (hoi["verb"], label) not in class_of or hoi["verb"] == "no_interaction"
         person = predicted["labels"][hoi["subject"]] == "person"
         if no_class or not gt or (reading == "released" and not person):
             continue
@@ -207,7 +214,8 @@ def error_types(
         has_thing = {g for g, item in enumerate(gt) if item["object"] in near[hoi["object"]]}
         both, right = has_human & has_thing, bool(near[hoi["subject"]])
         order.append(Candidate(row, types[row] or "", hoi["verb"], has_human, has_thing, both, right))
-    return types, found, repaired(order, verbs, found, len(types), reading)
+    turns = sorted(range(len(gt)), key=lambda g: number(truth, gt[g]))
+    return types, found, repaired(order, verbs, found, len(types), reading, turns)
 
 
 @dataclass
@@ -235,15 +243,21 @@ class Candidate:
 
 
 def repaired(
-    order: Sequence[Candidate], verbs: Sequence[object], found: Sequence[int | None], length: int, reading: str
+    order: Sequence[Candidate],
+    verbs: Sequence[object],
+    found: Sequence[int | None],
+    length: int,
+    reading: str,
+    turns: Sequence[int],
 ) -> list[int | None]:
     """The ground truth that each of `length` predictions repairs. order: the candidates of an image from the best score
-    on; verbs: of its ground truth in annotation order; found: the true positive of each."""
+    on; verbs: of its ground truth in annotation order; found: the true positive of each; turns: the
+    order in which they take."""
     repairs: list[int | None] = [None] * length
     if reading == "independent":
         for error in ("interaction", "association", "object_box", "human_box"):
             alone = [one for one in order if one.error in (error, "true_positive")]
-            for row, g in enumerate(repaired(alone, verbs, found, length, "shared")):
+            for row, g in enumerate(repaired(alone, verbs, found, length, "shared", turns)):
                 repairs[row] = g if g is not None else repairs[row]
         return repairs
 
@@ -261,10 +275,10 @@ def repaired(
         """Whether an association error leaves g alone as ground truth of its own verb is still to come."""
         if reading == "released" or one.error != "association" or verbs[g] == one.verb:
             return False
-        return any(verbs[later] == one.verb and one in able(later) for later in range(g + 1, len(verbs)))
+        return any(verbs[later] == one.verb and one in able(later) for later in turns[turns.index(g) + 1 :])
 
     for may_wait in (True, False):
-        for g in range(len(verbs)):
+        for g in turns:
             if g in repairs:
                 continue
             for one in able(g):
