@@ -24,6 +24,7 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.ranking import by_score
 from hoicli.evaluation.recall_conventions import BOXES, CONSTRAINTS, NOTHING, PREDICTIONS, PROTOCOL, Convention
 from hoicli.evaluation.run import gathered, matched_batches
 from hoicli.io.messages import note
@@ -41,12 +42,17 @@ NEVER = np.iinfo(np.int64).max
 """The rank of what is not found, or not ranked."""
 
 
-def ranks(scenes: Scenes) -> dict[str, Ints]:
-    """[T] by constraint, the place of each prediction in its image, from 0 by descending score, ties by input order;
-    NEVER for a prediction that the constraint leaves out. A pair is two boxes of the record, told apart by their
-    places."""
+def ranks(scenes: Scenes, *, as_listed: bool = False) -> dict[str, Ints]:
+    """[T] by constraint, the place of each prediction in its image, from 0 by descending score; NEVER for a prediction
+    that the constraint leaves out. Ties are by verb, labels and corners of the boxes; `as_listed`: by input order. A
+    pair is two boxes of the record, told apart by their places."""
     every, pair = np.arange(len(scenes.score)), scenes.subject * len(scenes.boxes) + scenes.object
-    best = np.flatnonzero(ranks_in_groups(pair, scenes.score) == 0)
+    if not as_listed:
+        labels = scenes.object_label, scenes.labels[scenes.subject]
+        every = by_score(
+            scenes.score, lambda rows: [*scenes.ends(rows), *(one[rows] for one in labels), scenes.verb[rows]]
+        )
+    best = every[ranks_in_groups(pair[every], scenes.score[every]) == 0]
     places = {name: np.full(len(every), NEVER) for name in CONSTRAINTS}
     for name, ranked in zip(CONSTRAINTS, (best, every), strict=True):
         places[name][ranked] = ranks_in_groups(scenes.image_of_hoi[ranked], scenes.score[ranked])
@@ -54,10 +60,11 @@ def ranks(scenes: Scenes) -> dict[str, Ints]:
 
 
 class Found:
-    """Gathers batches; `rank` gives the result. caveats: the mask of those of the predictions."""
+    """Gathers batches; `rank` gives the result. as_listed: as of `ranks`. caveats: the mask of those of the
+    predictions."""
 
-    def __init__(self) -> None:
-        self.caveats = 0
+    def __init__(self, *, as_listed: bool = False) -> None:
+        self._as_listed, self.caveats = as_listed, 0
         self._found = Growing(triplet=np.int64, **dict.fromkeys(CONSTRAINTS, np.int64))
         self._images = Growing(image=np.int64, content=np.int64)
 
@@ -66,7 +73,7 @@ class Found:
         row, triplet = batch.covered(protocol)
         found, place = np.unique(triplet, return_inverse=True)
         columns = {}
-        for name, rank in ranks(batch.predictions).items():
+        for name, rank in ranks(batch.predictions, as_listed=self._as_listed).items():
             columns[name] = np.full(len(found), NEVER)
             np.minimum.at(columns[name], place, rank[row])
         self._found.add(triplet=found, **columns)
@@ -221,7 +228,7 @@ def measured(
     image that the ground truth does not have."""
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Found, Coverage]:
-        found, coverage = Found(), Coverage()
+        found, coverage = Found(as_listed=bool(convention.name)), Coverage()
         for batch, _ in matched_batches(lines, truth, [], Filters(), shared_policy):
             found.add(batch, convention.matching)
             coverage.add(batch)

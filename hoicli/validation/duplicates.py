@@ -59,11 +59,15 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
 
 def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
     """[B] the box that each box is when duplicates of each other, directly or through others, are one: the one that
-    overlaps the others most, of equals the first."""
+    overlaps the others most, of equals the first by label and corners."""
     boxes, ends = len(scenes.boxes), (duplicates.first, duplicates.second)
     group = groups(*ends, boxes)
-    strength = np.bincount(np.concatenate(ends), weights=np.tile(duplicates.iou, 2), minlength=boxes)
-    order = np.lexsort((-strength, group))
+    both, weights = np.concatenate(ends), np.tile(duplicates.iou, 2)
+    smallest = np.argsort(
+        weights
+    )  # sums of floats depend on their order, which that of a record's boxes may not change
+    strength = np.bincount(both[smallest], weights=weights[smallest], minlength=boxes)
+    order = np.lexsort((*scenes.boxes.T[::-1], scenes.labels, -strength, group))
     best = order[run_starts(group[order])]
     kept = np.empty(boxes, dtype=np.int64)
     kept[group[best]] = best

@@ -1,0 +1,74 @@
+"""What no released code fixes breaks ties by values: records whose boxes and triplets are listed in another order give
+the same numbers."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.orders import ORDERS, Record, reordered, tied_world
+from tests.support.project import FIXTURES, Hoicli, parsed, written
+
+HICO = (
+    *(("ride", "bicycle"), ("hold", "bicycle"), ("repair", "bicycle"), ("no_interaction", "bicycle")),
+    *(("fly", "kite"), ("carry", "kite"), ("kiss", "person")),
+)
+ALL, ACROSS = ORDERS, ("boxes", "across")
+"""ACROSS: of one class, the protocol's matching reads the order."""
+CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "shoe-eval": (("--sim", "lexical", "--per-class", "--bootstrap", "3"), ALL),
+    "shoe-eval optimal": (("--sim", "lexical", "--assignment", "optimal"), ALL),
+    "shoe-eval of ranks": (("--sim", "lexical", "--min-rank", "0.5", "--filter-map"), ALL),
+    "recall": (("--k", "1,2,3"), ALL),
+    "eval boxes": (("--boxes", "--protocol", "diag-boxes"), ALL),
+    "diagnose": (("--per-class", "--progressive", "all"), ACROSS),
+    "diagnose independent": (("--independent",), ACROSS),
+    "confusion": (("--top", "all"), ACROSS),
+    "pairstats": ((), ACROSS),
+    "curves": ((), ACROSS),
+    "eval": (("--per-class",), ACROSS),
+}
+"""A command, with a name for what it is asked -> (its options, the orders that change nothing)."""
+
+
+def numbers(hoicli: Hoicli, name: str, folder: Path, truth: list[Record], found: list[Record]) -> list[Record]:
+    """The rows of a call but for what in a signature says how the ground truth is listed."""
+    gt, preds = written(folder / "gt.jsonl", truth), written(folder / "preds.jsonl", found)
+    result = hoicli(name.split()[0], *CALLS[name][0], "--format", "jsonl", "--gt", gt, preds)
+    assert result.code == 0, result.err
+    return [{**row, "signature": re.sub(r"\|gt:[^|]*", "", row["signature"])} for row in parsed(result.out)]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_order_inside_a_record_means_nothing(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
+    for seed in range(4):
+        chance, (truth, found) = random.Random(seed), tied_world(seed, HICO)
+        expected = numbers(hoicli, name, tmp_path, truth, found)
+        for order in CALLS[name][1]:
+            listed, guessed = ([reordered(record, order, chance) for record in side] for side in (truth, found))
+            assert numbers(hoicli, name, tmp_path, listed, found) == expected, (seed, order, "ground truth")
+            assert numbers(hoicli, name, tmp_path, truth, guessed) == expected, (seed, order, "predictions")
+
+
+@pytest.mark.parametrize("name", ["diagnose", "confusion"])
+def test_order_across_actions_means_nothing_where_people_come_first(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
+    folder, chance = FIXTURES / "vcoco", random.Random(name)
+    truth, found = (parsed((folder / file).read_text()) for file in ("ground_truth.jsonl", "predictions.jsonl"))
+    for record in found:  # many equal scores
+        record["hois"] = [{**hoi, "score": round(hoi["score"], 1)} for hoi in record["hois"]]
+
+    def rows(truth: list[Record], found: list[Record]) -> list[dict[str, Any]]:
+        gt, preds = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", found)
+        result = hoicli(name, "--dataset", "vcoco", *CALLS[name][0], "--format", "jsonl", "--gt", gt, preds)
+        assert result.code == 0, result.err
+        return [{**row, "signature": ""} for row in parsed(result.out)]
+
+    expected = rows(truth, found)
+    for order in ("across", "boxes"):
+        listed, guessed = ([reordered(record, order, chance) for record in side] for side in (truth, found))
+        assert rows(listed, found) == expected, order
+        assert rows(truth, guessed) == expected, order
