@@ -127,7 +127,7 @@ def settings_line(
     for place in sorted(rows, key=lambda place: place[::-1]):  # by columns: their settings are told first
         for row in rows[place]:
             settings = dict(signed(str(row.get("signature") or "")))
-            if own and "published" in settings:
+            if own and "published" in settings and place not in apart:
                 settings.pop("gt", None)  # one's own rows say it by digest
             for key, value in (apart[place].untold(settings) if place in apart else settings).items():
                 if key != "published" and not stands(row, key, value):

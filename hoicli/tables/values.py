@@ -253,8 +253,10 @@ def made_otherwise(
             if own != theirs:
                 own, theirs = _without(own, theirs), _without(theirs, own)
                 note = _told(own, theirs)
-                if theirs.get("gt"):  # in full, as the others have it
-                    theirs["gt"] = next(of["gt"] for of in made.values() if _truth(of.get("gt", "")) == truth)
+                if truth and ("gt" in theirs or "published" in settings):  # the line has it in full, the others'
+                    digests = (of["gt"] for of in made.values() if _truth(of.get("gt", "")) == truth)
+                    theirs["gt"] = max(digests, key=len)
+                    own |= {"gt": settings["gt"]} if "gt" in settings else {}
                 apart[place] = Otherwise(own, theirs, note)
     return apart
 
