@@ -29,15 +29,16 @@ from hoicli.vocabulary.labels import Vocabulary
 class PairBatch:
     """Some images' predictions with the pairs that interaction classification received.
 
-    scenes: the predictions, T triplets. pair [T]: which of their U distinct pairs (subject, object) each forms, -1 for
-    none (`actual_triplets`, without V-COCO's `unstated`); pair_first [U]: the first triplet of each. verb_score [T]: of
-    the verb alone, NaN if missing.
+    scenes: the predictions, T triplets. pair [T]: which of the U distinct pairs (subject, object) each forms, -1 for
+    none (`actual_triplets`, without V-COCO's `unstated`); pair_first [U]: a triplet of each, of no_interaction where
+    there is no other. verb_score [T]: of the verb alone, NaN if missing.
     pairs: the same images and boxes, with the P pairs in place of triplets (verb 0, interaction -1). Pair NMS and
     one-to-one use their score: interactiveness if a record gives it for all its pairs, else the best score of the
     pair's triplets, -inf for a pair without triplets.
     interacting [P]: the detector's confidence that the pair interacts: its interactiveness, else the largest verb score
-    of its triplets, NaN if unknown. stated [P]: whether it is an interactiveness. box_scores [B], NaN where a record
-    has none.
+    of its triplets, -inf if they are all of no_interaction, NaN if unknown. stated [P]: whether it is an
+    interactiveness. box_scores [B], NaN where a record has none. denied: the number of pairs that are there or
+    rank by triplets of no_interaction alone.
     """
 
     scenes: Scenes
@@ -48,6 +49,7 @@ class PairBatch:
     interacting: Floats
     stated: Bools
     box_scores: Floats
+    denied: int
 
     @property
     def image_ids(self) -> Sequence[str]:
@@ -76,10 +78,11 @@ def read_pair_batches(
 ) -> Iterator[PairBatch]:
     """The prediction records of a stream with their pairs. `box_scores`: every record needs `scores`.
 
-    The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets. Pairs whose
-    subject is not a person, and triplets without a class or of no_interaction, are left out (protocol `diag`); in
-    V-COCO, triplets without an object. `protocol`: which triplets count (default: `protocol_of`). `triplet_scores`: use
-    a triplet's score as its verb's.
+    The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets, those of
+    no_interaction among them: what is found of a pair does not depend on its label (Diag-HOI 2.4, 4.1). Pairs whose
+    subject is not a person, and triplets without a class, are left out (protocol `diag`); in V-COCO, triplets without
+    an object. `protocol`: which triplets count (default: `protocol_of`). `triplet_scores`: use a triplet's score as its
+    verb's.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on.
     """
@@ -149,16 +152,23 @@ def pair_batch(
     if triplet_scores:
         verb_score = scenes.score
 
-    # The scores of pairs by their triplets. The last place is for pairs without triplets.
-    triplets = np.flatnonzero(own & actual_triplets(scenes, vocabulary, protocol))
-    keys, first, place = distinct_pairs(scenes, triplets)
+    # The scores of pairs by their triplets, of no_interaction only where a pair has no others. The last place is for
+    # pairs without triplets.
+    formed = own & _forming(scenes, vocabulary, protocol)
+    actual = formed & actual_triplets(scenes, vocabulary, protocol)
+    keys, first, place = distinct_pairs(scenes, np.flatnonzero(formed))
     pair = np.full(len(scenes.score), -1, dtype=np.int64)
-    pair[triplets] = place
+    pair[formed] = place
+    denied = np.bincount(pair[actual], minlength=len(keys) + 1) == 0
+    denied[-1] = False
+    scoring = actual | (formed & denied[pair])
+    of_verb = np.where(actual | np.isnan(verb_score), verb_score, -np.inf)
     surest_verb, best_score = (np.full(len(keys) + 1, -np.inf) for _ in range(2))
     with np.errstate(invalid="ignore"):
-        np.maximum.at(surest_verb, place, verb_score[triplets])  # NaN if one of them is missing
-    np.maximum.at(best_score, place, scenes.score[triplets])
+        np.maximum.at(surest_verb, pair[scoring], of_verb[scoring])  # NaN if one of them is missing
+    np.maximum.at(best_score, pair[scoring], scenes.score[scoring])
     surest_verb[-1] = np.nan
+    pair[~actual] = -1
 
     # The pairs that records list; of a record without a list those of its triplets, in the order of the first ones.
     without_list = np.array([pairs is None for pairs in raw.each("pairs")], dtype=bool)[scenes.image_of_hoi[first]]
@@ -190,18 +200,25 @@ def pair_batch(
         hoi_start=starts_of(np.bincount(image, minlength=len(scenes.image_ids))),
     )
     interacting = np.where(stated, interactiveness, surest_verb[place])
-    return PairBatch(scenes, pair, first, verb_score, pairs, interacting, stated, scores_of_boxes)
+    alone = int((denied[place] & silent[image]).sum())
+    return PairBatch(scenes, pair, first, verb_score, pairs, interacting, stated, scores_of_boxes, alone)
 
 
 def actual_triplets(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
     """[T] the triplets with an object that the protocol counts: for `diag`, those with a person as subject and a class
     that is not no_interaction; for `vcoco-s1`, those of an action-role."""
-    actual = _can_be_pairs(scenes, vocabulary, scenes.subject, scenes.object) & (scenes.interaction >= 0)
-    if protocol.classes:
-        actual &= np.isin(scenes.interaction, sorted(vocabulary.members(protocol.classes)))
+    actual = _forming(scenes, vocabulary, protocol)
     if vocabulary.no_interaction is not None:
         actual &= scenes.verb != vocabulary.verb_ids[vocabulary.no_interaction]
     return actual
+
+
+def _forming(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
+    """[T] the triplets that form a pair: `actual_triplets`, and those of no_interaction."""
+    formed = _can_be_pairs(scenes, vocabulary, scenes.subject, scenes.object) & (scenes.interaction >= 0)
+    if protocol.classes:
+        formed &= np.isin(scenes.interaction, sorted(vocabulary.members(protocol.classes)))
+    return formed
 
 
 def _can_be_pairs(scenes: Scenes, vocabulary: Vocabulary, subject: Ints, object_: Ints) -> Bools:

@@ -123,7 +123,7 @@ class PairStatistics:
             kept[str(number)], codes[str(number)] = keep, code
         found.kept.add(**kept)
         found.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
-        found.numbers += Counter(pairs=len(pairs.score), triplets=len(scenes.score))
+        found.numbers += Counter(pairs=len(pairs.score), triplets=len(scenes.score), denied=batch.denied)
         found.numbers["other subjects"] += 0 if self.vocabulary.roles else other_subjects(scenes, self.vocabulary)
 
     def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
@@ -366,6 +366,8 @@ def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[s
     settings |= statistics.protocol.settings() | statistics.truth_settings
     if metric == "mAP":
         return settings
+    if statistics.found.numbers["denied"] and metric != "inter_map":
+        settings["noint"] = "pairs"
     if statistics.one_to_one and metric != "interactiveness_ap":
         settings["pairs"] = "one-to-one"
     if statistics.as_released and metric != "interactiveness_ap":

@@ -23,6 +23,19 @@ KINDS = {
     "protocol": ["protocol.json"],
     "recipe": ["recipe.json"],
 }
+MOVED: dict[tuple[str, str], dict[str, float]] = {
+    # a 24th pair, whose only triplet is of no_interaction, is one, too (noint:pairs in the signature)
+    ("1.0", "pairstats"): {
+        "diag/pairs_per_image/full": 24 / 7,
+        "diag/pairs_per_image/non_rare": 24 / 7,
+        "diag/pair_precision/full": 100 * 8 / 24,
+        "diag/pair_precision/rare": 100 / 24,
+        "diag/pair_precision/non_rare": 100 * 8 / 24,
+        "diag/pair_precision_own_images/non_rare": 100 * 8 / 24,
+        "diag/neg_share/full": 100 * 9 / 24,
+    },
+}
+"""What a later release computes otherwise, on purpose; CHANGELOG.md says why."""
 
 
 def numbers(folder: Path) -> dict[str, dict[str, Any]]:
@@ -55,6 +68,7 @@ def test_a_release_s_records_give_its_numbers(release: Path) -> None:
     }  # fmt: skip
     now, then = numbers(release), json.loads((release / "numbers.json").read_text())
     for name, values in then.items():
+        values |= MOVED.get((release.name, name), {})
         assert {key: now[name].get(key) for key in values} == pytest.approx(values, abs=1e-9, nan_ok=True), name
 
 

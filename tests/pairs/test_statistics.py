@@ -139,9 +139,9 @@ def test_the_triplet_score_stands_in_only_when_asked_to(
     with_scores = full_of(hoicli, *truth, golden_files["triplets"])
     assert {name: round(with_scores[name], 2) for name in ("inter_map", "neg_ap")} == {
         "inter_map": 69.19,
-        "neg_ap": 82.35,
+        "neg_ap": 83.66,
     }
-    assert round(with_scores["neg_share"], 1) == 72.9  # pairs ranked at random: what 82 is to be read against
+    assert round(with_scores["neg_share"], 1) == 73.4  # pairs ranked at random: what 82 is to be read against
     none = full_of(hoicli, *truth, bare)
     assert {none["inter_map"], none["neg_ap"]} == {None}
     assert {name: value for name, value in none.items() if name not in ("inter_map", "neg_ap")} == {
@@ -150,7 +150,7 @@ def test_the_triplet_score_stands_in_only_when_asked_to(
     stand_in = full_of(hoicli, "--verb-score", "triplet", *truth, bare)
     assert {name: round(stand_in[name], 2) for name in ("inter_map", "neg_ap")} == {
         "inter_map": 72.48,
-        "neg_ap": 88.28,
+        "neg_ap": 88.49,
     }
     assert full_of(hoicli, "--verb-score", "triplet", *truth, golden_files["triplets"]) == stand_in
 
@@ -214,6 +214,50 @@ def test_negative_ap_by_hand() -> None:
     assert full["neg_ap"][0] == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
     released = statistics(truth, [prediction(pairs)], as_released=True)["full"]
     assert released["neg_ap"][0] == pytest.approx((51 * 1 + 50 * 2 / 3) / RELEASED_STEPS)
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_a_pair_of_no_interaction_alone_is_a_pair(released: bool) -> None:
+    """Diag-HOI 2.4: the label stays in the output; 4.1: a pair is found whatever it is called."""
+    truth = [truth_record((0, 2, "fly"), (1, 2, "no_interaction"))]
+
+    def told(*hois: Record, **more: Any) -> tuple[dict[str, tuple[float | None, int]], dict[str, str], int]:
+        whole = gathered(truth, [{**prediction(hois=list(hois)), **more}], Sweep(), as_released=released)
+        rows = [row for row in pair_rows(whole, tags={}) if row["subset"] == "full"]
+        signed = {row["metric"]: row["signature"] for row in rows if "|noint:pairs|" in row["signature"]}
+        figures = next(figures["full"] for _, figures in whole.results())
+        return figures, signed, whole.found.numbers["unscored"]
+
+    fly, none = triplet(0, 4, "fly", 0.3, verb_score=0.6), triplet(0, 2, "no_interaction", 0.9, verb_score=0.9)
+    figures, signed, _ = told(fly, none)
+    assert (figures["pairs_per_image"][0], figures["pair_recall"], figures["pair_precision"]) == (
+        2.0,
+        (1.0, 1),
+        (0.5, 2),
+    )
+    # it ranks as the surest negative, which it is not; interaction mAP is of verbs
+    assert figures["neg_ap"][0] == pytest.approx(0.5 * 101 / (RELEASED_STEPS if released else 101))
+    assert figures["neg_ap"][1] == 1
+    assert figures["inter_map"][1] == told(fly)[0]["inter_map"][1]
+    assert "pair_recall" in signed
+    assert "neg_ap" in signed
+    assert not {"inter_map", "mAP"} & signed.keys()
+    # without scores of verbs it says nothing of how surely it interacts, and needs none beside another verb
+    figures, _, unscored = told(fly, triplet(0, 2, "no_interaction", 0.9))
+    assert (figures["neg_ap"][0], unscored) == (None, 0)
+    figures, signed, _ = told(triplet(0, 2, "no_interaction", 0.9), triplet(0, 2, "fly", 0.1, verb_score=0.2), fly)
+    assert (figures["pairs_per_image"][0], figures["neg_ap"][0] is None, signed) == (2.0, False, {})
+    # what the record lists is counted as it is
+    listed = [{"subject": 0, "object": 2}, {"subject": 0, "object": 4}]
+    figures, signed, _ = told(fly, none, pairs=listed)
+    assert (figures["pairs_per_image"][0], figures["neg_ap"][0], bool(signed)) == (
+        2.0,
+        told(fly, none)[0]["neg_ap"][0],
+        True,
+    )
+    figures, signed, _ = told(fly, none, pairs=[{**pair, "interactiveness": 0.5} for pair in listed])
+    assert (figures["pairs_per_image"][0], signed) == (2.0, {})
+    assert told(none)[0]["pair_precision"] == (1.0, 1)
 
 
 def test_interaction_map_by_hand() -> None:
@@ -411,19 +455,27 @@ def test_map_is_that_of_eval(hoicli: Hoicli) -> None:
 # --- a slow evaluator on random data -------------------------------------------------------------------------------
 
 
-def counted(record: Record, hoi: Record) -> bool:
+def forms(record: Record, hoi: Record) -> bool:
     pair = (hoi["verb"], record["labels"][hoi["object"]])
-    person = record["labels"][hoi["subject"]] == "person"
-    return person and pair in HICO.interaction_ids and pair[0] != "no_interaction"
+    return record["labels"][hoi["subject"]] == "person" and pair in HICO.interaction_ids
+
+
+def counted(record: Record, hoi: Record) -> bool:
+    return forms(record, hoi) and hoi["verb"] != "no_interaction"
+
+
+def slow_triplets(record: Record) -> dict[tuple[int, int], list[Record]]:
+    """The triplets that each pair is ranked by: those of no_interaction where it has no others."""
+    formed: dict[tuple[int, int], list[Record]] = {}
+    for hoi in record["hois"]:
+        if forms(record, hoi):
+            formed.setdefault((hoi["subject"], hoi["object"]), []).append(hoi)
+    return {key: [hoi for hoi in hois if counted(record, hoi)] or hois for key, hois in formed.items()}
 
 
 def slow_pairs(record: Record) -> list[tuple[int, int, float]]:
     """(subject, object, what orders them) of a prediction record."""
-    best: dict[tuple[int, int], float] = {}
-    for hoi in record["hois"]:
-        if counted(record, hoi):
-            key = (hoi["subject"], hoi["object"])
-            best[key] = max(best.get(key, -9e9), hoi["score"])
+    best = {key: max(hoi["score"] for hoi in hois) for key, hois in slow_triplets(record).items()}
     if "pairs" not in record:
         return [(*key, score) for key, score in best.items()]
     listed = [pair for pair in record["pairs"] if record["labels"][pair["subject"]] == "person"]
@@ -437,15 +489,15 @@ def slow_pairs(record: Record) -> list[tuple[int, int, float]]:
 
 def slow_interacting(record: Record, *, triplet_scores: bool) -> list[tuple[str, float | None]]:
     """(where it comes from, how sure the detector is that it interacts, None for unknown) of each pair."""
-    known: dict[tuple[int, int], list[float | None]] = {}
-    for hoi in record["hois"]:
-        if counted(record, hoi):
-            score = hoi["score"] if triplet_scores else hoi.get("verb_score")
-            known.setdefault((hoi["subject"], hoi["object"]), []).append(score)
+    known = slow_triplets(record)
 
     def surest(subject: int, object_: int) -> tuple[str, float | None]:
-        found = known.get((subject, object_), [None])
-        return "verbs", None if None in found else max(score for score in found if score is not None)
+        hois = known.get((subject, object_), [])
+        scores = [hoi["score"] if triplet_scores else hoi.get("verb_score") for hoi in hois]
+        known_scores = [score for score in scores if score is not None]
+        if not scores or len(known_scores) < len(scores):
+            return "verbs", None
+        return "verbs", max(known_scores) if counted(record, hois[0]) else -9e9
 
     if "pairs" not in record:
         return [surest(*key) for key in known]
