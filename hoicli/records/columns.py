@@ -180,11 +180,14 @@ class Images:
         """[B] the image each box belongs to."""
         return runs_of(self.box_start)
 
+    def corners(self, boxes: Ints) -> list[Floats]:
+        """Keys for `numpy.lexsort` that order some boxes by their corners, no box (-1) last."""
+        return list(np.append(self.boxes, np.full((1, 4), np.inf), axis=0)[boxes].T[::-1])
+
     def ends(self, rows: Ints) -> list[Floats]:
-        """Keys for `numpy.lexsort` that order some triplets by the corners of the subject's box, then of the object's,
-        no object first: by values, so that the order of a record's boxes does not matter."""
-        boxes = np.append(self.boxes, np.full((1, 4), -np.inf), axis=0)
-        return [*boxes[self.object[rows]].T[::-1], *boxes[self.subject[rows]].T[::-1]]
+        """Keys for `numpy.lexsort` that order some triplets by the corners of the subject's box, then of the object's:
+        by values, so that the order of a record's boxes does not matter."""
+        return [*self.corners(self.object[rows]), *self.corners(self.subject[rows])]
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,10 @@ class Audit:
     def _duplicate_rows(self, count: int) -> Iterator[Row]:
         scenes, found = self.truth.scenes, self.duplicates
         by_id = rank_by_id(scenes.image_ids)[scenes.image_of_box[found.first]]
-        order = np.lexsort((found.second, found.first, by_id, -found.iou))[:count]
+        every = np.arange(len(scenes.boxes))
+        rank = np.argsort(np.lexsort((*scenes.corners(every), scenes.labels)))
+        pair = np.sort([rank[found.first], rank[found.second]], axis=0)
+        order = np.lexsort((*pair[::-1], by_id, -found.iou))[:count]
         for row in order.tolist():
             first, second = int(found.first[row]), int(found.second[row])
             image = int(scenes.image_of_box[first])

@@ -21,7 +21,18 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import Ranked
 from hoicli.evaluation.tally import Tally
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Growing, Ints, expanded, find, rank_by_id, sorted_by, starts_of
+from hoicli.records.kit import (
+    Bools,
+    Floats,
+    Growing,
+    Ints,
+    expanded,
+    find,
+    rank_by_id,
+    run_starts,
+    sorted_by,
+    starts_of,
+)
 from hoicli.records.scenes import Scenes
 
 BACKGROUND = 0.1
@@ -150,13 +161,15 @@ class Opinion:
         return stray
 
     def annotated_box(self, boxes: Ints) -> Ints:
-        """The ground-truth box of the same label that each predicted box (or -1) overlaps most, and enough; -1 for
-        none."""
+        """The ground-truth box of the same label that each predicted box (or -1) overlaps most, and enough, of equals
+        the first by corners; -1 for none."""
         box, truth_box = self._matched
         kinds, theirs = self.scenes.labels, self.batch.truth.scenes.labels
         same = (kinds[box] == theirs[truth_box]) | (kinds[box] < 0)
         box, truth_box = box[same], truth_box[same]
-        best = first_largest(box, self.batch.iou_of(self.protocol, box, truth_box))
+        overlap = self.batch.iou_of(self.protocol, box, truth_box)
+        best = np.lexsort((*self.batch.truth.scenes.corners(truth_box), -overlap, box))
+        best = best[run_starts(box[best])]
         of_box = np.full(len(kinds) + 1, -1, dtype=np.int64)
         of_box[box[best]] = truth_box[best]
         return of_box[boxes]
@@ -228,7 +241,8 @@ def contradicted(truth: GroundTruth, seen: Evidence, rules: Rules) -> Contradict
     mean = np.where(says, seen.sure, 0.0).sum(axis=0) / np.maximum(models, 1)
     kept = np.flatnonzero(models >= (rules.votes or 1))
     by_id = rank_by_id(scenes.image_ids)[scenes.image_of_hoi[rows[kept]]]
-    kept = kept[np.lexsort((rows[kept], by_id, -mean[kept], -models[kept]))]
+    values = (*scenes.ends(rows[kept]), scenes.interaction[rows[kept]])
+    kept = kept[np.lexsort((rows[kept], *values, by_id, -mean[kept], -models[kept]))]
     those: Any = (column[..., kept] for column in seen)
     return Contradicted(Evidence(*those), says[:, kept], models[kept], mean[kept])
 
@@ -291,7 +305,8 @@ def missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Mi
     overlap as the protocol asks, the surest stands for all."""
     found, protocol, votes = _strays(opinions, rules), opinions[0].protocol, rules.votes or 1
     by_id = rank_by_id(truth.scenes.image_ids)[found.image]
-    found = found.ordered(np.lexsort((found.row, found.model, -found.sure, found.class_, by_id)))
+    values = (*found.boxes.reshape(8, -1), -found.score)
+    found = found.ordered(np.lexsort((found.row, *values, found.model, -found.sure, found.class_, by_id)))
     one, other, overlap = found.overlapping(truth, protocol, min(rules.same, protocol.threshold))
     shape = len(opinions), len(found.row)
     score, sure = np.full(shape, np.nan), np.zeros(shape)

@@ -28,6 +28,8 @@ CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "diagnose": (("--per-class", "--progressive", "all"), ACROSS),
     "diagnose independent": (("--independent",), ACROSS),
     "confusion": (("--top", "all"), ACROSS),
+    "audit": (("--top", "all", "--sure", "0"), ACROSS),
+    "audit of wide duplicates": (("--top", "all", "--sure", "0", "--same", "0.3"), ACROSS),
     "pairstats": ((), ACROSS),
     "curves": ((), ACROSS),
     "eval": (("--per-class",), ACROSS),
@@ -40,7 +42,13 @@ def numbers(hoicli: Hoicli, name: str, folder: Path, truth: list[Record], found:
     gt, preds = written(folder / "gt.jsonl", truth), written(folder / "preds.jsonl", found)
     result = hoicli(name.split()[0], *CALLS[name][0], "--format", "jsonl", "--gt", gt, preds)
     assert result.code == 0, result.err
-    return [{**row, "signature": re.sub(r"\|gt:[^|]*", "", row["signature"])} for row in parsed(result.out)]
+    rows = [{**row, "signature": re.sub(r"\|gt:[^|]*", "", row["signature"])} for row in parsed(result.out)]
+    for row in rows:
+        if row["metric"] == "candidate":  # without places, and what lies on one of several equal boxes
+            for key in ("boxes", "hoi", "hois", *(("n", "verbs") if row["kind"] == "near_duplicate" else ())):
+                row.pop(key, None)
+            row["where"] = sorted(row["where"]) if row["kind"] == "near_duplicate" else row["where"]
+    return rows
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -142,8 +142,8 @@ def test_a_wrong_object_is_found_although_its_box_has_another_label() -> None:
     found = candidates(audited(truth, *models))
     assert {row["image_id"] for row in found} == {"image_2"}
     assert [(row["kind"], row["verb"], row["object"], row["boxes"]) for row in found] == [
-        ("contradicted", "ride", "horse", [0, 1]),
         ("contradicted", "hold", "horse", [0, 1]),
+        ("contradicted", "ride", "horse", [0, 1]),
         ("missing_label", "hold", "bicycle", [0, None]),
         ("missing_label", "ride", "bicycle", [0, None]),
     ]
