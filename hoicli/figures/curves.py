@@ -17,6 +17,8 @@ from hoicli.records.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
 
 FEW = 100
 """Predictions below which a share is only known to ten percent and more (`wilson`): lines are thin there."""
@@ -197,23 +199,46 @@ def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
             found[model_name(row)][next(swept, "all")][row["metric"]] = value_of(row)
     lines: dict[str, list[tuple[float, float, str]]] = {}
     for model, points in found.items():
-        for words, point in points.items():
+        for name, point in points.items():
             recall, precision = point.get("pair_recall"), point.get("pair_precision")
             if recall is not None and precision is not None:
-                lines.setdefault(model, []).append((recall, precision, words))
+                lines.setdefault(model, []).append((recall, precision, name))
     if not lines:
         raise UsageError(f"{arg('plot')}: there is no pair recall with its precision (subset full) to draw")
     remark = first_of(min(len(lines), len(LINES)), len(lines), "models")
     with saved(path, look, remark, caveats_of(rows)) as figure:
         width = look.room(COLUMN_WIDTH)
         figure.set_size_inches(width, min(2.7, 0.8 * width))
-        ax = figure.add_subplot()
+        ax, words = figure.add_subplot(), []
         for (colour, marker, stroke), (model, line) in zip(LINES, lines.items(), strict=False):
             xy = _columns([(x, y) for x, y, _ in sorted(line)])  # by rising recall, so that no line doubles back
             ax.plot(*xy, color=colour, marker=marker, linestyle=stroke, ms=4, lw=1.2, label=label(model) or None)
-            for x, y, words in line:
-                ax.annotate(words, (x, y), (3, 3), textcoords="offset points", fontsize=TINY, color=colour)
+            words += [
+                ax.annotate(name, (x, y), (3, 3), textcoords="offset points", fontsize=TINY, color=colour)
+                for x, y, name in line
+            ]
         ax.margins(0.2)
         hide_frame(ax)
         ax.set(xlabel="pair recall (%)", ylabel="pair precision (%)")
+        ax.locator_params(nbins=5, axis="x")
         add_legend(figure, ax.get_legend_handles_labels()[0], columns=3)
+        _set_apart(words, figure)
+
+
+def _set_apart(words: Sequence[Annotation], figure: Figure) -> None:
+    """Move labels of points that lie on another point or an earlier label to where none is: to another corner of the
+    point, or further."""
+    from matplotlib.transforms import Bbox
+
+    figure.draw_without_rendering()
+    half = 2 * figure.dpi / 72  # of a mark
+    centres = [figure.axes[0].transData.transform(each.xy) for each in words]
+    taken = [Bbox([centre - half, centre + half]) for centre in centres]
+    for each in words:
+        for x, y in ((x, y * far) for far in range(1, 9) for y in (3, -9) for x in (3, -3)):
+            each.xyann = (x, y)
+            each.set_horizontalalignment("left" if x > 0 else "right")
+            place = each.get_window_extent()
+            if not any(place.overlaps(other) for other in taken):
+                break
+        taken.append(place)

@@ -21,7 +21,7 @@ from hoicli.figures.ratings import Counts, plot_counts, plot_kappa
 from hoicli.figures.robustness import plot_heat_maps, plot_robustness
 from hoicli.figures.styles import NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
 from hoicli.vocabulary.datasets import load
-from tests.support.figures import deltas, sweep
+from tests.support.figures import Rows, deltas, sweep
 
 LOOKS = {
     "natural": PAPER,
@@ -112,6 +112,11 @@ def panel(title: str, names: tuple[str, ...]) -> Panel:
     return Panel(title, names, true, said, count, count / 10.0)
 
 
+def near(model: str) -> Rows:
+    """A sweep of thresholds that move a model by less than a mark is wide."""
+    return [{**row, "value": 20 + row["value"] / 1000} for row in sweep(model, "det_threshold")] + sweep(model)[2:]
+
+
 HICO = load("hico")
 MODELS = ["CDN", "a model with a very long name", "UPT", "QPIC", "fifth"]
 Draw = Callable[[str, Look], None]
@@ -121,6 +126,7 @@ FIGURES: dict[str, Draw] = {
         [row for name in MODELS for row in deltas(name)], {name: composition() for name in MODELS}, path, look
     ),
     "pairstats": lambda path, look: plot_pairs([*sweep("CDN"), *sweep(MODELS[1], "det_threshold")], path, look),
+    "pairstats near": lambda path, look: plot_pairs([*sweep("CDN"), *sweep("UPT"), *near("HOI")], path, look),
     "robust": lambda path, look: plot_robustness(robust("CDN"), path, look=look),
     "robust five": lambda path, look: plot_robustness(robust(*MODELS), path, look=look),
     "robust heat five": lambda path, look: plot_heat_maps(
@@ -150,6 +156,15 @@ FIGURES: dict[str, Draw] = {
 def test_no_words_overlap_or_are_cut_off(name: str, look: str, drawn: list[Box], tmp_path: Path) -> None:
     FIGURES[name](str(tmp_path / "x.png"), replace(LOOKS[look], dpi=100))
     assert len(drawn) > 3
+    assert list(clashes(drawn)) == []
+
+
+@pytest.mark.parametrize("models", [("CDN", "UPT"), ("CDN", "UPT", "HOI")])
+def test_points_of_near_models_have_labels_of_their_own(
+    models: tuple[str, ...], drawn: list[Box], tmp_path: Path
+) -> None:
+    plot_pairs([row for model in models for row in sweep(model)], str(tmp_path / "x.png"))
+    assert [text for text, *_ in drawn].count("NMS 0.5") == len(models)
     assert list(clashes(drawn)) == []
 
 

@@ -241,6 +241,19 @@ def test_a_run_that_was_killed_goes_on(shell: Shell, many: Many) -> None:
     assert not list(kept.glob("*.part"))
 
 
+def test_a_shard_that_was_refused_may_be_left_out(shell: Shell, many: Many) -> None:
+    """It gave no result, so a run without it lacks nothing; what gave one is still missed."""
+    wrong = shell.folder / "preds/4.jsonl"
+    wrong.write_text('{"image_id": "a"}\n')
+    result = many(shell, "--kept", "kept", gt="gt.jsonl")
+    assert (result.code, result.out, f"{wrong}:1: " in result.err) == (1, "", True)
+    wrong.unlink()
+    again = many(shell, "--kept", "kept", gt="gt.jsonl")
+    assert (again.code, again.out) == (0, many.whole)
+    (shell.folder / "preds/0.jsonl").unlink()
+    assert "is lost" in many(shell, "--kept", "kept", gt="gt.jsonl").err
+
+
 @pytest.mark.long
 def test_what_is_lost_or_changed_is_noticed(shell: Shell, many: Many) -> None:
     def refused(*words: object, gt: str = "gt/{name}.jsonl") -> str:
