@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -34,6 +35,9 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(tmp_path: Path
         for address in loaded:
             assert not re.match(r"\w+:|//", address), f"{page} loads {address}"
             assert (page.parent / address.split("?")[0]).is_file() or page.name == "404.html", f"{page}: {address}"
+    index = (tmp_path / "search/search_index.js").read_text(encoding="utf-8")  # which search reads without a server
+    assert json.loads(index.removeprefix("var __index = "))["docs"]
+    assert "assets/iframe-worker.js" in LOADED.findall((tmp_path / "index.html").read_text(encoding="utf-8"))
     reference = (tmp_path / "reference.html").read_text(encoding="utf-8")
     assert "hoicli.evaluate" in reference
     assert "Evaluator.update" in reference

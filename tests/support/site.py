@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "formats/README.md": "formats/README.md", "CHANGELOG.md": "CHANGELOG.md"}
 """The pages that are not in docs/, by their path from the root: where they stand in the site."""
 REFERENCE = "reference.md"
+WORKER = "assets/iframe-worker.js"
+"""What lets the search run without a server."""
 
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)")
 
@@ -31,6 +33,7 @@ def on_files(files: Any, config: Any) -> Any:
         text = (ROOT / path).read_text(encoding="utf-8")
         files.append(File.generated(config, place, content=text))
     files.append(File.generated(config, REFERENCE, content=reference()))
+    files.append(File.generated(config, WORKER, abs_src_path=str(Path(__file__).with_name(Path(WORKER).name))))
     for linked in sorted(_linked()):
         files.append(File.generated(config, linked, abs_src_path=str(ROOT / linked)))
     return files
