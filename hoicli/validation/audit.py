@@ -192,7 +192,7 @@ class Audit:
                 "value": float(found.iou[row]),
                 "n": int(named.sum()),
                 "image_id": scenes.image_ids[image],
-                "label": self._vocabulary.objects[scenes.labels[first]],
+                "label": self._vocabulary.objects[scenes.labels[min(first, second, key=rank.__getitem__)]],
                 "boxes": self._places(image, (first, second)),
                 "where": scenes.boxes[[first, second]].tolist(),
                 "hois": np.flatnonzero(named).tolist(),

@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,10 +36,12 @@ CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """A command, with a name for what it is asked -> (its options, the orders that change nothing)."""
 
 
-def numbers(hoicli: Hoicli, name: str, folder: Path, truth: list[Record], found: list[Record]) -> list[Record]:
+def numbers(
+    hoicli: Hoicli, name: str, folder: Path, truth: list[Record], found: list[Record], *options: str
+) -> list[Record]:
     """The rows of a call but for what in a signature says how the ground truth is listed."""
     gt, preds = written(folder / "gt.jsonl", truth), written(folder / "preds.jsonl", found)
-    result = hoicli(name.split()[0], *CALLS[name][0], "--format", "jsonl", "--gt", gt, preds)
+    result = hoicli(name.split()[0], *CALLS[name][0], *options, "--format", "jsonl", "--gt", gt, preds)
     assert result.code == 0, result.err
     rows = [{**row, "signature": re.sub(r"\|gt:[^|]*", "", row["signature"])} for row in parsed(result.out)]
     for row in rows:
@@ -62,21 +63,23 @@ def test_order_inside_a_record_means_nothing(hoicli: Hoicli, tmp_path: Path, nam
             assert numbers(hoicli, name, tmp_path, truth, guessed) == expected, (seed, order, "predictions")
 
 
-@pytest.mark.parametrize("name", ["diagnose", "confusion"])
-def test_order_across_actions_means_nothing_where_people_come_first(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
-    folder, chance = FIXTURES / "vcoco", random.Random(name)
-    truth, found = (parsed((folder / file).read_text()) for file in ("ground_truth.jsonl", "predictions.jsonl"))
+VCOCO = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl", "vcoco"
+OWN = FIXTURES / "own/gt.jsonl", FIXTURES / "own/predictions.jsonl", str(FIXTURES / "own/site.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset"),
+    [("diagnose", VCOCO), ("confusion", VCOCO), ("shoe-eval", VCOCO), ("audit of wide duplicates", OWN)],
+)
+def test_nor_does_it_in_other_datasets(
+    hoicli: Hoicli, tmp_path: Path, name: str, dataset: tuple[Path, Path, str]
+) -> None:
+    truth, found = (parsed(path.read_text()) for path in dataset[:2])
     for record in found:  # many equal scores
         record["hois"] = [{**hoi, "score": round(hoi["score"], 1)} for hoi in record["hois"]]
-
-    def rows(truth: list[Record], found: list[Record]) -> list[dict[str, Any]]:
-        gt, preds = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", found)
-        result = hoicli(name, "--dataset", "vcoco", *CALLS[name][0], "--format", "jsonl", "--gt", gt, preds)
-        assert result.code == 0, result.err
-        return [{**row, "signature": ""} for row in parsed(result.out)]
-
-    expected = rows(truth, found)
-    for order in ("across", "boxes"):
+    chance, options = random.Random(name), ("--dataset", dataset[2])
+    expected = numbers(hoicli, name, tmp_path, truth, found, *options)
+    for order in CALLS[name][1]:
         listed, guessed = ([reordered(record, order, chance) for record in side] for side in (truth, found))
-        assert rows(listed, found) == expected, order
-        assert rows(truth, guessed) == expected, order
+        assert numbers(hoicli, name, tmp_path, listed, found, *options) == expected, (order, "ground truth")
+        assert numbers(hoicli, name, tmp_path, truth, guessed, *options) == expected, (order, "predictions")
