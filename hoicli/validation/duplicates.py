@@ -59,15 +59,17 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
 
 def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
     """[B] the box that each box is when duplicates of each other, directly or through others, are one: the one that
-    overlaps the others most, of equals the first by label and corners."""
+    overlaps the others most, of equals the one of the first class, as official annotations are listed, then by
+    corners."""
     boxes, ends = len(scenes.boxes), (duplicates.first, duplicates.second)
     group = groups(*ends, boxes)
     both, weights = np.concatenate(ends), np.tile(duplicates.iou, 2)
-    smallest = np.argsort(
-        weights
-    )  # sums of floats depend on their order, which that of a record's boxes may not change
-    strength = np.bincount(both[smallest], weights=weights[smallest], minlength=boxes)
-    order = np.lexsort((*scenes.boxes.T[::-1], scenes.labels, -strength, group))
+    order = np.argsort(weights)  # a sum of floats depends on their order
+    strength = np.bincount(both[order], weights=weights[order], minlength=boxes)
+    first = np.full(boxes, np.iinfo(np.int64).max)
+    for end in (scenes.subject, scenes.object):
+        np.minimum.at(first, end[end >= 0], scenes.interaction[end >= 0])
+    order = np.lexsort((*scenes.corners(np.arange(boxes)), scenes.labels, first, -strength, group))
     best = order[run_starts(group[order])]
     kept = np.empty(boxes, dtype=np.int64)
     kept[group[best]] = best
