@@ -105,7 +105,7 @@ class SimilarityTable:
         signatures: who rated (models and measures), what they were asked, and how several were combined."""
         self._ids, self._sources = senses, sources
         order = np.argsort(key)
-        self._key, self._similarity = key[order], similarity[order]
+        self._key, self._similarity = key[order], similarity[order] + 0.0  # -0.0 would have a digest of its own
 
     @classmethod
     def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:

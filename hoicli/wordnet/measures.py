@@ -72,7 +72,7 @@ def rescaled(graph: Graph, measure: str, pairs: Ints, raw: Floats) -> Floats:
     elif measure == "jcn":
         raw = raw / (1.0 + raw)
     result: Floats = np.where(pairs[:, 0] == pairs[:, 1], 1.0, np.clip(raw, 0.0, 1.0))
-    return result
+    return result + 0.0  # no -0.0, which NumPy's clip keeps or not by its version
 
 
 @cache

@@ -573,6 +573,31 @@ def test_the_scenes_are_as_drawn() -> None:
     assert sum(path.stat().st_size for path in (ROBUST / "images").iterdir()) < 150_000
 
 
+def test_the_makefile_tags_the_recipe_as_the_records_call_it(tmp_path: Path) -> None:
+    """With the package of another's corruption, whose version is a part of the recipe."""
+    if shutil.which("make") is None:
+        pytest.skip("needs make")
+    stub = tmp_path / "bin/hoicli"  # keeps what it is called with where its output should be
+    stub.parent.mkdir()
+    record = '{"image_id":"a","source":"recipe","recipe":"hoicli-1+site-weather@0.1","seed":0}'
+    stub.write_text(
+        '#!/bin/sh\ncommand="$*"\nwhile [ $# -gt 0 ]; do [ "$1" = -o ] && output="$2"; shift; done\n'
+        f"case \"$command\" in corrupt*) printf '%s\\n' '{record}' > $output;;\n"
+        'eval*) echo "$command" > $output;; esac\n'
+    )
+    stub.chmod(0o755)
+    given = ["OUT=out", "CORRUPTIONS=drizzle", "SEVERITIES=5", "DETECTOR=true"]
+    own = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    process = subprocess.run(
+        ["make", "-f", str(ROBUST / "benchmark.mk"), *given],
+        cwd=tmp_path, env={**own, "PATH": f"{stub.parent}{os.pathsep}{os.environ['PATH']}"},
+        text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    called = (tmp_path / "out/plain/drizzle-5.rows.jsonl").read_text().split()
+    assert [word for word in called if word.startswith("recipe=")] == ["recipe=hoicli-1+site-weather@0.1"]
+
+
 @pytest.mark.long
 def test_the_makefile(hoicli: Hoicli, tmp_path: Path) -> None:
     pytest.importorskip("cv2")

@@ -29,6 +29,8 @@ def test_the_digest_names_the_content() -> None:
     turned = [{**row, "a": row["b"], "b": row["a"]} for row in reversed(rows)]
     one, other = (SimilarityTable.read(as_lines(side), ErrorPolicy()).digest() for side in (rows, [*turned, rows[3]]))
     assert one == other
+    rows[0]["similarity"] = -0.0
+    assert SimilarityTable.read(as_lines(rows), ErrorPolicy()).digest() == one
     rows[0]["similarity"] = 0.05
     assert SimilarityTable.read(as_lines(rows), ErrorPolicy()).digest() != one
 
