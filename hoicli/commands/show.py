@@ -99,7 +99,7 @@ def show(
 
 def _drawn(found: list[Overlay], folder: Path | None, size: int) -> Iterator[Image]:
     """The pictures one after another, then a note of the images that were not at hand."""
-    from hoicli.figures.overlays import drawn, opened, tell_missing
+    from hoicli.figures.overlays import check_fits, drawn, opened, tell_missing
     from hoicli.io.messages import Progress
     from hoicli.records.parsing import short
 
@@ -109,6 +109,8 @@ def _drawn(found: list[Overlay], folder: Path | None, size: int) -> Iterator[Ima
             picture = opened(folder, item.file_name)
             if picture is None:
                 missing.append(short(item.file_name or f"{item.image_id}, without file_name"))
+            else:
+                check_fits(item, picture)
             yield drawn(item, picture, size)
             progress.to(number)
     tell_missing(folder, missing, len(found))

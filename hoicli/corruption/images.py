@@ -28,6 +28,7 @@ from hoicli.corruption.catalogue import JPEG_QUALITY
 from hoicli.corruption.pixels import Image
 from hoicli.corruption.sensor import decode_jpeg, encode_jpeg
 from hoicli.errors import DataError, arg
+from hoicli.records.image import TURNED, misfit
 
 LARGEST_SIDE = 30_000
 """Pixels; OpenCV's warps count them in 16 bits."""
@@ -130,9 +131,12 @@ def read_picture(record: Mapping[str, Any], path: Path, place: str) -> tuple[byt
     height, width = picture.pixels.shape[:2]
     given = record.get("width", width), record.get("height", height)
     if given != (width, height):
-        turned = " (is it that of the turned image? hoicli reads it unturned)" if given == (height, width) else ""
+        turned = TURNED if given == (height, width) else ""
         sizes = f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}"
         raise DataError(f"{sizes}; give the right image or correct the record", place=place, field="width")
+    stated = (width, height) if "width" in record and "height" in record else None
+    if wrong := misfit(stated, record.get("boxes") or (), (width, height)):
+        raise DataError(f"{wrong}; give the right image or correct the record", place=place, field="boxes")
     return data, picture
 
 

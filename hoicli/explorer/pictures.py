@@ -9,19 +9,23 @@ from typing import Any, Literal
 from hoicli.errors import DataError
 from hoicli.figures.overlays import image_file, tell_missing
 from hoicli.io.streams import Stream
+from hoicli.records.image import NULLS, misfit, problems
 from hoicli.records.parsing import Record, is_number, parse, short
 
 STARTS = {b"\x89PNG\r\n\x1a\n": ("png", "image/png"), b"\xff\xd8\xff": ("jpg", "image/jpeg")}
 """How files begin that browsers draw -> (the ending of their address, their type)."""
 
 TYPES = dict(STARTS.values())
+_PNG = b"\x89PNG\r\n\x1a\n"
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+"""The segments of a JPEG that say its size."""
 _HEAD = 1 << 16
 """Bytes at the beginning of a file in which a camera's mark is looked for: the longest segment of a JPEG."""
 
 
 def image_facts(image_ids: Collection[str], gt: Stream) -> dict[str, Record]:
-    """file_name, width and height of some images by their ids, None where missing or invalid (no metric uses them).
-    Raises `DataError` if the ground truth has changed since it gave these ids."""
+    """file_name, width and height of some images by their ids, None where missing or invalid (no metric uses them), and
+    in their place what holds all boxes. Raises `DataError` if the ground truth has changed since it gave these ids."""
     wanted, facts = set(image_ids), dict[str, Record]()
     for line in gt:
         try:
@@ -34,9 +38,17 @@ def image_facts(image_ids: Collection[str], gt: Stream) -> dict[str, Record]:
             for key in ("width", "height"):
                 size: Any = record.get(key)
                 facts[image_id][key] = size if is_number(size) and size > 0 else None
+            facts[image_id]["boxes"] = _reach(record) if None in facts[image_id].values() else []
     if wanted - facts.keys():
         raise DataError("changed while it was read: images are missing; run again", place=gt.name)
     return facts
+
+
+def _reach(record: Record) -> list[list[float]]:
+    """A box as far to the right and down as any of a record; none of a bad one."""
+    if not record.get("boxes") or any(problems(record, None, scored=False, nulls=NULLS)):
+        return []
+    return [[0, 0, *(max(box[at] for box in record["boxes"]) for at in (2, 3))]]
 
 
 def images_of(
@@ -47,14 +59,18 @@ def images_of(
 
     An address is made of the image's number alone: names out of records are not trusted. A name that leads out of the
     folder, to no file, or to one that is neither PNG nor JPEG by its first bytes is not at hand; the folder is trusted:
-    links that its owner put there are followed.
+    links that its owner put there are followed. Raises `DataError` for a picture that is no record's own
+    (`records.image.misfit`).
     """
     addresses, turned = [""] * len(image_ids), [1] * len(image_ids)
     behind: dict[str, Path] = {}
     missing: list[str] = []
     for number, image_id in enumerate(image_ids if folder is not None else ()):
         name = facts[image_id]["file_name"]
-        path, ending, turned[number] = _picture(Path(folder or ""), name)
+        path, ending, turned[number], stored = _picture(Path(folder or ""), name)
+        size = facts[image_id]["width"], facts[image_id]["height"]
+        if stored and (wrong := misfit(None if None in size else size, facts[image_id]["boxes"], stored)):
+            raise DataError(f"{wrong}; give the right image or correct the record", place=name, field="width")
         if path is None:
             missing.append(short(name or f"{image_id}, without file_name"))
         else:
@@ -66,28 +82,29 @@ def images_of(
     return {"id": list(image_ids), **columns, "picture": addresses, "turned": turned}, behind
 
 
-def _picture(folder: Path, name: object) -> tuple[Path | None, str, int]:
-    """(the file of a record's file_name, the ending of its address, its `orientation`); None: it is not at hand."""
+def _picture(folder: Path, name: object) -> tuple[Path | None, str, int, tuple[int, int] | None]:
+    """(the file of a record's file_name, the ending of its address, its `orientation`, its `pixels`); None: it is not
+    at hand."""
     path = image_file(folder, name)
     if path is not None:
         try:
             with path.open("rb") as stream:
                 start = stream.read(_HEAD)
         except OSError:
-            return None, "", 1
+            return None, "", 1, None
         for begin, (ending, _) in STARTS.items():
             if start.startswith(begin):
-                return path, ending, orientation(start) if ending == "jpg" else 1
-    return None, "", 1
+                return path, ending, orientation(start), pixels(start)
+    return None, "", 1, None
 
 
 def orientation(head: bytes) -> int:
-    """How a browser turns a JPEG (Exif 2.3, tag 0x0112): 1, as it is stored, to 8; 1 where nothing readable says it.
+    """How a browser turns a JPEG or a PNG (Exif 2.3, tag 0x0112): 1, as it is stored, to 8; 1 where nothing readable
+    says it.
 
     Boxes are in stored pixels, so the page has to turn it back.
     """
-    begin = head.find(b"Exif\0\0")
-    tiff = head[begin + 6 :] if begin >= 0 else b""
+    tiff = _exif(head)
     order: Literal["little", "big"] = "little" if tiff[:2] == b"II" else "big"
 
     def number(at: int, size: int) -> int:
@@ -99,3 +116,29 @@ def orientation(head: bytes) -> int:
             turned = number(entry + 8, 2)
             return turned if 1 <= turned <= 8 else 1
     return 1
+
+
+def _exif(head: bytes) -> bytes:
+    """What a camera wrote, as TIFF; in a PNG the chunk eXIf, which browsers heed before the pixels alone."""
+    if not head.startswith(_PNG):
+        begin = head.find(b"Exif\0\0")
+        return head[begin + 6 :] if begin >= 0 else b""
+    at = len(_PNG)
+    while (kind := head[at + 4 : at + 8]) not in (b"IDAT", b""):
+        size = int.from_bytes(head[at : at + 4], "big")
+        if kind == b"eXIf":
+            return head[at + 8 : at + 8 + size]
+        at += 12 + size
+    return b""
+
+
+def pixels(head: bytes) -> tuple[int, int] | None:
+    """The stored width and height of a PNG or a JPEG; None where its beginning does not say it."""
+    if head.startswith(_PNG):
+        return (int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")) if len(head) >= 24 else None
+    at = 2
+    while at + 9 <= len(head) and head[at] == 0xFF:
+        if head[at + 1] in _FRAMES:
+            return int.from_bytes(head[at + 7 : at + 9], "big"), int.from_bytes(head[at + 5 : at + 7], "big")
+        at += 2 + int.from_bytes(head[at + 2 : at + 4], "big")
+    return None

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hoicli.errors import arg, visible
+from hoicli.errors import DataError, arg, visible
 from hoicli.io.claims import reads
 from hoicli.io.messages import note
 from hoicli.io.outputs import stays_inside
+from hoicli.records.image import misfit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -108,6 +109,14 @@ def opened(folder: Path | None, file_name: str | None) -> Image | None:
             return None
 
 
+def check_fits(overlay: Overlay, picture: Image) -> None:
+    """Raises `DataError` for a picture of another shape than its record says, or that only holds the boxes when it is
+    turned: it would be stretched, or lie across."""
+    if wrong := misfit(overlay.size, _boxes(overlay), picture.size):
+        place = overlay.file_name or overlay.image_id
+        raise DataError(f"{wrong}; give the right image or correct the record", place=place, field="width")
+
+
 def drawn(overlay: Overlay, picture: Image | None, longest: int) -> Image:
     """The picture, or a blank sheet of its size, with the boxes and labels, above a line that names the image and the
     colours. Its longer side has at most `longest` pixels, and at least SMALLEST_SIDE if that is less."""
@@ -168,11 +177,15 @@ def _size(overlay: Overlay, picture: Image | None) -> tuple[float, float]:
         return overlay.size
     if picture is not None:
         return float(picture.width), float(picture.height)
-    pairs = [pair for layer in overlay.layers for pair in layer.pairs]
-    boxes = [box for pair in pairs for box in (pair.subject, pair.object) if box is not None]
+    boxes = _boxes(overlay)
     sides = [max([1.0, *(min(1.05 * max(box[at], box[at + 2]), 1e5) for box in boxes)]) for at in (0, 1)]
     least = max(sides) / 20
     return max(sides[0], least), max(sides[1], least)
+
+
+def _boxes(overlay: Overlay) -> list[Box]:
+    pairs = [pair for layer in overlay.layers for pair in layer.pairs]
+    return [box for pair in pairs for box in (pair.subject, pair.object) if box is not None]
 
 
 def _scaled(box: Box, scale: float, size: tuple[int, int]) -> Place:

@@ -7,7 +7,7 @@ what to do about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from hoicli.errors import arg
@@ -360,3 +360,28 @@ def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     tags = record.get("tags", {})
     if type(tags) is not dict or not all(type(tag) is str for tag in tags.values()):
         yield Problem("tags", f"must be an object of strings; eval {arg('tag')} writes it")
+
+
+TURNED = " (are they those of the picture as its EXIF mark turns it? hoicli reads it unturned)"
+"""The likely reason of a record's size or boxes that fit a picture only across."""
+
+
+def misfit(size: tuple[float, float] | None, boxes: Iterable[Sequence[float]], pixels: tuple[int, int]) -> str:
+    """What shows that a picture of so many pixels is not the one that a record is about; "" where nothing does. size:
+    the record's width and height, of which the picture may be another scale; without them, its boxes tell whether they
+    lie in the turned picture alone."""
+    wide, high = pixels
+    file = f"the file has {wide} x {high} pixels"
+    if size is None:
+        x, y = (max((edge for box in boxes for edge in box[at::2]), default=0.0) for at in (0, 1))
+        across = (x > 1.1 * wide or y > 1.1 * high) and x <= high + 1 and y <= wide + 1
+        return f"the boxes reach to {x:g}, {y:g}, {file}{TURNED}" if across else ""
+    if _alike(size, pixels):
+        return ""
+    return f"the record says {size[0]:g} x {size[1]:g}, {file}{TURNED if _alike(size, pixels[::-1]) else ''}"
+
+
+def _alike(size: tuple[float, float], pixels: tuple[int, int]) -> bool:
+    """Whether one is the other in another scale, rounded to whole pixels."""
+    (width, height), (wide, high) = size, pixels
+    return abs(wide - width * high / height) <= 1.5 or abs(high - height * wide / width) <= 1.5

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from hoicli.explorer.pictures import orientation, pixels
 from tests.support.explorers import STRANGE, chunks_of, columns_of, facts_of, predictions_of, write_scenes
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
 
@@ -429,3 +431,22 @@ def test_classes_of_verbs_with_any_object_changed(hoicli: Hoicli, tmp_path: Path
     assert result.code == 0, result.err
     (table,) = (table for table in facts_of(page)["tables"] if table["caption"].startswith("Classes that changed"))
     assert table["lines"][0][0] == "smoke"
+
+
+@pytest.mark.parametrize("ending", ["jpg", "png"])
+@pytest.mark.parametrize("mark", range(1, 9))
+def test_how_a_camera_was_turned_is_read_of_both_formats(tmp_path: Path, ending: str, mark: int) -> None:
+    """As browsers do: in a PNG only where it stands before the pixels."""
+    exif = Image.Exif()
+    exif[0x0112] = mark
+    path = tmp_path / f"a.{ending}"
+    Image.new("RGB", (60, 40)).save(path, exif=exif)
+    data = path.read_bytes()
+    assert (orientation(data), pixels(data)) == (mark, (60, 40))
+    for length in range(0, len(data), 7):  # cut off anywhere
+        assert orientation(data[:length]) in (1, mark)
+        assert pixels(data[:length]) in (None, (60, 40))
+    if ending == "png":
+        at = data.index(b"eXIf") - 4
+        end = at + 12 + int.from_bytes(data[at : at + 4], "big")
+        assert orientation(data[:at] + data[end:-12] + data[at:end] + data[-12:]) == 1

@@ -112,6 +112,46 @@ def test_only_images_with_what_is_asked_for(hoicli: Hoicli, tmp_path: Path) -> N
     )
 
 
+ACROSS = "are they those of the picture as its EXIF mark turns it?"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"width": 40, "height": 60}, f"the record says 40 x 60, the file has 60 x 40 pixels ({ACROSS}"),
+        ({"width": 60, "height": 50}, "the record says 60 x 50, the file has 60 x 40 pixels; "),
+        ({}, f"the boxes reach to 20, 58, the file has 60 x 40 pixels ({ACROSS}"),
+        ({"width": 60, "height": 40}, ""),
+        ({"width": 601, "height": 401}, ""),  # another scale
+        ({"boxes": [[2, 3, 20, 41], [0, 0, 9, 9]]}, ""),
+        ({"boxes": [[2, 3, 90, 70], [0, 0, 9, 9]]}, ""),  # in neither
+    ],
+)
+@pytest.mark.parametrize("command", ["show", "explore", "corrupt", "mask"])
+def test_a_picture_of_another_shape_or_turned_by_its_camera(
+    hoicli: Hoicli, tmp_path: Path, command: str, more: dict[str, Any], said: str
+) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    (tmp_path / "images").mkdir()
+    Image.new("RGB", (60, 40)).save(tmp_path / "images/a.jpg", exif=exif)
+    line = {**record("a", file_name="a.jpg"), "boxes": [[2, 30, 20, 58], [0, 0, 9, 9]], **more}
+    hoi = {"subject": 0, "object": 1, "verb": "fly"}
+    gt = written(tmp_path / "gt.jsonl", [{**line, "hois": [hoi]}])
+    preds = written(tmp_path / "preds.jsonl", [{**line, "hois": [{**hoi, "score": 0.5}]}])
+    out = tmp_path / "out"
+    words = {
+        "show": ["show", "--gt", gt, "-o", out],
+        "explore": ["explore", "--gt", gt, preds, "-o", out],
+        "corrupt": ["corrupt", "--corruption", "jpeg", "--severity", "1", "--save-images", out, gt],
+        "mask": ["mask", "--save-images", out, gt],
+    }[command]
+    if command in ("corrupt", "mask") and more.get("width", 60) == 601:
+        said = "the record says 601 x 401, the file has 60 x 40 pixels; "  # whose pixels are read
+    result = hoicli(*words, "--images", tmp_path / "images")
+    assert (result.code, said in result.err, "Traceback" in result.err) == (int(bool(said)), True, False), result.err
+
+
 def test_images_that_are_not_there_are_counted_and_blank(hoicli: Hoicli, tmp_path: Path) -> None:
     """Damaged, a folder, a name that leads out, none: and a number that names its file."""
     images = tmp_path / "images"
