@@ -60,12 +60,13 @@ class Layer:
 @dataclass(frozen=True)
 class Overlay:
     """An image and what is drawn on it; size: its width and height in the pixels of the boxes, None if not known;
-    file_name: in the folder of images, None where none is known."""
+    file_name: in the folder of images, None where none is known; boxes: all of its records, drawn or not."""
 
     image_id: str
     size: tuple[float, float] | None
     layers: Sequence[Layer]
     file_name: str | None = None
+    boxes: Sequence[Box] = ()
 
 
 def image_file(folder: Path | None, file_name: object) -> Path | None:
@@ -112,9 +113,13 @@ def opened(folder: Path | None, file_name: str | None) -> Image | None:
 def check_fits(overlay: Overlay, picture: Image) -> None:
     """Raises `DataError` for a picture of another shape than its record says, or that only holds the boxes when it is
     turned: it would be stretched, or lie across."""
-    if wrong := misfit(overlay.size, _boxes(overlay), picture.size):
+    if wrong := misfit(overlay.size, overlay.boxes, picture.size):
         place = overlay.file_name or overlay.image_id
-        raise DataError(f"{wrong}; give the right image or correct the record", place=place, field="width")
+        raise DataError(
+            f"{wrong}; give the right image or correct the record",
+            place=place,
+            field="width" if overlay.size else "boxes",
+        )
 
 
 def drawn(overlay: Overlay, picture: Image | None, longest: int) -> Image:
@@ -177,15 +182,11 @@ def _size(overlay: Overlay, picture: Image | None) -> tuple[float, float]:
         return overlay.size
     if picture is not None:
         return float(picture.width), float(picture.height)
-    boxes = _boxes(overlay)
+    pairs = [pair for layer in overlay.layers for pair in layer.pairs]
+    boxes = [box for pair in pairs for box in (pair.subject, pair.object) if box is not None]
     sides = [max([1.0, *(min(1.05 * max(box[at], box[at + 2]), 1e5) for box in boxes)]) for at in (0, 1)]
     least = max(sides) / 20
     return max(sides[0], least), max(sides[1], least)
-
-
-def _boxes(overlay: Overlay) -> list[Box]:
-    pairs = [pair for layer in overlay.layers for pair in layer.pairs]
-    return [box for pair in pairs for box in (pair.subject, pair.object) if box is not None]
 
 
 def _scaled(box: Box, scale: float, size: tuple[int, int]) -> Place:

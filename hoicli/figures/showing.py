@@ -94,7 +94,8 @@ def chosen(
             if record and all(is_number(record.get(key)) and record[key] > 0 for key in ("width", "height"))
         ]
         file_name = next(iter(named), None) or files().get(image_id) or files().get(number_or_name(image_id))
-        yield Overlay(image_id, next(iter(sizes), None), list(_layers(sources, records, top)), file_name)
+        boxes = [box for record in records if record for box in record["boxes"]]
+        yield Overlay(image_id, next(iter(sizes), None), list(_layers(sources, records, top)), file_name, boxes)
 
 
 def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: int | None) -> Iterator[Layer]:

@@ -121,6 +121,7 @@ ACROSS = "are they those of the picture as its EXIF mark turns it?"
         ({"width": 40, "height": 60}, f"the record says 40 x 60, the file has 60 x 40 pixels ({ACROSS}"),
         ({"width": 60, "height": 50}, "the record says 60 x 50, the file has 60 x 40 pixels; "),
         ({}, f"the boxes reach to 20, 58, the file has 60 x 40 pixels ({ACROSS}"),
+        ({"boxes": [[0, 0, 9, 9], [0, 0, 9, 9], [2, 30, 20, 58]], "labels": ["person", "kite", "kite"]}, ACROSS),
         ({"width": 60, "height": 40}, ""),
         ({"width": 601, "height": 401}, ""),  # another scale
         ({"boxes": [[2, 3, 20, 41], [0, 0, 9, 9]]}, ""),
