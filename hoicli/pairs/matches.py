@@ -119,15 +119,15 @@ class InteractingPairs:
     interactiveness AP (enlighten0707/Body-Part-Map-for-Interactiveness binary_evaluation.py `calc_binary`, which
     printed the numbers of its paper).
 
-    A detected pair belongs to the true pair with the largest min(IoU_subject, IoU_object), the first of equals,
-    whatever the labels; from 0.5 on the best-scored of those that belong to one is right.
+    A detected pair belongs to the true pair with the largest min(IoU_subject, IoU_object), of equals the first by
+    corners (in that code by place), whatever the labels; from 0.5 on the best-scored of those that belong to one is
+    right.
     """
 
     def __init__(self, truth: TruthPairs) -> None:
         scenes = truth.truth.scenes
         corners = (truth.image[:, np.newaxis], scenes.boxes[truth.subject], scenes.boxes[truth.object])
         _, first = np.unique(np.hstack(corners), axis=0, return_index=True)
-        first.sort()
         self._scenes, self._image_ids = scenes, scenes.image_ids
         self._subject, self._object = truth.subject[first], truth.object[first]
         self._start = np.searchsorted(truth.image[first], np.arange(len(scenes.image_ids) + 1))
@@ -263,17 +263,17 @@ class PairColumns:
     lines: image [M], rows of the ground truth, and pairs [M], how many each has; an image's pairs are together and in
     their order. detected [P]: score, interacting and stated as in `PairBatch`; ignored, whether the person that a pair
     belongs to has no annotated actions; own, the true pair that it belongs to (`InteractingPairs`), -1 where nobody
-    asks. matches: of a detected pair (row, ascending) and a true one (mate), with their overlap. kept [P], by the
-    setting's number: whether it keeps the pair. interactions: of each setting, while all triplets have verb scores.
-    tally: the triplets once, with their outcomes under each setting as if it were a protocol. fit: of the images'
-    boxes. numbers: of all pairs and triplets; of the triplets that interaction mAP ranks, scored and unscored, those
-    with and without a verb score.
+    asks; mark, a number for its corners and label, which breaks ties. matches: of a detected pair (row, ascending) and
+    a true one (mate), with their overlap. kept [P], by the setting's number: whether it keeps the pair. interactions:
+    of each setting, while all triplets have verb scores. tally: the triplets once, with their outcomes under each
+    setting as if it were a protocol. fit: of the images' boxes. numbers: of all pairs and triplets; of the triplets
+    that interaction mAP ranks, scored and unscored, those with and without a verb score.
     """
 
     def __init__(self, truth: TruthPairs, tally: Tally, settings: int) -> None:
         self.lines = Growing(image=np.int32, pairs=np.int32)
         self.detected = Growing(
-            **dict.fromkeys(("interacting", "score"), np.float64),
+            **dict.fromkeys(("interacting", "score", "mark"), np.float64),
             **dict.fromkeys(("stated", "ignored"), np.bool_),
             own=np.int32,
         )

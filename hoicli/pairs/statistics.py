@@ -24,6 +24,7 @@ from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.matches import InteractingPairs, Localised, PairColumns, TruthPairs
 from hoicli.pairs.reading import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
+from hoicli.records.boxes import marks
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
 from hoicli.records.results import Row, percent, signature
@@ -104,7 +105,12 @@ class PairStatistics:
         asked = self.interacting
         own = np.full(len(pairs.score), -1) if asked is None else asked.mates(pairs, image_of_pair)
         found.detected.add(
-            interacting=batch.interacting, stated=batch.stated, ignored=ignored, score=pairs.score, own=own
+            interacting=batch.interacting,
+            stated=batch.stated,
+            ignored=ignored,
+            score=pairs.score,
+            own=own,
+            mark=marks(pairs) + np.sqrt(11.0) * pairs.object_label,
         )
         of_verbs = batch.verb_score[(batch.pair >= 0) & self._annotated[image[scenes.image_of_hoi]]]
         unscored = int(np.isnan(of_verbs).sum())
@@ -256,7 +262,8 @@ class PairStatistics:
             finder[first[first >= 0]] = True
             return int((first >= 0).sum()), int(finder.sum())
         overlap, rank = columns.matches["overlap"][matches], self._of_pairs(self._truth.rank)[row]
-        order = np.lexsort((mate, -overlap, row, rank, -columns.detected["score"][row]))
+        mark, score = columns.detected["mark"][row], columns.detected["score"][row]
+        order = np.lexsort((mate, -overlap, row, mark, rank, -score))
         finders, found = set[int](), set[int]()
         for pair, true in zip(row[order].tolist(), mate[order].tolist(), strict=True):
             if pair not in finders and true not in found:
@@ -266,7 +273,7 @@ class PairStatistics:
 
     def _negative_ap(self, keep: Bools, interacting: Ints, *, needed: bool) -> tuple[float | None, int]:
         """(AP of "does not interact", None unless it is needed; number of pairs that do not) of the kept pairs; rows
-        `interacting` match a true pair. The least interactive rank first, ties by image id and position."""
+        `interacting` match a true pair. The least interactive rank first, ties as in `_ranking`."""
         interacts = np.zeros(len(keep), dtype=bool)
         interacts[interacting] = True
         ranked = keep & self._of_pairs(self._annotated)
@@ -280,18 +287,20 @@ class PairStatistics:
         return float(ap[0]), negatives
 
     def _interactiveness_ap(self, interacting: InteractingPairs, keep: Bools) -> float | None:
-        """AP of "interacts" of the kept pairs, in all images; ties by image id and position."""
+        """AP of "interacts" of the kept pairs, in all images; ties as in `_ranking`."""
         order = self._ranking(np.flatnonzero(keep), ascending=False)
         return interacting.average_precision(self.found.detected["own"][order])
 
     def _ranking(self, rows: Ints, *, ascending: bool) -> Ints:
-        """Some detected pairs by the confidence that they interact, ties by image id and position."""
+        """Some detected pairs by the confidence that they interact, ties by image id, then values or `as_released`."""
         confidence = self.found.detected["interacting"][rows]
 
-        def by_id(tied: Ints) -> list[Ints]:
-            return [self._of_pairs(self._truth.rank)[rows[tied]]]
+        mark = np.zeros_like(confidence) if self.as_released else self.found.detected["mark"][rows]
 
-        return rows[by_score(-confidence if ascending else confidence, by_id)]
+        def ties(tied: Ints) -> list[NDArray[Any]]:
+            return [mark[tied], self._of_pairs(self._truth.rank)[rows[tied]]]
+
+        return rows[by_score(-confidence if ascending else confidence, ties)]
 
 
 def pair_statistics(

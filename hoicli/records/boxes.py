@@ -28,14 +28,20 @@ def inverted(boxes: Floats) -> Bools:
     return ends_first
 
 
+def marks(images: Images) -> Floats:
+    """[T] a number for the corners of each triplet's boxes: the same for the same corners, seldom for others."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        edges = np.append(images.boxes @ np.sqrt([2.0, 3.0, 5.0, 7.0]), 0.0)  # the last is that of no object
+        return edges[images.subject] + np.pi * edges[images.object]
+
+
 def repeated(images: Images, *columns: Ints | Bools) -> Bools:
     """[T] the triplets that an earlier one of their image repeats: boxes with the same edges, be they those of one box
     or of two, and the same `columns` [T]."""
     again = np.zeros(len(images.subject), dtype=bool)
     every_column: tuple[Ints | Bools, ...] = (images.image_of_hoi, images.object < 0, *columns)
     with np.errstate(over="ignore", invalid="ignore"):
-        edges = np.append(images.boxes @ np.sqrt([2.0, 3.0, 5.0, 7.0]), 0.0)  # the last is that of no object
-        mark = edges[images.subject] + np.pi * edges[images.object]
+        mark = marks(images)
         for place, column in enumerate(every_column):
             mark = mark + np.sqrt(11.0 + place) * column
     order = np.argsort(mark, kind="stable")

@@ -30,6 +30,8 @@ CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "audit": (("--top", "all", "--sure", "0"), ACROSS),
     "audit of wide duplicates": (("--top", "all", "--sure", "0", "--same", "0.3"), ACROSS),
     "pairstats": ((), ACROSS),
+    "pairstats of triplets' scores": (("--verb-score", "triplet", "--interactiveness"), ACROSS),
+    "pairstats one to one": (("--one-to-one",), ACROSS),
     "curves": ((), ACROSS),
     "eval": (("--per-class",), ACROSS),
 }
