@@ -28,9 +28,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_release_is_named_once() -> None:
-    """The citation and the changelog's topmost heading name the version that is here."""
+    """The citation and the changelog's topmost release name the version that is here."""
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
-    topmost = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    topmost = re.search(r"^## (?!Unreleased\n)(\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert topmost is not None
     assert topmost[1] == __version__
 
