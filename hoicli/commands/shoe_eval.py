@@ -35,6 +35,7 @@ def shoe_eval(
     dataset: Annotated[options.Path | None, options.dataset()] = None,
     wordnet: options.WordNet = None,
     ignore_no_interaction: bool = False,
+    allow_missing: bool = False,
     bootstrap: Annotated[int | None, options.bootstrap("each of the five numbers")] = None,
     seed: options.Seed = 0,
     per_class: bool = False,
@@ -65,6 +66,8 @@ def shoe_eval(
             for FILE.json, senses are looked up.
         ignore_no_interaction: Leave no_interaction out of ground truth and predictions: models that answer in words
             never say it.
+        allow_missing: Count pairs of senses that the table of similarities lacks as 0, and say how many those are. By
+            default they are an error.
         per_class: Add soft_ap, f1 and ap of every class.
         reasons: Explain the result in this file: a line for each ground truth and each unmatched prediction, with
             senses and similarities.
@@ -110,6 +113,7 @@ def shoe_eval(
         filter_map=filter_map,
         single_hoi=single_hoi,
         ignore_no_interaction=ignore_no_interaction,
+        allow_missing=allow_missing,
     )
     if reasons is not None and asked.tags:
         raise UsageError(f"{arg('reasons')}: reasons are for one {arg('delta')}; give only one")

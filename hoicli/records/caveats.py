@@ -121,10 +121,20 @@ PUBLISHED = "as the paper prints it, on images that are not published: not compa
 """What tables say below a value out of a paper's table, whose signature names it as `published`."""
 
 
+LACKING = "{} pairs of senses are not in the table of similarities and count 0: not comparable"
+"""What tables say below a value of SHOE whose table of similarities lacked pairs."""
+
+
+def lacking(settings: Mapping[str, str]) -> bool:
+    """Whether a value of SHOE has these settings, and its table of similarities lacked pairs."""
+    return "missing" in settings and settings.get("protocol") == "shoe"
+
+
 def words_of(row: Mapping[str, Any]) -> list[str]:
     """What tables say below a result row: the words of the caveats in its signature, and the row's own note."""
     stated = settings_of(row)
-    words = [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in stated.items()]
+    words = [LACKING.format(stated["missing"])] if lacking(stated) else []
+    words += [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in stated.items()]
     if type(row.get("note")) is str:
         return [*words, row["note"]]
     return [*words, PUBLISHED] if "published" in stated and row.get("comparable") is False else words

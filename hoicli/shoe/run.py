@@ -101,17 +101,34 @@ class Evaluation:
         shoe = Shoe(truth, found, classes, alike, options)
         shoe.places = places
         kept = kept_by(options, found)
+        missing = self._missing(shoe)
         _report(shoe, unscored)
         matching = shoe.match(kept)
         loose = matching if options.filter_map or kept.all() or not shoe.scored else shoe.match()
         signature = {**self._signed, **table.signature(), **options.signature()}
         signature |= {"wordnet": named} if (named := open_wordnet().signature) else {}
         signature |= {"images": f"one-pair,boxes-as-one-above-iou-{ONE_BOX_IOU:g}"} if options.single_hoi else {}
+        signature |= {"missing": str(missing)} if missing else {}
         signature |= {"noint": "left-out"} if options.ignore_no_interaction else {}
         marked = int(np.bitwise_or.reduce(np.concatenate([truth.caveats, found.caveats]))) & _CONCERNED
         signature |= options.filter_signature() | caveats.settings(marked)
         signature |= {"unlabelled": "by-verb"} if shoe.unlabelled else {}
         return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
+
+    def _missing(self, shoe: Shoe) -> int:
+        """How many pairs of senses the table lacks; a note says so. Raises `DataError` for any that may not."""
+        asked = len(shoe.verbs.asked) + len(shoe.objects.asked)
+        missing = shoe.verbs.missing + shoe.objects.missing
+        if missing:
+            first, second = min((a, b) for _, a, b in missing)
+            which = f"{len(missing):,} of {asked:,} pairs of senses are not in the similarity table"
+            problem = f"{which}, for example {first} and {second}"
+            if not self._options.allow_missing:
+                how = "hoicli shoe-sim makes them from these files"
+                allowed = f"shoe-eval {arg('allow_missing')} counts them 0"
+                raise DataError(f"{problem}; {how} ({allowed})", place=getattr(self._sim, "name", ""), code="not-whole")
+            note(f"{problem}: they count 0; hoicli shoe-sim makes them from these files")
+        return len(missing)
 
     def _asked_for(self, found: Triplets) -> tuple[Triplets, Triplets, tuple[Ints, Ints]]:
         """The ground truth, in the order of `_turn`, and the predictions that the options ask for, and the place of
@@ -197,12 +214,6 @@ def _report(shoe: Shoe, unscored: int) -> None:
     if shoe.unlabelled:
         note("predicted objects without a label are compared by their verbs alone; map needs labels and is empty")
     note_senseless(shoe.verbs.senseless | shoe.objects.senseless)
-    asked = len(shoe.verbs.asked) + len(shoe.objects.asked)
-    missing = shoe.verbs.missing + shoe.objects.missing
-    if missing:
-        first, second = min((a, b) for _, a, b in missing)
-        which = f"{len(missing):,} of {asked:,} pairs of senses are not in the similarity table"
-        note(f"{which}, for example {first} and {second}: they count 0; hoicli shoe-sim makes them from these files")
 
 
 def check_scores(options: ShoeOptions, predictions: Triplets) -> None:

@@ -59,7 +59,8 @@ class ShoeOptions:
     does not publish it; 0.5 is ours). verb_weight: weight of the verb in the combined similarity; the object has the
     rest. min_similarity: a match's least similarity. min_score, min_rank: which predictions mF1 and the miss rates are
     over; filter_map: soft mAP and mAP, too. single_hoi: only images with one human-object pair. ignore_no_interaction:
-    triplets of that verb are left out, of ground truth and predictions.
+    triplets of that verb are left out, of ground truth and predictions. allow_missing: pairs of senses that the table
+    of similarities lacks count 0; else they are an error.
     """
 
     delta: str = "0.5"
@@ -74,6 +75,7 @@ class ShoeOptions:
     filter_map: bool = False
     single_hoi: bool = False
     ignore_no_interaction: bool = False
+    allow_missing: bool = False
 
     def __post_init__(self) -> None:
         _ = self.deltas  # they are checked first

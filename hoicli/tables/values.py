@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from hoicli.errors import DataError, arg
 from hoicli.io.streams import Line
+from hoicli.records.caveats import lacking
 from hoicli.records.results import Row, joined_settings, settings_of
 
 Place = tuple[int, int]
@@ -201,7 +202,8 @@ def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
     if not alike:
         note = (*note, "values of different settings in one mean: not ranked with the others")
     text = number_text(value, digits)
-    ranks = alike and value is not None and all(row.get("comparable") is not False for row in rows)
+    comparable = all(row.get("comparable") is not False and not lacking(settings_of(row)) for row in rows)
+    ranks = alike and value is not None and comparable
     return Value(text, behind, float(text.replace(",", "")) if ranks else None, note)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 from pathlib import Path
 
 import orjson
@@ -125,6 +126,32 @@ def test_a_sense_is_found_in_the_table_by_any_of_its_words(hoicli: Hoicli, tmp_p
     assert "transport.v.02 and wear.v.01 are 0.25 here and 0.5 on another" in result("carry.v.01", "x.n.01", other)[1]
 
 
+def test_a_table_without_all_pairs_is_refused_or_signed_and_marked(hoicli: Hoicli, tmp_path: Path) -> None:
+    lines = (SHOE / "sim.jsonl").read_text().splitlines(keepends=True)
+    table, rows = tmp_path / "sim.jsonl", tmp_path / "rows.jsonl"
+    table.write_text(lines[0])
+    given = ("--format", "jsonl", "--gt", SHOE / "gt.jsonl", "--sim", table, SHOE / "predictions.jsonl")
+    for command in (("shoe-eval",), ("compare", "--metric", "mf1", "--name", "a,b", SHOE / "predictions.jsonl")):
+        refused = hoicli(*command, *given)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1)
+        assert refused.err.startswith(f"{table}: ")
+        assert "hoicli shoe-sim makes them" in refused.err
+    part = hoicli("shoe-eval", "--allow-missing", "--tag", "model=part", *given)
+    assert part.code == 0
+    number = int(re.findall(r"([0-9]+) of [0-9]+ pairs", part.err)[0])
+    assert all(f"|missing:{number}|" in row["signature"] for row in rows_of(part.out).values())
+    whole = hoicli("shoe-eval", "--format", "jsonl", "--tag", "model=whole", *FILES, SHOE / "predictions.jsonl").out
+    assert "|missing:" not in whole
+    other = whole.replace('"model":"whole"', '"model":"b"')
+    for text, ranked in ((part.out, 0), (part.out + part.out.replace('"part"', '"b"'), 0), (part.out + whole, 0),
+                         (whole + other, 1), (part.out + whole + other, 1)):  # fmt: skip
+        rows.write_text(text)
+        shown = hoicli("table", "--format", "md", rows).out
+        assert (f"{number} pairs of senses are not in" in shown) == (part.out in text)
+        assert ("**" in shown) == ranked
+        assert "**" not in "".join(line for line in shown.splitlines() if "| part" in line)
+
+
 def test_predictions_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
     bare = tmp_path / "bare.jsonl"
     records = [json.loads(line) for line in (SHOE / "predictions.jsonl").read_text().splitlines()]
@@ -174,7 +201,7 @@ def test_processes_change_nothing(hoicli: Hoicli, tmp_path: Path, monkeypatch: p
         pairs = hoicli("shoe-sim", "--backend", "wordnet:wup", "--gt", truth, found, "-o", own)
         half = own.read_text().splitlines(keepends=True)[::2]
         table.write_text("".join(half))  # the others are missing, and counted
-        files = ("--gt", truth, "--sim", table, "--reasons", why, found)
+        files = ("--allow-missing", "--gt", truth, "--sim", table, "--reasons", why, found)
         done = hoicli("shoe-eval", "--format", "jsonl", *files)
         return [pairs, own.read_bytes(), done, why.read_bytes()]
 
