@@ -248,6 +248,8 @@ def made_otherwise(
         usual = min(counts, key=lambda settings: (-counts[settings], len(settings), settings))
         truths = Counter(_truth(settings["gt"]) for settings in made.values() if "gt" in settings)
         truth = min(truths, key=lambda digest: (-truths[digest], "-" not in digest, digest)) if truths else ""
+        digests = (settings["gt"] for settings in made.values() if "gt" in settings)
+        whole = max((digest for digest in digests if _truth(digest) == truth), key=len, default="")
         for place, settings in made.items():
             own, theirs = dict(kept[place]), dict(usual)
             if _truth(settings.get("gt", truth)) != truth and "gt" not in shown:
@@ -256,8 +258,7 @@ def made_otherwise(
                 own, theirs = _without(own, theirs), _without(theirs, own)
                 note = _told(own, theirs)
                 if truth and ("gt" in theirs or "published" in settings):  # the line has it in full, the others'
-                    digests = (of["gt"] for of in made.values() if _truth(of.get("gt", "")) == truth)
-                    theirs["gt"] = max(digests, key=len)
+                    theirs["gt"] = whole
                     own |= {"gt": settings["gt"]} if "gt" in settings else {}
                 apart[place] = Otherwise(own, theirs, note)
     return apart

@@ -16,6 +16,7 @@ from functools import cache
 import numpy as np
 
 from hoicli.converters.vlm.names import denies
+from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
@@ -77,7 +78,7 @@ def needed(senses: Compared) -> list[Pair]:
 
 def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[tuple[str, str], float], str]:
     """The similarity of each two phrases, and what signatures call the measure (of a table its digest). Equal phrases
-    have 1; 0 is said and counted where a verb has no sense, or a table lacks the pair."""
+    have 1; 0 is said and counted where a verb has no sense. Raises `DataError` for a table that lacks a pair."""
     rated, measure = _rated(needed(senses), sim, policy)
     similar: dict[tuple[str, str], float] = {}
     senseless: list[str] = []
@@ -88,25 +89,25 @@ def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tu
             similar[truth, found] = 0.0
             senseless += [truth if sense is None else found] if found.strip() else []
         else:
-            values = [1.0 if other == sense else rated[pair_of("v", sense, other)] or 0.0 for other in pool]
+            values = [1.0 if other == sense else rated[pair_of("v", sense, other)] for other in pool]
             similar[truth, found] = max(values)
-    missing = sum(value is None for value in rated.values())
-    if missing:
-        note(f"{missing:,} of {len(rated):,} pairs of senses are not in the table: similarity 0")
     if senseless:
         count, first = f"{len(senseless):,}", senseless[0]
         note(f"phrases without a verb that WordNet knows, of similarity 0: {count} (the first: {first!r})")
     return similar, measure
 
 
-def _rated(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[Pair, float | None], str]:
-    """The similarity of each pair, None for one that a table lacks, and what signatures call the measure."""
+def _rated(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[Pair, float], str]:
+    """The similarity of each pair, and what signatures call the measure."""
     if isinstance(sim, str):
-        return {pair: one.similarity for pair, one in zip(pairs, rate(sim, pairs), strict=True)}, sim
+        return {pair: one.similarity or 0.0 for pair, one in zip(pairs, rate(sim, pairs), strict=True)}, sim
     table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
     values = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
-    known = (None if math.isnan(value) else value for value in values)
-    return dict(zip(pairs, known, strict=True)), f"table-{table.digest()}"
+    if missing := sum(map(math.isnan, values)):
+        problem = f"{missing:,} of {len(pairs):,} pairs of senses are not in the similarity table"
+        how = f"{arg('needed')} writes those that are needed, hoicli shoe-sim --pairs rates them"
+        raise DataError(f"{problem}; {how}", place=sim.name, code="not-whole")
+    return dict(zip(pairs, values, strict=True)), f"table-{table.digest()}"
 
 
 def _denies(phrase: str) -> bool:

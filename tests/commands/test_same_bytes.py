@@ -75,7 +75,7 @@ CALLS = {
     "mask": Call(gt=False, labels=False, truth=True, alone=True),
     "prompts": Call(gt=False, labels=False, truth=True, alone=True, datasets=("hico", "swig", "own")),
     "shoe-sim": Call(("--backend", "wordnet:path"), datasets=("hico", "swig", "own")),
-    "shoe-eval": Call(("--sim", SIM), datasets=("hico", "swig", "own")),
+    "shoe-eval": Call(("--allow-missing", "--sim", SIM), datasets=("hico", "swig", "own")),
     "validate": Call(apart=r'"example":"([^"\\]|\\.)*"'),
 }  # fmt: skip
 EVERYWHERE = {"match", "eval", "pairstats", "diagnose", "validate"}

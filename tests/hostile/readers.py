@@ -415,11 +415,11 @@ shoe-sim:--check | $SHOE/sim.jsonl | jsonl
 shoe-sim:cache | $CORPUS/llm_cache.jsonl | jsonl
     shoe-sim --backend llm --model m --cache IN --dry-run --pairs $CORPUS/pairs.jsonl
 shoe-eval:predictions | $SHOE/predictions.jsonl | jsonl
-    shoe-eval --gt $SHOE/gt.jsonl --sim $SHOE/sim.jsonl IN
-    shoe-eval --gt $SHOE/gt.jsonl --sim $SHOE/sim.jsonl --per-class --reasons DIR/why.jsonl IN
+    shoe-eval --allow-missing --gt $SHOE/gt.jsonl --sim $SHOE/sim.jsonl IN
+    shoe-eval --allow-missing --gt $SHOE/gt.jsonl --sim $SHOE/sim.jsonl --per-class --reasons DIR/why.jsonl IN
 shoe-eval:ground truth | $SHOE/gt.jsonl | jsonl
-    shoe-eval --gt IN --sim $SHOE/sim.jsonl $SHOE/predictions.jsonl
-    shoe-eval --gt IN --sim $SHOE/sim.jsonl --single-hoi $SHOE/predictions.jsonl
+    shoe-eval --allow-missing --gt IN --sim $SHOE/sim.jsonl $SHOE/predictions.jsonl
+    shoe-eval --allow-missing --gt IN --sim $SHOE/sim.jsonl --single-hoi $SHOE/predictions.jsonl
 shoe-eval:tables | $SHOE/sim.jsonl | jsonl
     shoe-eval --sim IN $SHOE_PAIR
 """),

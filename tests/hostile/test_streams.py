@@ -27,7 +27,7 @@ COMMANDS = {
     "curves": ("curves",),
     "confusion": ("confusion",),
     "recall": ("recall",),
-    "shoe-eval": ("shoe-eval", "--sim", str(FIXTURES / "shoe/sim.jsonl")),
+    "shoe-eval": ("shoe-eval", "--allow-missing", "--sim", str(FIXTURES / "shoe/sim.jsonl")),
 }
 
 

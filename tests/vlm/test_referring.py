@@ -75,9 +75,10 @@ def test_a_table_is_the_measure_it_was_made_with(hoicli: Hoicli, tmp_path: Path)
     assert "|sim:table-" in by_table["signature"]
     shortened = tmp_path / "short.jsonl"
     shortened.write_text("".join(table.read_text().splitlines(keepends=True)[:-3]))
-    told = hoicli("vlm-eval", "--dataset", "hico", "--sim", shortened, ROWS).err
-    assert "3 of " in told
-    assert "not in the table" in told
+    refused = hoicli("vlm-eval", "--dataset", "hico", "--sim", shortened, ROWS)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.splitlines()[-1].startswith(f"{shortened}: 3 of ")
+    assert "--needed" in refused.err
 
 
 def test_senses_of_a_dataset() -> None:
