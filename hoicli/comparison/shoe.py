@@ -65,7 +65,6 @@ def _rows(
 
 
 def _joined(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
-    """The settings that differ, both values: an offline backend rates for each model what that one needs, so that
-    their tables are not the same."""
+    """The settings that differ, both values."""
     differ = {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
     return {key: "+".join(side[key] for side in (first, second) if key in side) for key in differ}

@@ -116,9 +116,14 @@ def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
     else:
         measure = backend.removeprefix("wordnet:")
         values = rescaled(wordnet.graph, measure, rows, raw_similarities(wordnet.graph, measure, rows)).tolist()
-    named = backend if wordnet.signature is None else f"{backend}@{wordnet.signature}"
-    rated = {value: Rated(value, measure=named) for value in set(values)}
+    rated = {value: Rated(value, measure=measure_of(backend)) for value in set(values)}
     return [rated[value] for value in values]
+
+
+def measure_of(backend: str) -> str:
+    """What lines and signatures call an offline backend: with the WordNet in use, if that is not the embedded one."""
+    signature = open_wordnet().signature
+    return backend if signature is None else f"{backend}@{signature}"
 
 
 def synsets_of(pairs: Iterable[Pair]) -> dict[str, int]:

@@ -36,7 +36,7 @@ from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
 from hoicli.records.triplets import NOTHING, Triplets, merged, triplet_batches
 from hoicli.shoe.labels import classes_of, likenesses, normalised, pool_of
 from hoicli.shoe.matching import Shoe, places_of
-from hoicli.shoe.rating import note_senseless, rate, read_predictions
+from hoicli.shoe.rating import measure_of, note_senseless, rate, read_predictions
 from hoicli.shoe.scores import Run
 from hoicli.shoe.settings import RANKS, ShoeOptions
 from hoicli.shoe.table import SimilarityTable
@@ -93,9 +93,10 @@ class Evaluation:
         alike = likenesses(truth, found, classes, candidates)
         if isinstance(self._sim, str):
             pairs = sorted(pair for likeness in alike for pair in likeness.asked)  # as shoe-sim rates them
-            table = SimilarityTable.of(pairs, rate(self._sim, pairs))
+            table, measure = SimilarityTable.of(pairs, rate(self._sim, pairs)), measure_of(self._sim)
+            rated = {"sim": measure, "raters": measure}  # and not by the pairs that these predictions happen to need
         else:
-            table = self._table
+            table, rated = self._table, self._table.signature()
         for likeness in alike:
             likeness.rate(table)
         shoe = Shoe(truth, found, classes, alike, options)
@@ -105,7 +106,7 @@ class Evaluation:
         _report(shoe, unscored)
         matching = shoe.match(kept)
         loose = matching if options.filter_map or kept.all() or not shoe.scored else shoe.match()
-        signature = {**self._signed, **table.signature(), **options.signature()}
+        signature = {**self._signed, **rated, **options.signature()}
         signature |= {"wordnet": named} if (named := open_wordnet().signature) else {}
         signature |= {"images": f"one-pair,boxes-as-one-above-iou-{ONE_BOX_IOU:g}"} if options.single_hoi else {}
         signature |= {"missing": str(missing)} if missing else {}

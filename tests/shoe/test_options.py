@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import orjson
@@ -34,9 +35,27 @@ def test_an_offline_backend_is_its_table(hoicli: Hoicli, tmp_path: Path) -> None
         assert hoicli("shoe-sim", "--backend", backend, *TRUTH, FOUND, "-o", table).code == 0
         given = ("shoe-eval", "--format", "jsonl", "--per-class", *TRUTH, FOUND, "--sim")
         direct, read = hoicli(*given, backend), hoicli(*given, table)
-        assert (direct.out, direct.err) == (read.out, read.err)
-        assert f"|raters:{backend}|" in direct.out
+        assert f"|sim:{backend}|raters:{backend}|" in direct.out
+        assert (re.sub(r"\|sim:[^|]+", "", direct.out), direct.err) == (re.sub(r"\|sim:[^|]+", "", read.out), read.err)
         assert "not in the similarity table" not in direct.err
+
+
+def test_models_of_one_backend_are_ranked_together(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Whatever pairs of senses each of them needs, none included."""
+    truth, rows = tmp_path / "gt.jsonl", tmp_path / "rows.jsonl"
+    truth.write_bytes(orjson.dumps(image(("pet", "giraffe"))))
+    text = ""
+    for name, verb in (("a", "touch"), ("b", "feed"), ("c", "pet")):
+        found = tmp_path / f"{name}.jsonl"
+        found.write_bytes(orjson.dumps(image((verb, "giraffe", 0.9))))
+        text += hoicli(
+            "shoe-eval", "--tag", f"model={name}", "--format", "jsonl", "--sim", "lexical", "--gt", truth, found
+        ).out
+    assert len({row["signature"] for row in map(json.loads, text.splitlines())}) == 1
+    rows.write_text(text)
+    shown = hoicli("table", "--format", "md", rows).out
+    assert "not ranked" not in shown
+    assert "**100.00**" in shown
 
 
 def test_no_interaction_left_out_is_as_if_it_were_not_there(hoicli: Hoicli, tmp_path: Path) -> None:
