@@ -121,7 +121,8 @@ def settings_line(
     of rows and tags that name lines and columns: a setting that stands there, as the protocol does, is not told again.
     apart: of values of which a note says some settings. What a published number comes from is not here: a note says it.
     """
-    own = any("published" not in dict(signed(str(row.get("signature")))) for of in rows.values() for row in of)
+    usual = (row for place, of in rows.items() if place not in apart for row in of)
+    own = any("published" not in dict(signed(str(row.get("signature")))) for row in usual)
     stands = _standing((row for of in rows.values() for row in of), shown)
     has: dict[tuple[str, str], set[Place]] = {}
     for place in sorted(rows, key=lambda place: place[::-1]):  # by columns: their settings are told first

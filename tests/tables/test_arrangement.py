@@ -189,6 +189,14 @@ def test_what_sets_a_value_apart_hides_none_of_its_other_settings() -> None:
     assert without.settings.endswith("; b: nms:0.7/1/0.5")
 
 
+def test_the_ground_truth_of_most_stands_once_where_published_values_are_most() -> None:
+    published = [row(name, 1.0, settings={"gt": "hico-test", "published": "p"}) for name in "ab"]
+    others = row("c", 1.0, protocol="upt", settings={"gt": "hico-test", "published": "p"})
+    assert "|gt:hico-test|" in hico([*published, others, row("own", 2.0)]).settings
+    assert "; " not in hico([*published, others, row("own", 2.0)]).settings
+    assert "|gt:aa|" in hico([others, row("own", 2.0), row("too", 3.0)]).settings
+
+
 def test_a_column_is_no_setting_for_being_called_like_one() -> None:
     """A tag `noint`, a class's `verb` beside SHOE's weight of verbs: their values are not the settings'."""
     rows = [row("a", 17.91, tags={"noint": "no"}, oracle="none"),
