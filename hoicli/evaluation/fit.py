@@ -2,13 +2,15 @@
 else than corners in pixels of the same image. A metric of such boxes would be near 0, whatever the model found.
 
 Looked at are the subject and the object of each image's best prediction, most of which a detector finds. If few of them
-overlap an annotated box, the numbers are read in other known conventions, and the one with most overlaps is reported.
+overlap an annotated box, of all, of one role or of some images, the numbers are read in other known conventions, and
+the one with most overlaps is reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from heapq import nsmallest
 
 import numpy as np
@@ -36,8 +38,20 @@ MUCH_BETTER = 1.5
 OVERSHOOT, PARTS = 2, ", and none of their numbers is above 2: parts of the image's sides (0-1)?"
 """Largest number in boxes that are fractions (0-1) but may leave the image; and the message if the images' sizes are
 unknown."""
+IN_PARTS = "have no number above 2: parts of the image's sides (0-1)?"
+"""The same of some boxes among others."""
 NEXT_TO_NOTHING = 0.1
-"""Ours: if fewer boxes meet, that is a finding even if no reading helps."""
+"""Ours: if fewer boxes meet, that is a finding even if no reading helps; fewer boxes or images than this share show
+nothing."""
+OF_THE_LOST = 0.25
+"""Ours: a reading of some images must help this share of those where no box meets one."""
+SOME = 0.01
+"""Ours: of boxes that cannot be pixels, fewer are not said."""
+ENOUGH_OF_A_ROLE = 20
+"""Ours: with fewer boxes of a role there is no finding about it."""
+IN_PIXELS = 20
+"""Ours: annotated boxes are pixels, and none of them next to the corner, if half of them reach further than this."""
+ROLES = ("subject", "object")
 
 
 def _times(x: Floats, y: Floats, box: Columns) -> Columns:
@@ -104,32 +118,89 @@ class BoxEvidence:
     size: Floats
 
     def finding(self) -> tuple[str, int] | None:
-        """(the finding in words, how many boxes meet nothing), or None if the boxes fit."""
+        """(the finding in words, how many boxes are concerned), or None if the boxes fit."""
+        return self.odd() or self.misplaced()
+
+    def odd(self) -> tuple[str, int] | None:
+        """As `finding`, of boxes that are no pixels by their numbers alone, while others are: those of one role, or of
+        some images."""
         if len(self.subject) < ENOUGH_IMAGES:
             return None
-        ends = np.concatenate([self.subject, self.object])
-        total = int(np.count_nonzero(~np.isnan(ends[:, 0])))
-        own = self._meeting(lambda box, _: box)
-        if own * MUCH_BETTER >= total:
+        ends = self._ends
+        flat = (ends[..., :2] == ends[..., 2:]).any(axis=2)
+        parts = (np.abs(ends).max(axis=2) <= OVERSHOOT) & ~flat
+        if parts.sum() == self._there.sum() or np.median(self.annotated[:, 2:].max(axis=1)) <= IN_PIXELS:
+            parts[:] = False
+        return self._many(parts, SOME, IN_PARTS) or self._many(flat, NEXT_TO_NOTHING, "have no area, as [0, 0, 0, 0]")
+
+    def _many(self, odd: Bools, share: float, problem: str) -> tuple[str, int] | None:
+        """A finding if at least a `share` of the boxes of a role are `odd` [2, N]."""
+        counts, totals = odd.sum(axis=1), self._there.sum(axis=1)
+        roles = np.flatnonzero(counts >= np.maximum(share * totals, ENOUGH_IMAGES))
+        if not len(roles):
             return None
-        text = f"{own:,} of the {total:,} boxes of best predictions meet an annotated box"
-        if np.nanmax(np.abs(ends)) <= OVERSHOOT and np.isnan(self.size).all():
-            return text + PARTS, total - own
+        count = int(counts[roles].sum())
+        named = "" if len(roles) == len(ROLES) else f"{ROLES[roles[0]]} "
+        return f"{count:,} of the {totals[roles].sum():,} {named}boxes of best predictions {problem}", count
+
+    def misplaced(self) -> tuple[str, int] | None:
+        """As `finding`, of boxes that do not lie where annotated ones do: of all, of one role, or of some images."""
+        if len(self.subject) < ENOUGH_IMAGES:
+            return None
+        there, own = self._there, self._meeting(lambda box, _: box)
+        found, total = own.sum(axis=1), there.sum(axis=1)
+        lost = np.logical_not(own.any(axis=0))
+        of_all = bool(own.sum() * MUCH_BETTER < there.sum())
+        of_role = (found * MUCH_BETTER < total) & (total >= ENOUGH_OF_A_ROLE)
+        if not (of_all or of_role.any() or lost.sum() >= max(NEXT_TO_NOTHING * len(lost), ENOUGH_IMAGES)):
+            return None
+        if of_all and np.nanmax(np.abs(self._ends)) <= OVERSHOOT and np.isnan(self.size).all():
+            return self._text(own, there, "") + PARTS, int(there.sum() - own.sum())
         meeting = {what: self._meeting(read) for what, read in READINGS.items()}
         meeting[OTHER_SCALE] = self._meeting_scaled()
-        best = max(meeting, key=lambda what: meeting[what])
-        if meeting[best] >= max(HALF * total, MUCH_BETTER * own):
-            how = f" (hoicli convert --box-form {BOX_FORMS[best]})" if best in BOX_FORMS else ""
-            return f"{text}, {meeting[best]:,} if they are {best}{how}", total - own
-        return (text, total - own) if own < NEXT_TO_NOTHING * total else None
+        judged = [(of_all, slice(None), "", own.sum() < NEXT_TO_NOTHING * there.sum())]
+        for role in np.flatnonzero(of_role):
+            alone = found[role] < NEXT_TO_NOTHING * total[role] and found[1 - role] >= HALF * total[1 - role]
+            judged.append((True, slice(role, role + 1), f"{ROLES[role]} ", alone))
+        for judge, roles, named, hopeless in judged:
+            text, left = self._text(own[roles], there[roles], named), int(there[roles].sum() - own[roles].sum())
+            best = max(meeting, key=lambda what: meeting[what][roles].sum())
+            count = meeting[best][roles].sum()
+            if judge and count >= max(HALF * there[roles].sum(), MUCH_BETTER * own[roles].sum()):
+                how = f" (hoicli convert --box-form {BOX_FORMS[best]})" if best in BOX_FORMS and not named else ""
+                return f"{text}, {count:,} if they are {best}{how}", left
+            if judge and hopeless:
+                return text, left
+        return self._of_images(lost, meeting)
 
-    def _meeting(self, read: Reading) -> int:
-        """How many boxes meet an annotated one as `read` has them."""
-        count = 0
+    def _text(self, own: Bools, there: Bools, named: str) -> str:
+        return f"{own.sum():,} of the {there.sum():,} {named}boxes of best predictions meet an annotated box"
+
+    def _of_images(self, lost: Bools, meeting: Mapping[str, Bools]) -> tuple[str, int] | None:
+        """A finding if many of the `lost` images [N], where no box meets one, have boxes that all do in one reading."""
+        helped = {what: lost & (met | ~self._there).all(axis=0) for what, met in meeting.items()}
+        best = max(helped, key=lambda what: helped[what].sum())
+        count = int(helped[best].sum())
+        if count < max(NEXT_TO_NOTHING * len(lost), OF_THE_LOST * lost.sum(), ENOUGH_IMAGES):
+            return None
+        text = f"the boxes of {count:,} of {len(lost):,} best predictions meet annotated ones only if they are {best}"
+        return text, int(self._there[:, helped[best]].sum())
+
+    @cached_property
+    def _ends(self) -> Floats:
+        """[2, N, 4] both boxes."""
+        return np.stack([self.subject, self.object])
+
+    @cached_property
+    def _there(self) -> Bools:
+        """[2, N] which there are."""
+        return ~np.isnan(self._ends[..., 0])
+
+    def _meeting(self, read: Reading) -> Bools:
+        """[2, N] which boxes meet an annotated one as `read` has them."""
         with np.errstate(all="ignore"):  # a number too large for pixels meets nothing
-            for end in (self.subject, self.object):
-                count += int(self._met(np.array(read(end.T, self.size.T)), np.arange(len(end))).sum())
-        return count
+            images = np.arange(len(self.subject))
+            return np.stack([self._met(np.array(read(end.T, self.size.T)), images) for end in self._ends])
 
     def _met(self, boxes: Floats, image: Ints) -> Bools:
         """[M] whether each of the boxes [4, M] meets an annotated one of its image."""
@@ -138,9 +209,10 @@ class BoxEvidence:
             met[box[iou(boxes[:, box], self.annotated[row].T, inclusive=False) >= HALF]] = True
         return met
 
-    def _meeting_scaled(self) -> int:
-        """How many boxes meet if one scale makes both of an image meet: that of its subject and an annotated box."""
-        found = 0
+    def _meeting_scaled(self) -> Bools:
+        """[2, N] which boxes meet if one scale makes both of an image meet: that of its subject and an annotated
+        box."""
+        found = np.zeros(len(self.subject), dtype=bool)
         for image, row in counterparts(self.start, self.count):
             with np.errstate(all="ignore"):
                 scale = np.sqrt(object_area(self.annotated[row]) / object_area(self.subject[image]))
@@ -149,17 +221,13 @@ class BoxEvidence:
                 with_object = ~np.isnan(self.object[image, 0])
                 met = self._met(self.subject[image].T * scale, image)
                 met &= ~with_object | self._met(self.object[image].T * scale, image)
-            images = np.unique(image[met])
-            found += len(images) + int(np.count_nonzero(~np.isnan(self.object[images, 0])))
-        return found
+            found[image[met]] = True
+        return found & self._there
 
 
 SAMPLE = 100
 """Ours: images whose boxes are looked at, the first by name: the choice does not depend on their order, nor on how they
 are split among processes. In their 200 boxes, shares of 1/10 or 2/3 are not chance."""
-
-IN_PIXELS = 20
-"""Ours: annotated boxes are pixels, and none of them next to the corner, if half of them reach further than this."""
 
 
 @dataclass
@@ -241,11 +309,14 @@ class Fit:
         if not self.best:
             return ""
         image, subject, object_ = map(np.concatenate, zip(*self.best, strict=True))
-        count = np.diff(truth.box_start)[image]
+        count, no_size = np.diff(truth.box_start)[image], np.full((len(image), 2), np.nan)
+        every = BoxEvidence(subject, object_, truth.boxes, truth.box_start[image], count, no_size)
+        if (found := every.odd()) is not None:
+            return found[0]
         by_id = nsmallest(SAMPLE, ((truth.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist()))
         rows = np.array([row for _, row in by_id], dtype=np.int64)
-        start, no_size = truth.box_start[image[rows]], np.full((len(rows), 2), np.nan)
-        found = BoxEvidence(subject[rows], object_[rows], truth.boxes, start, count[rows], no_size).finding()
+        start = every.start[rows]
+        found = BoxEvidence(subject[rows], object_[rows], truth.boxes, start, count[rows], no_size[rows]).misplaced()
         return "" if found is None else found[0]
 
     def check(self, truth: Images, name: str, *, shard: bool = False) -> None:
@@ -267,8 +338,15 @@ def check_annotated(truth: Images, name: str) -> None:
     """As `Fit.check`, of the boxes of ground truth: pixels that a rule adds to parts of the image's sides would make
     everything overlap. Raises `DataError`. name: the stream's."""
     Inverted().add(truth).report(name)
-    if np.count_nonzero(np.diff(truth.box_start)) >= ENOUGH_IMAGES and np.abs(truth.boxes).max() <= OVERSHOOT:
+    starts = truth.box_start[:-1][np.diff(truth.box_start) > 0]
+    if len(starts) < ENOUGH_IMAGES:
+        return
+    reach = np.maximum.reduceat(np.abs(truth.boxes).max(axis=1), starts)
+    parts = int(np.count_nonzero((reach > 0) & (reach <= OVERSHOOT)))
+    if reach.max() <= OVERSHOOT:
         raise _relative(PARTS.removeprefix(", and "), name)
+    if parts >= max(SOME * len(reach), ENOUGH_IMAGES) and np.median(reach) > IN_PIXELS:
+        note(f"{name}: the boxes of {parts:,} of {len(reach):,} annotated images {IN_PARTS}")
 
 
 def _relative(problem: str, name: str) -> DataError:

@@ -305,6 +305,8 @@ def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]
         yield cases("looks-like-xywh", rows[(boxes[rows] >= 0).all(axis=1) & ~beyond])
         spare = MARGIN * size
         least, most = -spare[image], (size + spare)[image]
+    flat = (boxes[:, :2] == boxes[:, 2:]).any(axis=1) & looked_at & ~ends_first
+    yield cases("box-without-area", np.flatnonzero(flat))
     outside = (boxes[:, :2] < least).any(axis=1) | (boxes[:, 2:] > most).any(axis=1)
     rows = np.flatnonzero(outside & looked_at & ~ends_first)
     yield cases("box-outside-image", rows, lambda at: ", the image is {} x {}".format(*(sizes[at] or ())))

@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 
 from hoicli.errors import MALFORMED, DataError, arg
-from hoicli.evaluation.fit import BoxEvidence
+from hoicli.evaluation.fit import NEXT_TO_NOTHING, BoxEvidence
 from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL, match_problems
 from hoicli.evaluation.run import gathered
 from hoicli.io.streams import Line, Stream
@@ -51,6 +51,7 @@ WARNINGS = {
     "image-without-predictions": "its triplets count as missed; normal for images without annotations",
     "inverted-box": "x2 < x1 or y2 < y1: it overlaps nothing; no metric takes more than one in a hundred",
     "looks-like-xywh": "convert to [x1, y1, x2, y2]: hoicli convert --box-form xywh",
+    "box-without-area": "it overlaps nothing: write the real box; where no object fills a role, object is null",
     "box-outside-image": "another scale or convention? records hold pixels of the original image",
     "relative-box": "all numbers are at most 1: multiply by the image's width and height",
     "score-outside-range": "fine for ranking; a sum or a scaled score?",
@@ -63,7 +64,7 @@ WARNINGS = {
     "another-verb-numbering": "convert again with the right numbers, or write names: as they are, they score near zero",
     "classes-not-annotated": "mAP will be near zero: other labels, or another set of images?",
     "another-image-size": "boxes must be in pixels of the ground truth's images: scale them",
-    "boxes-off-ground-truth": "mAP will be near zero: convert the boxes to what they should be",
+    "boxes-off-ground-truth": "they count as false: convert the boxes to what they should be",
 }
 CHECKS = ERRORS | WARNINGS
 """What to do about each fault, by the code of its check."""
@@ -328,11 +329,12 @@ def _concluded(
     findings = found.findings
     if findings.count("inverted-box") > MOST_INVERTED * found.boxes:
         findings.refuse("inverted-box")
-    if findings.count("looks-like-xywh") < MOST_INVERTED * found.boxes:
-        findings.remove("looks-like-xywh")
-    if findings.count("relative-box") < found.boxes:
+    for check in ("looks-like-xywh", "box-without-area"):
+        if findings.count(check) < MOST_INVERTED * found.boxes:
+            findings.remove(check)
+    if findings.count("relative-box") < NEXT_TO_NOTHING * found.boxes:  # some objects lie in a corner
         findings.remove("relative-box")
-    elif found.boxes:
+    elif findings.count("relative-box") == found.boxes > 0:
         findings.refuse("relative-box")
     if found.triplets > 1 and found.score is not None and not found.varied:
         findings.add("all-scores-equal", f"{name}: every score is {found.score}", found.triplets)

@@ -237,3 +237,88 @@ def test_ground_truth_of_parts_of_the_sides_is_refused(name: str, hoicli: Hoicli
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"{path}: boxes: none of their numbers is above 2: parts of the image's sides (0-1)?")
     assert '"relative-box","severity":"error"' in hoicli("validate", path).out
+
+
+# One role, or some images
+
+
+def bent_copies(folder: Path, change: Callable[[Box, tuple[float, float], int, bool], Box]) -> tuple[Path, Path]:
+    """The fixtures' ground truth and predictions, each five times under other names, the predictions with boxes changed
+    by the image's size, its number and whether the box is a person's."""
+    truth, found = folder / "gt.jsonl", folder / "p.jsonl"
+    for path, source in ((truth, GT), (found, EIGHT / "predictions.jsonl")):
+        copies = [{**record, "image_id": f"{record['image_id']}_{n}"} for n in range(5) for record in records(source)]
+        for number, record in enumerate(copies if path == found else ()):
+            size, persons = SIZES[record["image_id"].rpartition("_")[0]], [one == "person" for one in record["labels"]]
+            boxes = zip(record["boxes"], persons, strict=True)
+            record["boxes"] = [change(box, size, number, person) for box, person in boxes]
+        path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in copies))
+    return truth, found
+
+
+def relative(box: Box, size: tuple[float, float]) -> Box:
+    return [side / of for side, of in zip(box, size * 2, strict=True)]
+
+
+def thousandths(box: Box, size: tuple[float, float]) -> Box:
+    return [1000 * side for side in relative(box, size)]
+
+
+PARTLY: dict[str, tuple[Callable[[Box, tuple[float, float], int, bool], Box], tuple[str, str]]] = {
+    "objects relative": (lambda b, s, _, person: b if person else relative(b, s), ("object boxes", "(0-1)")),
+    "persons relative": (lambda b, s, _, person: relative(b, s) if person else b, ("subject boxes", "(0-1)")),
+    "objects halved": (lambda b, _, __, person: b if person else [x / 2 for x in b], ("object boxes", "annotated box")),
+    "objects of no area": (lambda b, _, __, person: b if person else [0.0] * 4, ("object boxes", "no area")),
+    "a third of the images relative": (lambda b, s, n, _: b if n % 3 else relative(b, s), ("boxes", "(0-1)")),
+    "half of the images relative": (lambda b, s, n, _: b if n % 2 else relative(b, s), ("boxes", "(0-1)")),
+    "a third of the images y first": (
+        lambda b, _, n, __: b if n % 3 else [b[1], b[0], b[3], b[2]],
+        ("best predictions", "only if they are [y1, x1, y2, x2]"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PARTLY)
+def test_boxes_of_one_role_or_of_some_images_are_asked_about(what: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    change, says = PARTLY[what]
+    truth, found = bent_copies(tmp_path, change)
+    for command in ("eval", "pairstats", "shoe-eval"):
+        result = hoicli(*COMMANDS[command], "--gt", truth, found)
+        (question,) = questions(result.err)
+        assert result.code == 0
+        assert all(part in question for part in says), question
+        assert "copy of another size" not in question
+    rows = hoicli("validate", "--gt", truth, found, "--format", "jsonl").out.splitlines()
+    (row,) = (row for row in map(orjson.loads, rows) if row["check"] == "boxes-off-ground-truth")
+    assert all(part in row["example"] for part in says)
+
+
+def test_thousandths_of_one_role_or_of_some_images_are_found_by_validate(hoicli: Hoicli, tmp_path: Path) -> None:
+    """eval does not know the images' sizes."""
+    changes: dict[str, Callable[[Box, tuple[float, float], int, bool], Box]] = {
+        "subject boxes": lambda b, s, _, person: thousandths(b, s) if person else b,
+        "best predictions": lambda b, s, n, _: b if n % 3 else thousandths(b, s),
+    }
+    for says, change in changes.items():
+        truth, found = bent_copies(tmp_path, change)
+        rows = hoicli("validate", "--gt", truth, found, "--format", "jsonl").out.splitlines()
+        (row,) = (row for row in map(orjson.loads, rows) if row["check"] == "boxes-off-ground-truth")
+        assert says in row["example"]
+        assert row["example"].endswith("if they are thousandths of the image's sides")
+
+
+def test_copies_that_fit_are_not_asked_about(hoicli: Hoicli, tmp_path: Path) -> None:
+    truth, found = bent_copies(tmp_path, lambda box, *_: box)
+    assert questions(hoicli("eval", "--gt", truth, found).err) == []
+    assert "boxes-off" not in hoicli("validate", "--gt", truth, found, "--format", "jsonl").out
+
+
+def test_ground_truth_of_which_some_images_are_relative_is_told_of(hoicli: Hoicli, tmp_path: Path) -> None:
+    truth, found = bent_copies(tmp_path, lambda box, *_: box)
+    mixed = records(truth)
+    for record in mixed[:12]:
+        record["boxes"] = [relative(box, (record["width"], record["height"])) for box in record["boxes"]]
+    path = tmp_path / "mixed.jsonl"
+    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in mixed))
+    result = hoicli("eval", "--gt", path, found)
+    assert (result.code, f"hoicli: {path}: the boxes of " in result.err) == (0, True)

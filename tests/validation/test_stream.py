@@ -42,6 +42,15 @@ def with_(**changes: Any) -> dict[str, Any]:
     return {**copy.deepcopy(GOOD), **changes}
 
 
+def test_boxes_that_are_rare_among_others_are_no_finding() -> None:
+    """An object in the corner, a box that is cut off: not the tenth image, and the hundredth box."""
+    others = [with_(image_id=str(number)) for number in range(60)]
+    for boxes, check in (([[0, 0, 1, 1]] * 2, "relative-box"), ([[9, 9, 9, 12], [1, 1, 9, 9]], "box-without-area")):
+        odd = with_(boxes=boxes)
+        assert check in found(odd, *others[:5])
+        assert check not in found(odd, *others)
+
+
 def test_a_good_stream_has_no_findings() -> None:
     assert found(GOOD) == {}
     playing = with_(labels=["person", "computer"], hois=[{"subject": 0, "object": 1, "verb": "play(computer)"}])
@@ -53,6 +62,7 @@ def test_a_good_stream_has_no_findings() -> None:
     [
         (with_(labels=["person"]), "malformed", 1, "p:1: labels: 1 labels for 2 boxes; give one label a box"),
         (with_(labels=["person", "dragon"]), "unknown-label", 1, "p:1: labels[1]: unknown object 'dragon'"),
+        (with_(boxes=[[1, 1, 9, 9], [0, 0, 0, 0]]), "box-without-area", 1, "p:1: boxes[1]: [0, 0, 0, 0]"),
         (with_(boxes=[[30, 20, 10, 9], [20, 20, 39, 39]]), "looks-like-xywh", 1, "p:1: boxes[0]: [30, 20, 10, 9]"),
         (
             with_(boxes=[[1, 1, 9, 9], [20, 20, 639, 39]]),
