@@ -336,7 +336,9 @@ class Fit:
 
 def check_annotated(truth: Images, name: str) -> None:
     """As `Fit.check`, of the boxes of ground truth: pixels that a rule adds to parts of the image's sides would make
-    everything overlap. Raises `DataError`. name: the stream's."""
+    everything overlap; and a note if there is no triplet. Raises `DataError`. name: the stream's."""
+    if not len(truth.subject):
+        note(f"{name}: the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing")
     Inverted().add(truth).report(name)
     starts = truth.box_start[:-1][np.diff(truth.box_start) > 0]
     if len(starts) < ENOUGH_IMAGES:

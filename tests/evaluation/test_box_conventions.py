@@ -322,3 +322,14 @@ def test_ground_truth_of_which_some_images_are_relative_is_told_of(hoicli: Hoicl
     path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in mixed))
     result = hoicli("eval", "--gt", path, found)
     assert (result.code, f"hoicli: {path}: the boxes of " in result.err) == (0, True)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ground_truth_without_a_triplet_is_said_by_every_command(name: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    """The official mean of hico is 0 then, whatever the model does."""
+    empty = tmp_path / "gt.jsonl"
+    empty.write_bytes(b"".join(orjson.dumps({**r, "hois": []}) + b"\n" for r in records(GT)))
+    streams = [EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"][: 1 + (name == "compare")]
+    said = "the ground truth holds no triplet"
+    assert hoicli(*COMMANDS[name], "--gt", empty, *streams).err.count(said) == 1
+    assert said not in hoicli(*COMMANDS[name], "--gt", GT, *streams).err
