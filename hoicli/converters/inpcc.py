@@ -37,6 +37,7 @@ then suppresses pairs, which is left to it: the preds.pkl that it writes holds w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
@@ -151,6 +152,11 @@ LARGEST_IMAGE = 1 << 25
 MOST_TRIPLETS = 100_000
 """Of one image. Benchmarks count up to 100, and a record of so many has 9 MB."""
 
+SLACK = 1e-4
+"""What a box may reach beyond the image and is not counted, in shares of its sides: rounding."""
+ENOUGH_BOXES, NEARLY_ALL = 20, 0.95
+"""Ours: from so many boxes on, and from this share, they look like corners."""
+
 Item = tuple[Any, Any, Floats, Floats, Floats]
 """One image: its name or number, its size or None, logits [Q, C], boxes [Q, 8], box scores [Q]."""
 
@@ -163,7 +169,7 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
     if not 0 <= threshold < 1:
         raise UsageError(f"{arg('threshold', threshold)}: scores lie between 0 and 1")
     activation = softmax if context.options.get("activation") == "softmax" else sigmoid
-    form, known = context.options.get("box_form", "cxcywh"), NumberedImages(source, context)
+    form, known, forms = context.options.get("box_form", "cxcywh"), NumberedImages(source, context), Counter[str]()
     for path in (source.path, *(companion.path for companion in source.companions)):
         file = Source(path) if path != "-" else source  # opened anew, so that only one is in memory
         outputs = _Outputs(file, context)
@@ -185,6 +191,11 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
             if len(queries) > MOST_TRIPLETS:
                 problem = f"{len(queries):,} triplets, at most {MOST_TRIPLETS:,} an image"
                 raise DataError(f"{problem}; raise {arg('threshold')} ({threshold:g})", field=".pred_logits")
+            read, own = (one.reshape(-1, 8)[np.unique(queries)].reshape(-1, 4) for one in (shares, relative))
+            inside = (own > -SLACK) & (own < 1 + SLACK)
+            forms["boxes"] += len(read)
+            forms["clipped"] += int(((read < -SLACK) | (read > 1 + SLACK)).any(axis=1).sum())
+            forms["corners"] += int((inside.all(axis=1) & (own[:, :2] < own[:, 2:]).all(axis=1)).sum())
             pairs = BoxTable(context.subject)
             kept = scores[queries, columns].tolist()
             for query, column, score in zip(queries.tolist(), columns.tolist(), kept, strict=True):
@@ -193,6 +204,23 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
             return {**record, "width": width, "height": height, **pairs.columns}
 
         yield from context.each(outputs.images(), build, file)
+    _tell_form(forms, context)
+
+
+def _tell_form(forms: Counter[str], context: Context) -> None:
+    """Say how boxes were read, and how many were clipped; and whether their numbers are those of corners, since no
+    detector has as many boxes that are wider than their centre is far from the left, and higher than it is from above.
+    """
+    boxes, clipped, corners = (f"{forms[what]:,}" for what in ("boxes", "clipped", "corners"))
+    told = "box_form" in context.options
+    if not told:
+        read = "pred_boxes is read as shares [cx, cy, w, h], as INP-CC's code does"
+        context.announce(f"{read} ({arg('box_form', 'xyxy')}: as corners)")
+    if forms["clipped"]:
+        context.announce(f"{clipped} of {boxes} boxes of kept queries reach beyond the image: clipped to it")
+    if not told and forms["boxes"] >= ENOUGH_BOXES and forms["corners"] >= NEARLY_ALL * forms["boxes"]:
+        found = f"are these corners? {corners} of {boxes} boxes have x1 < x2 and y1 < y2 inside the image if they are"
+        context.announce(f"{found}: {arg('box_form', 'xyxy')}")
 
 
 class _Outputs:

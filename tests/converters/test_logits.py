@@ -114,6 +114,48 @@ def test_the_sigmoid_has_no_overflow() -> None:
     np.testing.assert_array_equal(sigmoid(extreme), [0.0, 0.0, 0.5, 1.0])
 
 
+# What is said of the boxes
+
+
+def logits_of(truth: list[Record], form: str, path: Path) -> Path:
+    """What a perfect detector leaves: one query for each annotated triplet, its boxes as corners or as centres."""
+    number = {pair: at for at, pair in enumerate(HICO.interactions)}
+    count = max(len(record["hois"]) for record in truth)
+    logits, boxes = np.full((len(truth), count, CLASSES), -20.0), np.zeros((len(truth), count, 2, 4))
+    sizes = np.array([[record["height"], record["width"]] for record in truth])
+    for image, record in enumerate(truth):
+        for query, hoi in enumerate(record["hois"]):
+            logits[image, query, number[hoi["verb"], record["labels"][hoi["object"]]]] = 5
+            pair = np.array([record["boxes"][hoi[end]] for end in ("subject", "object")])
+            boxes[image, query] = pair / sizes[image][[1, 0, 1, 0]]
+    if form == "cxcywh":
+        boxes = np.concatenate([(boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]], axis=-1)
+    arrays = {"pred_logits": logits, "pred_boxes": boxes.reshape(-1, count, 8), "box_scores": boxes[..., :1, 0] * 0 + 1}
+    return saved(path, {**arrays, "sizes": sizes, "image_ids": np.array([record["image_id"] for record in truth])})
+
+
+@pytest.mark.parametrize("form", ["cxcywh", "xyxy"])
+def test_corners_read_as_centres_are_asked_about(form: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    """By `convert`, and by `eval` that converts on its own: mAP is 0.00 for a perfect detector."""
+    lines = (EIGHT / "gt.jsonl").read_bytes().splitlines()
+    path = logits_of([record for line in lines if (record := orjson.loads(line))["hois"]], form, tmp_path / "a.npz")
+    for command in (("convert", *RAW), ("eval", "--gt", EIGHT / "gt.jsonl")):
+        result = hoicli(*command, path)
+        assert result.code == 0
+        assert "--box-form xyxy: as corners)" in result.err
+        assert ("are these corners? " in result.err, "clipped to it" in result.err) == (form == "xyxy",) * 2
+    told = hoicli("convert", *RAW, "--box-form", form, path).err
+    assert "these corners" not in told
+    assert "clipped" not in told
+
+
+def test_boxes_that_reach_beyond_the_image_are_counted(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = arrays(4)
+    content["pred_logits"][:, 0], content["pred_boxes"][:] = 5, 0.5
+    content["pred_boxes"][1, :4] = [0.9, 0.5, 0.4, 0.2]
+    assert "hoicli: 1 of 8 boxes" in hoicli("convert", *RAW, saved(tmp_path / "a.npz", content)).err
+
+
 # The forms
 
 
