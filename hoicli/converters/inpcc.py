@@ -40,6 +40,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ from hoicli.converters.numbers import Numbers, finite_list, listed, plain, shown
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.arrays import as_corners
 from hoicli.records.kit import Floats
-from hoicli.records.names import image_id_of, number_or_name
+from hoicli.records.names import number_or_name
 from hoicli.records.parsing import Record
 
 COLUMNS = ("scores", "boxes", "keys")
@@ -262,7 +263,7 @@ class _Outputs:
         """(place, image), one at a time."""
         widths = {"pred_logits": (len(self.interactions),), "pred_boxes": (8,), "box_scores": ()}
         of_queries = [self._each(name, self._queries, *width) for name, width in widths.items()]
-        ids = [image_id_of(self._source.path)] * (1 if not self._batch else self._batch[0])
+        ids = [Path(self._source.path).stem] * (1 if not self._batch else self._batch[0])
         if "image_ids" in self._arrays:
             ids = self._each("image_ids", kinds="iuU").tolist()
         elif len(ids) > 1:

@@ -36,7 +36,7 @@ from hoicli.io.pool import keep_memory, ordered_map
 from hoicli.io.streams import Line
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.names import file_name_of
+from hoicli.records.names import file_name_of, image_id_of
 from hoicli.records.parsing import Record, dump, parse
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
@@ -89,7 +89,7 @@ def record_job(line: Line, plan: Plan) -> Job:
     none."""
     record = parse(line)
     source = plan.images / file_name_of(record, line.place)
-    record = {"image_id": PurePosixPath(record["file_name"]).stem, **record}
+    record = {"image_id": image_id_of(record["file_name"]), **record}
     reads(source, kept=False)
     for problem in problems(record, None, scored=False, besides=("size",)):
         name = problem.field.split("[")[0]

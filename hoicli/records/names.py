@@ -13,14 +13,25 @@ LONGEST_NUMBER = 18
 """Digits of an image number; longer ones are no image numbers (and Python refuses to read thousands of digits)."""
 
 
+PICTURE_ENDINGS = frozenset(
+    (
+        *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".jp2", ".ppm", ".pgm"),
+        *(".heic", ".heif", ".avif"),
+    )
+)
+"""What a file name loses to be an image id, in any case; any other dot is part of the name (clip_1.5s, v2.0)."""
+
+
 def image_id_of(file_name: str) -> str:
-    """The image id of a file name: no folder, no extension ("test2015/HICO_test2015_00000001.jpg")."""
-    return PurePosixPath(file_name.replace("\\", "/")).stem
+    """The image id of a file name: no folder, no picture ending ("test2015/HICO_test2015_00000001.jpg")."""
+    path = PurePosixPath(file_name.replace("\\", "/"))
+    return path.stem if path.suffix.lower() in PICTURE_ENDINGS else path.name
 
 
 def path_of(file_name: str) -> str:
-    """The file name with its folder, without its extension ("b/frame_1.jpg" -> "b/frame_1")."""
-    return str(PurePosixPath(file_name.replace("\\", "/")).with_suffix(""))
+    """The file name with its folder, without its picture ending ("b/frame_1.jpg" -> "b/frame_1")."""
+    path = PurePosixPath(file_name.replace("\\", "/"))
+    return str(path.with_suffix("") if path.suffix.lower() in PICTURE_ENDINGS else path)
 
 
 def image_number(image_id: str) -> int | None:

@@ -22,6 +22,7 @@ from hoicli.converters.formats import FORMATS, detect
 from hoicli.converters.numbers import NOTHING, whole_number
 from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.names import path_of
 from hoicli.vocabulary.datasets import load
 from tests.foreign.arrays import last_pixels, matlab_file
 from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped, triplets_of
@@ -173,6 +174,17 @@ def test_an_image_without_a_name(name: str, tmp_path: Path, hoicli: Hoicli) -> N
     result = hoicli("convert", path)
     assert (result.code, result.out) == (1, "")
     assert ": image_id: empty; give the image's file name" in result.err
+
+
+def test_a_name_loses_picture_endings_only(tmp_path: Path, hoicli: Hoicli) -> None:
+    names = ["clip_1.5s", "clip_1.6s", "v2.0", "v2.1", "2024.01.05", "a.b.c", "noext"]
+    endings = ["", ".jpg", ".JPEG", ".png", ".webp", ".tif", ".gif"]
+    for folder in ("", "test/"):
+        files = [folder + name + ending for name, ending in zip(names, endings, strict=True)]
+        result = hoicli("convert", dumped(tmp_path / "dump.json", [cdn_item(filename=file) for file in files]))
+        assert [orjson.loads(line)["image_id"] for line in result.out.splitlines()] == names
+    assert path_of("b.0/v2.0") == "b.0/v2.0"
+    assert path_of("b/v2.0.JPG") == "b/v2.0"
 
 
 NUMBERS = st.floats(-1e6, 1e6) | st.integers(-10, 10**6)

@@ -11,13 +11,14 @@ model's answer, under one of the keys below. Containers:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.errors import DataError, Place
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.names import image_id_of, image_number
+from hoicli.records.names import PICTURE_ENDINGS, image_id_of, image_number
 from hoicli.records.parsing import parse
 
 ANSWER_KEYS = (
@@ -77,7 +78,7 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
         image_id = given
     else:  # another number is that of the row
         image_id = stem
-    if isinstance(image_id, str) and image_id.lower().endswith((".jpg", ".jpeg", ".png", ".webp")):
+    if isinstance(image_id, str) and PurePosixPath(image_id).suffix.lower() in PICTURE_ENDINGS:
         return image_id_of(image_id), file_name or image_id
     return image_id, file_name
 
