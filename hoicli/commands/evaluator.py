@@ -16,7 +16,7 @@ from hoicli.commands.options import Given, Names, Path, Tags, Unpack, Viewed
 from hoicli.commands.results import Records, Result
 from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
-from hoicli.evaluation.coverage import served, unserved, without_class
+from hoicli.evaluation.coverage import served, tell_absent, unserved, without_class
 from hoicli.evaluation.fit import Inverted
 from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.rows import METRICS
@@ -156,6 +156,7 @@ class Evaluator:
                 doubts.append(str(error))
             coverage.fit.inverted, coverage.fit.largest = Inverted(), float("inf")  # so that report refuses nothing
             coverage.report(self._truth, protocols, "compute()")
+            tell_absent(self._truth, protocols)
             if self._repeated:
                 note(f"{len(self._repeated):,} images came again with the same predictions, and count once")
             for doubt in filter(None, doubts):

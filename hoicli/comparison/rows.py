@@ -18,7 +18,7 @@ from hoicli.comparison.oracles import OracleRounds
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.run import Gathered, match_and_diagnose
-from hoicli.evaluation.coverage import served
+from hoicli.evaluation.coverage import served, tell_absent
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
@@ -119,6 +119,7 @@ def compare(
         sides.append(match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy))
     for model, side in zip(models, sides, strict=True):
         side.coverage.report(truth, protocols, model.name, model=model.model)
+    tell_absent(truth, protocols)
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
     settings = {**filters.signature(), "data": vocabulary.signed, **wanted.settings()}
 

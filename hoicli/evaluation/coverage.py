@@ -203,3 +203,21 @@ def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) ->
             missing |= truth.scored(protocol) & (counts == 0)
     classes = [truth.vocabulary.interactions[number] for number in np.flatnonzero(missing)]
     return ["_".join(filter(None, pair)) for pair in classes]
+
+
+def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
+    """A note about protocols whose mean counts classes without ground truth 0, where most are such: it is about a part
+    of the data, and far lower than of the whole."""
+    counting: dict[tuple[int, int], list[str]] = {}
+    for row in distinct(views) if len(truth.scenes.interaction) else ():
+        if row.roles or row.by_verb or row.only_annotated_classes:
+            continue
+        scored = truth.scored(row)
+        if row.drop_no_interaction:
+            scored[list(truth.vocabulary.no_interaction_ids)] = False
+        counts = np.bincount(truth.annotated(row)[1], minlength=len(scored))
+        absent, total = int((scored & (counts == 0)).sum()), int(scored.sum())
+        if 2 * absent > total:
+            counting.setdefault((absent, total), []).append(row.name)
+    for (absent, total), names in counting.items():
+        note(f"{', '.join(names)}: {absent:,} of {total:,} classes have no ground truth and count 0 in the mean")

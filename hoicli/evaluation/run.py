@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, allow, check_counted, served, unserved
+from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, allow, check_counted, served, tell_absent, unserved
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.fit import check_annotated
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -229,6 +229,7 @@ def tally_predictions(
     tally.add_truth(truth)
     left = tally.leave_out(unserved(dict.fromkeys(protocols, tally), named, predictions.name))
     coverage.report(truth, left, predictions.name)
+    tell_absent(truth, left)
     return tally
 
 
@@ -286,6 +287,8 @@ def tallies(
     for key in keys:
         stream.views[key].check_whole(truth, stream.unread, predictions.name)
     lacking = unserved({stream.views[key].row: stream.views[key].tally for key in keys}, named, predictions.name)
+    if truth is not None:
+        tell_absent(truth, [stream.views[key].row for key in keys])
     for view in (stream.views[key] for key in keys if stream.views[key].row not in lacking):
         if truth is not None:
             view.add_missed(truth, asked.get(view.row.key, view.row))
