@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from unicodedata import name as unicode_name
-from unicodedata import normalize
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
@@ -179,7 +178,7 @@ def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[s
 
 def _folded(label: str) -> str:
     """What labels share that differ in case, spaces, underscores or hyphens alone."""
-    return re.sub(r"[\s_-]+", "_", normalize("NFC", label).casefold())
+    return re.sub(r"[\s_-]+", "_", spelled(label).casefold())
 
 
 def _mixes_scripts(label: str) -> bool:

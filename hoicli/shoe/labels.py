@@ -14,6 +14,7 @@ from hoicli.evaluation.pairing import counterparts
 from hoicli.records.kit import Floats, Ints, distinct, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
 from hoicli.shoe.table import Pair, SimilarityTable
+from hoicli.vocabulary.labels import spelled as in_one_spelling
 
 Candidates = Callable[[str, str], Sequence[str]]
 """(label, "v" or "n") -> the senses the label may have, most common first; for the name of a sense, its canonical name
@@ -28,8 +29,8 @@ NONE = -1
 
 
 def normalised(label: str) -> str:
-    """The spelling in which labels are compared: lower case, one underscore between words."""
-    return "_".join(label.replace("_", " ").lower().split())
+    """The spelling in which labels are compared: lower case, one underscore between words, a keyboard's signs."""
+    return in_one_spelling(label).lower()
 
 
 @dataclass(frozen=True)

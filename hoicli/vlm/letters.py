@@ -14,6 +14,7 @@ import orjson
 
 from hoicli.errors import DataError
 from hoicli.vlm.bank import BETWEEN, NOTHING, PADDING
+from hoicli.vocabulary.labels import typed
 
 LONGEST = 100_000
 """Characters of an answer; a longer one is refused."""
@@ -77,7 +78,7 @@ def _spellings(option: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.replace("_", " ").lower().rstrip(".").split())
+    return " ".join(typed(text).replace("_", " ").lower().rstrip(".").split())
 
 
 class Reader:
@@ -141,7 +142,7 @@ class Reader:
 
     def _of_segment(self, text: str) -> Choice:
         fenced = _FENCED.fullmatch(text.strip())
-        text = (fenced[1] if fenced else text).strip()
+        text = typed(fenced[1] if fenced else text).strip()
         if text[:1] in ("[", "{", '"'):
             try:
                 return self.read(orjson.loads(text))

@@ -23,9 +23,35 @@ BOXES = ("inclusive", "inclusive-1", "edges")
 it) or from 1 (HICO-DET's anno_bbox.mat); or x2 = x1 + width."""
 
 
+_SIGNS: Mapping[int, str | None] = {
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"), "-"),
+    **dict.fromkeys(map(ord, "\u2018\u2019\u201b\u02bc"), "'"),
+    **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f"), '"'),
+    **dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"), None),
+}
+"""Typographic dashes, quotes and signs without width, as language models and word processors write them."""
+
+
+def typed(text: str) -> str:
+    """Return a text with the signs of a keyboard: plain hyphens, quotes and spaces, and no full-width letters."""
+    return text if text.isascii() else normalize("NFKC", normalize("NFKC", text).translate(_SIGNS))
+
+
+def unaccented(text: str) -> str:
+    """Return a text without accents ("café" -> "cafe")."""
+    if text.isascii():
+        return text
+    return normalize("NFC", "".join(sign for sign in normalize("NFD", text) if not "\u0300" <= sign <= "\u036f"))
+
+
 def spelled(label: str) -> str:
-    """One spelling of all that are one label: in Unicode's composed form, an underscore between words."""
-    return "_".join((label if label.isascii() else normalize("NFC", label)).replace("_", " ").split())
+    """One spelling of all that are one label: the signs of a keyboard (`typed`), no quotes around it, an
+    underscore between words."""
+    if not label.isascii():
+        label = typed(label).strip()
+        if len(label) > 2 and label[0] == label[-1] and label[0] in "'\"":
+            label = label[1:-1]
+    return "_".join(label.replace("_", " ").split())
 
 
 Label = TypeVar("Label", bound="str | tuple[str, str] | None")
@@ -219,7 +245,7 @@ class Vocabulary:
 
 def normalise(name: str) -> str:
     """A label in the records' spelling: stripped, spaces to underscores ("dining table\\n" -> "dining_table")."""
-    return name.strip().replace(" ", "_")
+    return name.strip().replace(" ", "_") if name.isascii() else spelled(name)
 
 
 # What a dataset's file holds

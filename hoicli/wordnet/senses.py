@@ -17,7 +17,7 @@ from typing import Any
 
 from hoicli.errors import DataError
 from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import Vocabulary, normalise
+from hoicli.vocabulary.labels import Vocabulary, normalise, typed, unaccented
 from hoicli.wordnet.lexicon import Lexicon, embedded, open_wordnet
 
 LONGEST = 12
@@ -74,7 +74,7 @@ def _resolved(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
         except KeyError:
             return {}
         return {name: name.rsplit(".", 2)[0]} if named[1] == pos else {}
-    words = [(before, word) for before, word in _WORD.findall(label.lower().strip(_PUNCTUATION))][:LONGEST]
+    words = [(before, word) for before, word in _WORD.findall(typed(label).lower().strip(_PUNCTUATION))][:LONGEST]
     while len(words) > 1 and words[0][1] in ARTICLES:
         del words[0]
     lemmas = _noun_lemmas(wordnet, words) if pos == "n" else _verb_lemmas(wordnet, words)
@@ -84,6 +84,8 @@ def _resolved(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
         for sense in (*wordnet.senses(lemma, pos), *added):
             if sense is not None:
                 found.setdefault(sense, lemma)
+    if not found and (plain := unaccented(label)) != label:  # "café" is WordNet's cafe
+        return _resolved(wordnet, plain, pos)
     return found
 
 

@@ -148,3 +148,9 @@ def test_triplets_beside_an_empty_list_of_labels_are_a_fault(hoicli: Hoicli, tmp
 def test_an_image_in_which_nothing_happens_may_say_so(hoicli: Hoicli, tmp_path: Path) -> None:
     gt = written(tmp_path / "gt.jsonl", [IMAGE, {**OTHER, "image_hois": []}])
     assert hoicli("validate", gt).code == 0
+
+
+def test_typographic_signs_change_no_digest() -> None:
+    """In both readers: a record of a site's own label, by a keyboard's signs and by typographic ones."""
+    names = ("hair drier", "hair\u00a0drier", "\u201chair_drier\u201d", "hair drier\u200b", "\uff48air drier")
+    assert len({totals([{**IMAGE, "labels": ["person", "bicycle", "person", name]}]) for name in names}) == 1

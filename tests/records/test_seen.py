@@ -96,6 +96,14 @@ def test_one_label_in_several_spellings_is_one(hoicli: Hoicli, tmp_path: Path) -
     assert (refused.code, "verbs[1]: 'sit_on' is there already, at verbs[0]" in refused.err) == (1, True)
 
 
+def test_typographic_signs_make_no_second_class(hoicli: Hoicli, tmp_path: Path) -> None:
+    objects = "hard-hat", "hard-hat", "hard\u2011hat", "hard\u2013hat", "\u201chard-hat\u201d"
+    scenes = [scene(f"{at}", ("worker", "wear", name)) for at, name in enumerate(objects)]
+    path = written(tmp_path / "gt.jsonl", scenes)
+    assert hoicli("vocab", "--from", path, "-o", tmp_path / "own.json").code == 0
+    assert json.loads((tmp_path / "own.json").read_text())["objects"] == ["hard-hat"]
+
+
 @pytest.mark.parametrize(
     ("record", "message"),
     [

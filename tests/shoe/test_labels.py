@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hoicli.shoe.labels import classes_of
+from hoicli.shoe.labels import classes_of, normalised
 from tests.support.shoe import candidates, image, read
 
 
@@ -21,3 +21,9 @@ def test_where_ground_truth_has_its_senses_from() -> None:
         ("odd", "odd.v.01"),
     ]
     assert [classes.objects[row][1] for row in classes.object_row] == ["kit.n.02", "train.n.07", "train.n.07"]
+
+
+def test_labels_are_compared_by_the_signs_of_a_keyboard() -> None:
+    labels = ("Tennis\u2011Racket", "\u201ctennis-racket\u201d", "\uff54ennis\u2013racket", "tennis-\u200bracket")
+    assert {normalised(label) for label in labels} == {"tennis-racket"}
+    assert normalised("tennis\u00a0racket") == normalised("Tennis  racket") == "tennis_racket"

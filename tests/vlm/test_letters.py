@@ -49,6 +49,9 @@ def chosen(choice: Choice) -> str:
         (f"{RESTATED}Answer: A", "A"), ("Not B. \\boxed{A,B}", "AB"), ("so $\\boxed{A}$.", "A"), ("Answer: none", ""),
         ("Reasoning: D?\n<answer>B</answer>", "B"), ("<answer>A</answer>\n<answer>A</answer>", "A"),
         ("<think>Perhaps B or C.</think>\nA", "A"),
+        # typographic signs
+        ("\u201cA\u201d", "A"), ("A)\u00a0ride an elephant", "A"), ("\u2018Feed the\u00a0elephant\u2019", "D"),
+        ("\uff21, \uff22", "AB"),
         # not offered
         ("E", "+E"), ("A, E", "A+E"), (["A", "swim"], "A+swim"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.datasets import load, suggestion
-from hoicli.vocabulary.labels import coco_objects, normalise
+from hoicli.vocabulary.labels import coco_objects, normalise, spelled
 from tests.support.project import Hoicli, dumped, parsed
 
 HICO = load("hico")
@@ -24,6 +25,25 @@ def test_the_numbers_everyone_quotes() -> None:
     assert HICO.verbs.index("no_interaction") == 57
     assert len(HICO.test_images) == 9658
     assert (HICO.test_images[0], HICO.test_images[-1]) == ("HICO_test2015_00000001", "HICO_test2015_00009767")
+
+
+TYPOGRAPHIC = [
+    "tennis\u2011racket", "tennis\u2010racket", "tennis\u2013racket", "tennis\u2212racket", "\u201ctennis-racket\u201d",
+    "\u2018tennis\u2014racket\u2019", "tennis-\u200bracket", "\uff54ennis-racket", "tennis-racket\u00a0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("label", TYPOGRAPHIC)
+def test_typographic_signs_are_signs(label: str) -> None:
+    assert spelled(label) == normalise(label) == "tennis-racket"
+    assert label in replace(HICO, objects=("tennis-racket",)).object_ids
+
+
+def test_letters_stay_letters() -> None:
+    assert spelled("sit on") == spelled("sit\u00a0on") == "sit_on"
+    assert spelled("'sit on'") == "'sit_on'"  # plain signs are as they were: digests of ground truth have them
+    assert [spelled(label) for label in ("B\u00e4r", "h\u00e4lt", "\u732b")] == ["B\u00e4r", "h\u00e4lt", "\u732b"]
+    assert spelled("driver\u2019s seat") == "driver's_seat"
 
 
 def test_the_three_object_orders() -> None:

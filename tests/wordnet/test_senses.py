@@ -204,3 +204,16 @@ def test_a_wrong_call(hoicli: Hoicli) -> None:
 def test_a_long_run_of_separators_costs_no_more_than_its_length() -> None:
     """It took the square of it: a minute for 30 kB."""
     assert _resolved(WN, "ride" + "/" * 1_000_000, "v") == _resolved(WN, "ride", "v")
+
+
+@pytest.mark.parametrize(
+    ("label", "plain"),
+    [
+        ("tennis\u2011racket", "tennis-racket"),
+        ("caf\u00e9", "cafe"),
+        ("\u201cdog\u201d", "dog"),
+        ("\uff44og\u2026", "dog"),
+    ],
+)
+def test_typographic_signs_hide_no_sense(label: str, plain: str) -> None:
+    assert candidates(label, "n") == candidates(plain, "n") != []

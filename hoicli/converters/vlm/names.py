@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.vocabulary.labels import Vocabulary, typed, unaccented
 
 PREPOSITIONS = frozenset(
     (
@@ -47,7 +48,7 @@ def denies(words: Iterable[str]) -> bool:
 
 def label_of(text: str) -> str:
     """A name in the records' spelling: lower case, no article, underscores for spaces."""
-    words = re.sub(r"[`*\"]+", "", text).strip().strip(".!?,;:").lower()
+    words = re.sub(r"[`*\"]+", "", typed(text)).strip().strip(".!?,;:'").lower()
     words = re.sub(r"^(?:a/an|a|an|the)[\s_]+", "", words)
     return re.sub(r"[\s_]+", "_", words)
 
@@ -137,9 +138,9 @@ def _is_strange(word: str) -> bool:
 def _phrases(said: str) -> Iterator[list[str]]:
     """The words, in lower case, of each phrase of a text: commas, semicolons, line ends and "and" stand between them.
     "no interaction" is one word."""
-    text = re.sub(r"[^\S\n]+", " ", re.sub(r"[`*\"]+", "", said)).strip()  # a run of spaces is looked at once
+    text = re.sub(r"[^\S\n]+", " ", re.sub(r"[`*\"]+", "", typed(said))).strip()  # a run of spaces is looked at once
     for part in re.split(r"\s*[,;\n]\s*|\s+and\s+", text):
-        words = [word for word in re.split(r"[\s_]+", part.strip().strip(".!?,;:").lower()) if word]
+        words = [word for word in re.split(r"[\s_]+", part.strip().strip(".!?,;:'").lower()) if word]
         if words[:2] == ["no", "interaction"]:
             words[:2] = ["no_interaction"]
         if words:
@@ -156,22 +157,31 @@ def _without_object(words: list[str], label: str) -> list[str]:
 
 
 class Spelling:
-    """A dataset's names for a model's words (`--to-vocabulary`), by spelling only: case and spaces do not matter, and a
-    gerund is also looked up as its base form."""
+    """A dataset's names for a model's words (`--to-vocabulary`), by spelling only: case, spaces and, where no two names
+    differ by them alone, accents do not matter, and a gerund is also looked up as its base form."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._verbs = {_folded(name): name for name in vocabulary.verbs}
-        self._objects = {_folded(name): name for name in vocabulary.objects}
+        self._verbs, self._objects = _by_spelling(vocabulary.verbs), _by_spelling(vocabulary.objects)
 
     def object(self, name: str) -> str | None:
         """The vocabulary's spelling of an object, None for one it does not have."""
-        return self._objects.get(_folded(name))
+        return next((self._objects[form] for form in _forms(name) if form in self._objects), None)
 
     def verb(self, name: str) -> str | None:
         """The vocabulary's spelling of a verb, None for one it does not have: "riding" is ride, "sitting_on" sit_on."""
         first, *rest = name.split("_")
-        spelled = (_folded("_".join((form, *rest))) for form in (first, *_base_forms(first)))
+        spelled = chain.from_iterable(_forms("_".join((form, *rest))) for form in (first, *_base_forms(first)))
         return next((self._verbs[form] for form in spelled if form in self._verbs), None)
+
+
+def _by_spelling(names: Sequence[str]) -> dict[str, str]:
+    """The names by what is looked up of them; of two that one spelling fits, the one that is nearest to it."""
+    return {_forms(name)[1]: name for name in names} | {_forms(name)[0]: name for name in names}
+
+
+def _forms(name: str) -> tuple[str, str]:
+    """The letters of a name in lower case, and these without accents."""
+    return _folded(typed(name)), _folded(unaccented(typed(name)))
 
 
 def _folded(name: str) -> str:

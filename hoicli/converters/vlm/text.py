@@ -44,9 +44,9 @@ def span_of(said: Any, words: str) -> Span | None:
     a place, as in an answer that was parsed before. In a list it is the first item that has them."""
     if isinstance(said, list):
         return next((span for item in said if (span := span_of(item, words)) is not None), None)
-    if not isinstance(said, Spoken) or not words:
+    if not isinstance(said, Spoken) or not re.search(r"[^\W_]", words):
         return None
-    pattern = r"[\W_]+".join(map(re.escape, words.split("_")))
+    pattern = r"[\W_]+".join(part for part in re.split(r"[\W_]+", words) if part)
     found = re.search(pattern, said, re.IGNORECASE)
     return (said.start + found.start(), said.start + found.end()) if found else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -528,3 +529,24 @@ def test_to_vocabulary(convert: Any) -> None:
     records, result = convert(row(things), options=("--coords", "pixels", "--to-vocabulary"))
     assert records[0]["labels"] == ["cell_phone", "person"]
     assert "left out: an object outside the vocabulary: 1" in result.err
+
+
+@pytest.mark.parametrize(
+    ("verb", "name"),
+    [
+        ("sit\u2011on", "tennis\u2011racket"), ("\u201csit on\u201d", "\u2018tennis racket\u2019"),
+        ("sit\u00a0on", "tennis\u2013racket"),
+        ("sit on\u2026", "tennis racket\u200b"), ("\uff53it on", "\uff54ennis racket"),
+        ("s\u00eft on", "t\u00e9nnis racket"),
+    ],
+)  # fmt: skip
+def test_typographic_signs_of_an_answer(convert: Any, verb: str, name: str) -> None:
+    said = row(json.dumps([{**RIDE, "object": name, "verb": verb}]))
+    (found,), result = convert(said, options=("--coords", "pixels", "--to-vocabulary"))
+    assert triplets(found) == [(PERSON, "sit_on", "tennis_racket", THING)]
+    assert "left out" not in result.err
+
+
+def test_an_accent_that_parts_two_labels_parts_them() -> None:
+    spelling = Spelling(replace(load("hico"), objects=("person", "bar", "b\u00e4r"), interactions=()))
+    assert [spelling.object(name) for name in ("bar", "B\u00c4R", "b\u00e2r")] == ["bar", "b\u00e4r", "bar"]
