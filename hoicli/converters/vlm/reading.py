@@ -198,21 +198,26 @@ class _AnswerReader:
 
     def _convention(self, row: dict[str, Any], key: str, answer: Any, tokens: str) -> Frame | None:
         """The convention of an answer's boxes: that of tokens which count bins, else that of --coords, of the row, or
-        of its container; None if none has one."""
+        of its container; None if none has one. Raises `UsageError` if the row says another one than --coords."""
         if tokens in ("loc", "bins"):
             self._context.announce(f"boxes in <{tokens}> tokens: taken as their model writes them")
             return Frame("1000" if tokens == "loc" else "relative")
+        name = "coords" if isinstance(row.get("coords"), str) else "box_scale"
+        said = row.get("coords") if name == "coords" else _resized(row["box_scale"]) if row.get("box_scale") else None
+        own = None if said is None else parse_frame(said, f"{self._context.place}: {name}")
         if self._frame is not None:
+            if own not in (None, self._frame):
+                problem = f"{said}, but the option is {arg('coords', self._context.options['coords'])}"
+                raise UsageError(f"{self._context.place}: {name}: {problem}; leave the option out, or mend the rows")
             return self._frame
         if tokens == "box":
             return self._known("1000", "boxes in <box> or <|box_start|> tokens")
         if key == "person_bbox":
             return self._known("pixels", "person_bbox and object_bbox of the rows")
-        if isinstance(row.get("coords"), str):
-            return parse_frame(row["coords"], f"{self._context.place}: coords")
-        if (copy := row.get("box_scale")) is not None:
+        if own is not None and name == "box_scale":
             self._context.announce("box_scale of R1-SGG's rows: taken as the size of the copy that boxes are pixels of")
-            return parse_frame(_resized(copy), f"{self._context.place}: box_scale")
+        if own is not None:
+            return own
         if key == "predicted_pairs":
             return self._known("pixels", "predicted_pairs of hoi-benchmarks")
         first = answer[0] if isinstance(answer, list) and answer else None

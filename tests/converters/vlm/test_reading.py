@@ -307,12 +307,31 @@ def test_the_convention_is_asked_for(convert: Any) -> None:
     assert "answers.jsonl:2: nothing says what the boxes' numbers mean; tell it with --coords: 1000 (" in result.err
 
 
-def test_a_row_may_say_its_convention_and_the_option_wins(convert: Any) -> None:
+def test_a_row_may_say_its_convention(convert: Any) -> None:
     in_thousandths = row(json.dumps([RIDE]), coords="1000")
     records, _ = convert(in_thousandths, options=())
     assert records[0]["boxes"] == [[100, 100, 300, 200], [250, 150, 500, 225]]
-    records, _ = convert(in_thousandths, options=("--coords", "pixels"))
-    assert records[0]["boxes"] == [PERSON, THING]
+    assert convert(in_thousandths, options=("--coords", "1000"))[0] == records
+
+
+@pytest.mark.parametrize(
+    ("said", "option", "both"),
+    [
+        ({"coords": "1000"}, "pixels", "coords: 1000, but the option is --coords pixels"),
+        ({"coords": "1000"}, "1000-yx", "coords: 1000, but the option is --coords 1000-yx"),
+        (
+            {"coords": "resized:500x250"},
+            "resized:1000x500",
+            "coords: resized:500x250, but the option is --coords resized:1000x500",
+        ),
+        ({"box_scale": [500, 250]}, "pixels", "box_scale: resized:500x250, but the option is --coords pixels"),
+    ],
+)
+def test_the_option_does_not_override_a_row(convert: Any, said: dict[str, Any], option: str, both: str) -> None:
+    rows = row(json.dumps([RIDE])), row(json.dumps([RIDE]), **said)
+    records, result = convert(*rows, options=("--coords", option, "--on-error", "skip"))
+    assert (result.code, records) == (2, [])
+    assert f"answers.jsonl:2: {both}" in result.err
 
 
 def test_sizes_come_from_the_ground_truth(convert: Any, tmp_path: Path) -> None:
