@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import json
 import os
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import chain
 from typing import IO, Any, cast
@@ -166,3 +167,36 @@ def peeked(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
     pieces = chain([head], iter(partial(stream.read1, CHUNK), b""))
     below = getattr(getattr(stream, "raw", None), "fileobj", stream)
     return head, io.BufferedReader(Pieces(pieces, below), 1 << 20)
+
+
+def repeated_key(data: bytes, value: Any) -> str | None:
+    """Return a key that occurs twice in an object of a JSON text, which was read as `value`, or None. Readers keep the
+    last of two values without a word. Where as many keys stand in the text as in the value, nothing is read again."""
+    keys = data.count(b'":') + data.count(b'" :')
+    if type(value) is dict:
+        lists = [part for part in value.values() if type(part) is list and part and type(part[0]) is dict]
+        if keys == len(value) + sum(len(item) for part in lists for item in part if type(item) is dict):
+            return None
+    if keys == _keys_in(value):
+        return None
+    twice: list[str] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        twice.extend(name for name in dict.fromkeys(names) if names.count(name) > 1)
+
+    with suppress(ValueError, RecursionError):
+        json.loads(data, object_pairs_hook=look)
+    return twice[0] if twice else None
+
+
+def refuse_repeated_key(data: bytes, value: Any, place: str) -> None:
+    """Raises `DataError` if a key occurs twice in an object of a JSON text."""
+    if (key := repeated_key(data, value)) is not None:
+        raise DataError(f"the key {key[:60]!r} occurs twice in one object; keep one of the two", place=place)
+
+
+def _keys_in(value: Any) -> int:
+    if type(value) is dict:
+        return len(value) + sum(map(_keys_in, value.values()))
+    return sum(map(_keys_in, value)) if type(value) is list else 0

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from hoicli.errors import MALFORMED, DataError, Place, UsageError, arg, not_json
-from hoicli.io.inputs import open_input
+from hoicli.io.inputs import open_input, refuse_repeated_key
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
 
@@ -44,8 +44,8 @@ class Problem:
 def parse(line: Line) -> Record:
     """One JSON object from one line.
 
-    Raises `DataError` with the place, and with the field if a NaN or an infinity makes it invalid JSON; of code
-    not-whole for the last line of a stream whose command failed.
+    Raises `DataError` with the place, and with the field if a NaN or an infinity makes it invalid JSON; for a key that
+    occurs twice; of code not-whole for the last line of a stream whose command failed.
     """
     try:
         record = orjson.loads(line.data)
@@ -58,6 +58,7 @@ def parse(line: Line) -> Record:
     if record.keys() == {STOPPED}:
         problem = f"{record[STOPPED]}; mend that, and make the whole stream again"
         raise DataError(problem, place=line.place, code="not-whole")
+    refuse_repeated_key(line.data, record, line.place)
     return record
 
 
@@ -170,6 +171,7 @@ def read_object(path: str, kind: str, of: str, *, most: int) -> Record:
         raise not_json(error, place, told) from None
     if type(record) is not dict:
         raise DataError(f"{json_type(record)}, not a JSON object; {told}", place=place)
+    refuse_repeated_key(data, record, place)
     return record
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import orjson
 
 from hoicli.errors import DataError, write_number
+from hoicli.io.inputs import repeated_key
 from hoicli.io.streams import Line
 from hoicli.records.columns import attempt, require, typed
 from hoicli.records.intake import ErrorPolicy
@@ -197,6 +198,7 @@ class _Reading:
         require(b'"scores"' not in lines[0].data)
         records = [orjson.loads(line.data) for line in lines]
         require(set().union(*records) <= _KEYS)
+        require(not any(repeated_key(line.data, record) for line, record in zip(lines, records, strict=True)))
         pos, *sides, similarity = zip(*map(_FIELDS, records), strict=True)
         measures = set(map(dict.get, records, repeat("measure")))
         require(all(name is None or (type(name) is str and name) for name in measures))

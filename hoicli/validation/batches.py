@@ -170,6 +170,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     raw = raw_images(
         lines,
         check=add,
+        every_key=not sound,
         scores=(int, float) if scored else (int, float, type(None)),
         nulls=has_roles,
         label=labels.__getitem__,

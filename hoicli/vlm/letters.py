@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from hoicli.errors import DataError
+from hoicli.io.inputs import repeated_key
 from hoicli.vlm.bank import BETWEEN, NOTHING, PADDING
 from hoicli.vocabulary.labels import typed
 
@@ -145,7 +146,10 @@ class Reader:
         text = typed(fenced[1] if fenced else text).strip()
         if text[:1] in ("[", "{", '"'):
             try:
-                return self.read(orjson.loads(text))
+                said = orjson.loads(text)
+                if repeated_key(text.encode(), said):
+                    raise RefusedError("a key twice in one object")
+                return self.read(said)
             except orjson.JSONDecodeError:
                 pass
         text = text.replace("*", "").replace("`", "").strip(" \n\"'")

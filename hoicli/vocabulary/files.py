@@ -14,7 +14,7 @@ import orjson
 
 from hoicli.errors import DataError, Place, arg, did_you_mean, not_json
 from hoicli.io.claims import reads
-from hoicli.io.inputs import open_input, readable
+from hoicli.io.inputs import open_input, readable, refuse_repeated_key
 from hoicli.io.plugins import Plugin
 from hoicli.vocabulary.labels import (
     BOXES,
@@ -97,6 +97,7 @@ def _made(data: bytes, place: str, path: str, owner: str, taken: frozenset[str])
         if b"\n{" in data.strip() and b'"boxes"' in data:
             raise DataError(f"these are records, not a dataset; {MAKE}", place=place) from None
         raise not_json(error, place, MAKE) from None
+    refuse_repeated_key(data, content, place)
     check(content, place)
     if content["name"] in taken:
         raise DataError(f"{content['name']!r} is a dataset of hoicli's own; choose another", place=place, field="name")

@@ -6,6 +6,7 @@ import copy
 import math
 import re
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError
+from hoicli.io.inputs import repeated_key
 from hoicli.io.streams import Line
 from hoicli.records.columns import attempt
 from hoicli.records.image import problems
@@ -22,6 +24,7 @@ from hoicli.records.reading import checker, concatenate, read_scenes, scenes_of
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support.kernel import lines
+from tests.support.project import Hoicli
 from tests.support.strategies import parts_of
 
 HICO, VCOCO = load("hico"), load("vcoco")
@@ -322,3 +325,63 @@ def test_what_eval_does_not_read_does_not_cost_a_line_its_place() -> None:
         assert read(odd, *neighbours, skip=policy) == ["a"]
         assert policy.skipped == len(neighbours)
     assert {problem.field for problem in problems(odd, HICO, scored=True)} == {"width", "scores", "hois[0].verb_score"}
+
+
+TWICE = (
+    b'{"image_id":"a","boxes":[[0,0,9,9],[1,1,5,5]],"labels":["person","bicycle"],"hois":[{"subject":0,"object":1,'
+    b'"verb":"ride","verb":"hold","score":0.5}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        (TWICE, "verb"),
+        (TWICE.replace(b'"verb":"ride",', b"").replace(b'"boxes"', b'"hois":[],"boxes"'), "hois"),
+        (TWICE.replace(b'"verb":"ride"', b'"v\\u0065rb" :"ride"'), "verb"),
+        (TWICE.replace(b'"verb":"ride",', b"").replace(b'"image_id"', b'"more":{"a":{"b":1,"b":[2]}},"image_id"'), "b"),
+        (TWICE.replace(b'"verb":"ride",', b""), None),
+        (TWICE.replace(b'"verb":"ride",', b'"x":{"verb":1},"y":[[{"verb":2}],3],"z":"\\"verb\\":",'), None),
+        (b"[1, 2]", None),
+    ],
+)
+def test_a_key_that_occurs_twice(data: bytes, key: str | None) -> None:
+    assert repeated_key(data, orjson.loads(data)) == key
+
+
+def test_a_key_that_occurs_twice_is_refused(hoicli: Hoicli, tmp_path: Path) -> None:
+    """By eval in the first record, by validate in each."""
+    good = TWICE.replace(b'"verb":"ride",', b"")
+    found, truth = tmp_path / "found.jsonl", tmp_path / "gt.jsonl"
+    truth.write_bytes(
+        good.replace(b',"score":0.5', b"") + b"\n" + good.replace(b',"score":0.5', b"").replace(b'"a"', b'"b"')
+    )
+    found.write_bytes(TWICE + b"\n" + good.replace(b'"a"', b'"b"') + b"\n")
+    refused = hoicli("eval", "--gt", truth, found)
+    assert (refused.code, "found.jsonl:1: the key 'verb' occurs twice in one object" in refused.err) == (1, True)
+    found.write_bytes(good + b"\n" + TWICE.replace(b'"a"', b'"b"') + b"\n")
+    refused = hoicli("validate", "--gt", truth, found, "--format", "csv")
+    assert (refused.code, "found.jsonl:2: the key 'verb' occurs twice" in refused.out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "call"),
+    [
+        ("own.json", '{"name": "own", "name": "x", "verbs": ["a"], "objects": ["b"]}', ["vocab"]),
+        ("own.json", '{"iou": 0.5, "iou": 0.6}', ["eval", "--gt", "gt.jsonl", "gt.jsonl", "--protocol"]),
+        ("own.json", '{"name": "r", "name": "s"}', ["corrupt", "--images", ".", "-o", "out", "--recipe"]),
+        (
+            "sim.jsonl",
+            '{"pos": "n", "a": "cat.n.01", "b": "dog.n.01", "similarity": 0.5, "similarity": 0.7}',
+            ["shoe-sim", "--merge", "mean"],
+        ),
+    ],
+)  # fmt: skip
+def test_small_files_with_a_key_twice(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, call: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text + "\n")
+    Path("gt.jsonl").write_bytes(TWICE.replace(b'"verb":"ride",', b"") + b"\n")
+    result = hoicli(*call, name)
+    assert (result.code, "occurs twice in one object; keep one of the two" in result.err) == (1, True), result.err

@@ -76,7 +76,7 @@ def test_what_is_chosen(answer: Any, expected: str) -> None:
         # JSON of another shape
         {"A": "yes", "B": "no"}, {"answer": "A", "present": False}, {"answer": {"A": True}}, [["A"]], {"a": 1},
         {"answer": "A", "choice": "B"}, {"rejected": ["A"]}, {"answer": "A", "rejected": ["B"]}, '{"answer": NaN}',
-        '{"A": 1, "B": 0}', [{"A": 1}], [True], True, None,
+        '{"answer": "A", "answer": "B"}', '{"A": 1, "B": 0}', [{"A": 1}], [True], True, None,
         # no answer
         "", "I cannot help with that.", "A man on an elephant.", "1, 2", "riding", "<think>no end, B",
     ],

@@ -255,8 +255,11 @@ def _plain_key(key: str) -> str:
 
 
 def _by_plain_key(entry: dict[str, Any]) -> dict[str, Any]:
-    """An object with plain keys."""
-    return {_plain_key(key): value for key, value in entry.items()}
+    """An object with plain keys. Raises `NotReadError` for two keys that are one."""
+    plain = {_plain_key(key): value for key, value in entry.items()}
+    if len(plain) < len(entry):
+        raise NotReadError("an answer with a key twice in one object")
+    return plain
 
 
 def _value_of(entry: dict[str, Any], keys: re.Pattern[str]) -> Any:

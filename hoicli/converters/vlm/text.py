@@ -70,7 +70,8 @@ def final_part(text: str) -> Spoken:
 
 def values_in(part: Spoken) -> tuple[list[Any], bool]:
     """(objects and lists in order, whether the last was cut off) of a final part that is nothing but these, or of its
-    one code fence, whatever stands around it. None of any other text. Raises `ValueError` for several fences."""
+    one code fence, whatever stands around it. None of any other text. Raises `ValueError`, whose text is the
+    reason, for several fences, and for a key that occurs twice in one object: these are two conclusions."""
     fences = list(_FENCE.finditer(part))
     if len(fences) > 1:
         raise ValueError("several code fences in one answer")
@@ -179,6 +180,8 @@ class _ValueReader:
             key = self._string(token)
             if self._token()[0] != ":":
                 raise _NotJsonError
+            if key in entries:
+                raise ValueError("an answer with a key twice in one object")
             entries[key] = value = self.value(depth)
             if self.cut:
                 whole = isinstance(value, list) and value and all(isinstance(item, dict | list) for item in value)

@@ -569,3 +569,16 @@ def test_typographic_signs_of_an_answer(convert: Any, verb: str, name: str) -> N
 def test_an_accent_that_parts_two_labels_parts_them() -> None:
     spelling = Spelling(replace(load("hico"), objects=("person", "bar", "b\u00e4r"), interactions=()))
     assert [spelling.object(name) for name in ("bar", "B\u00c4R", "b\u00e2r")] == ["bar", "b\u00e4r", "bar"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"subject": [1, 2, 3, 4], "object": [5, 6, 7, 8], "object_class": "bicycle", "verb": "ride", "verb": "hold"}',
+        '{"interactions": [], "interactions": []}',
+        '{"verb": "ride", "Verb": "hold"}',
+    ],
+)
+def test_a_key_twice_is_two_conclusions(answer: str) -> None:
+    claims = read_answer(answer)
+    assert (claims.form, claims.triplets, claims.reports) == ("", [], ["an answer with a key twice in one object"])
