@@ -52,6 +52,7 @@ def convert(
     ] = None,
     verb_base: Annotated[int | None, Option("0|1", offer=(0, 1), mark=Count(0, 1))] = None,
     object_order: Annotated[str | None, Option("NAME", one_of="converters.numbers:OBJECT_ORDERS")] = None,
+    to_object_order: Annotated[str | None, Option("NAME", one_of=("alphabetical", "coco"))] = None,
     box_form: Annotated[str | None, Option("NAME", one_of="converters.numbers:BOX_FORMS")] = None,
     coords: Annotated[str | None, Option("NAME", offer=choices.ANSWER_COORDS, panel=ANSWERS)] = None,
     boxes: Annotated[options.Path | None, Option("FILE", mark=READ, panel=ANSWERS)] = None,
@@ -83,6 +84,7 @@ def convert(
         verb_base: The number of the file's first verb, if it is not the format's usual one.
         object_order: How the file numbers its objects, if not as usual in its format: coco (0-79), coco-1 (1-80),
             coco-id (1-90 with gaps) or alphabetical.
+        to_object_order: How --to pocket numbers objects: alphabetical (default; SCG) or coco (UPT, PViC, ADA-CM).
         box_form: What the four numbers of a box are, if not as usual in the format: xyxy (two corners), xywh (a corner,
             width and height) or cxcywh (the centre, width and height); in pixels, or in logits fractions of the image.
         coords: What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX],
@@ -110,6 +112,9 @@ def convert(
     if source is None:
         listed = "(hoicli convert --list shows the formats)"
         raise UsageError(f"convert: give a PATH to convert, or - for stdin {listed}")
+    if to_object_order is not None and to != "pocket":
+        problem = f"is for {arg('to', 'pocket')}, which two projects read in two orders"
+        raise UsageError(f"{arg('to_object_order', to_object_order)} {problem}")
     chosen: dict[str, object] = {
         "verb_base": verb_base, "object_order": object_order, "box_form": box_form,
         "coords": coords, "boxes": text_of(boxes), "to_vocabulary": to_vocabulary or None, "scores": scores,
@@ -122,6 +127,7 @@ def convert(
         split=part,
         id_rule=id_ or "",
         target=to or "",
+        target_order=to_object_order or "",
         options={name: value for name, value in chosen.items() if value is not None},
     )
     if image_list is not None:

@@ -32,7 +32,8 @@ class Context:
 
     options: the options of `convert` that only some formats have (`Format.options`), those that were given. images,
     image_numbers, image_sizes: from `--image-list`, else None or empty: image ids in order, the image id of each
-    `img_id`, each image's width and height. format, target: the names of FORMATS that are read and written. split:
+    `img_id`, each image's width and height. format, target: the names of FORMATS that are read and written;
+    target_order: of the objects of a written file, "" for the format's usual one. split:
     "test" or "train", for sources that hold both. prefix: PREFIX of `data add PREFIX:PART`. open_names: labels may be
     any, because the files state them and no dataset was named. id_rule: of `names.ID_RULES`, or "". dropped: what was
     left out: (count, first place) by reason. notes: what was assumed. place: the current item of `each`.
@@ -42,6 +43,7 @@ class Context:
     policy: ErrorPolicy
     format: str = ""
     target: str = ""
+    target_order: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     images: Sequence[str] | None = None
     image_numbers: Mapping[int, str] = field(default_factory=dict)

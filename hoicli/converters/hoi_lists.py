@@ -18,7 +18,8 @@ interaction uses is left out and counted. Scores may exceed 1; exact duplicates 
 scores up by equality).
 
 `write` gives the list of `cdn` as plain JSON (`--to cdn-json`), and ground truth in the HOI-A layout (`--to hoia`),
-whose objects count from 1 in a dataset without COCO's ids or a numbering of its own; beside it `--to corre` writes
+whose objects count from 1 in a dataset without COCO's ids or a numbering of its own, and whose triplets also have
+their interaction from 1 (`hoi_category_id`, for GEN-VLKT and HOICLIP); beside it `--to corre` writes
 corre_hico.npy and its kind (QPIC, CDN, PPDM): [verbs, objects] in the order of their numbers, as in the loaders' lists
 of valid ids, 1 where the two are an interaction of the dataset. `read` raises `DataError` naming the item, from [0].
 """
@@ -346,10 +347,12 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     verb_ids = context.numbered("verbs", known.verb_ids, {at + int(layout.verbs): at for at in range(len(known.verbs))})
     shift = context.written_shift(layout.shift) if layout.shift else None
 
-    def interaction(hoi: dict[str, Any]) -> dict[str, Any]:
+    def interaction(hoi: dict[str, Any], labels: Sequence[str]) -> dict[str, Any]:
         written = {"subject_id": hoi["subject"], "object_id": hoi["object"], layout.verb: verb_ids[hoi["verb"]]}
         if layout.scored:
             written["score"] = hoi["score"]
+        elif (number := known.interaction_id(hoi["verb"], labels[hoi["object"]])) is not None:
+            written["hoi_category_id"] = number + 1
         return {**written, "action_score": hoi["verb_score"]} if "verb_score" in hoi else written
 
     def image(record: Record) -> bytes:
@@ -357,16 +360,10 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         if not layout.scored:
             context.tell_lost(record, *layout.kept)
         boxes = zip(record["boxes"], record["labels"], strict=True)
-        return orjson.dumps(
-            {
-                layout.image[0]: file_name_of(record),
-                **kept(record, *layout.kept),
-                layout.boxes[0]: [
-                    {"bbox": corners(box, "", shift), "category_id": object_ids[label]} for box, label in boxes
-                ],
-                layout.hois[0]: [interaction(hoi) for hoi in record["hois"]],
-            }
-        )
+        head = {layout.image[0]: file_name_of(record), **kept(record, *layout.kept)}
+        rows = [{"bbox": corners(box, "", shift), "category_id": object_ids[label]} for box, label in boxes]
+        hois = [interaction(hoi, record["labels"]) for hoi in record["hois"]]
+        return orjson.dumps({**head, layout.boxes[0]: rows, layout.hois[0]: hois})
 
     write_items(path, map(image, records))
 

@@ -12,8 +12,10 @@ instances_vcoco_*.json            COCO's boxes with x2 = x + w, y2 = y + h (0-ba
 Numbers count from 0 in the file's own tables: HICO-DET's objects are in alphabetical order in branch `main` and in
 COCO's in branch `class`. Equal boxes of one label are merged. `read` raises `DataError` naming the item, from [0].
 
-`write` gives instances_*.json with alphabetical objects (`--to pocket`), in a dataset of the user's with boxes as its
-`box` says. What it has no place for is counted: boxes without a pair, labels of subjects, pairs that are no class.
+`write` gives instances_*.json (`--to pocket`) with alphabetical objects, as branch `main` and SCG have them, or with
+`--to-object-order coco` in COCO's order, as the commits of hicodet that UPT, PViC and ADA-CM load; each project takes
+the other's numbers for its own, so a note names the order. In a dataset of the user's boxes are as its `box` says. What
+it has no place for is counted: boxes without a pair, labels of subjects, pairs that are no class.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from hoicli.converters.context import (
     require_scores,
 )
 from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, corners
-from hoicli.errors import DataError, Place
+from hoicli.errors import DataError, Place, arg
 from hoicli.io.outputs import open_output
 from hoicli.records.caveats import PAIRS_ONLY
 from hoicli.records.parsing import Record, dump
@@ -115,11 +117,13 @@ def _known_names(names: list[Any], known: Collection[str], source: Source, field
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
     """Write instances_*.json. Raises `DataError` for an image without its size, and for a score."""
-    known, objects = context.vocabulary, context.vocabulary.alphabetical_objects
+    known, order = context.vocabulary, context.target_order or "alphabetical"
+    objects = known.alphabetical_objects if order == "alphabetical" else known.objects
     number_of = {name: at for at, name in enumerate(objects)}  # of roles none: V-COCO is refused with its first record
     rows = [[at, number_of.get(name), known.verb_ids[verb]] for at, (verb, name) in enumerate(known.interactions)]
     content: dict[str, Any] = {"annotation": [], "filenames": [], "empty": []}
-    content |= {"objects": objects, "verbs": known.verbs, "correspondence": rows, "size": []}
+    listed = [name.replace("_", " ") for name in objects] if order == "coco" and known.coco_ids else objects
+    content |= {"objects": listed, "verbs": known.verbs, "correspondence": rows, "size": []}
     content |= {group: sorted(known.groups.get(group, ())) for group in ("rare", "non_rare")}
     for record in records:
         require_scores(record, context.target, scored=False)
@@ -134,7 +138,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         used = set()
         for hoi in record["hois"]:
             person, other = hoi["subject"], hoi["object"]
-            number = known.interaction_ids.get((known.verbs[known.verb_ids[hoi["verb"]]], names[other]))
+            number = known.interaction_id(hoi["verb"], record["labels"][other])
             if number is None:
                 context.drop(f"triplets of no {known.name} interaction", place)
                 continue
@@ -150,5 +154,17 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         content["annotation"].append(pairs)
         content["filenames"].append(file_name_of(record))
         content["size"].append([record["width"], record["height"]])
+    says = _ORDERS[order] if known.coco_ids else _ORDERS_OF_OTHERS[order]
+    context.announce(f"objects are numbered {says}; {arg('to_object_order')} chooses")
     with open_output(path) as output:
         output(dump(content))
+
+
+_ORDERS = {
+    "alphabetical": "alphabetically (airplane 0, person 49), for SCG and hicodet's branch main; UPT, "
+    "PViC and ADA-CM take these numbers for COCO's",
+    "coco": "in COCO's order (person 0), for UPT, PViC and ADA-CM; SCG and hicodet's branch main take "
+    "these numbers for alphabetical ones",
+}
+_ORDERS_OF_OTHERS = {"alphabetical": "alphabetically", "coco": "in the dataset's order"}
+"""The orders of the objects that are written, and for whom each is. Nothing in a loader notices the other one."""

@@ -205,6 +205,10 @@ class Vocabulary:
         """Interactions whose verb says that nothing happens (80 in HICO-DET)."""
         return frozenset(i for i, (verb, _) in enumerate(self.interactions) if verb == self.no_interaction)
 
+    def interaction_id(self, verb: str, label: str) -> int | None:
+        """The id of a verb with an object, both in any spelling or by an alias; None if they are no interaction."""
+        return self.interaction_ids.get((self.verbs[self.verb_ids[verb]], self.objects[self.object_ids[label]]))
+
     @property
     def group_of(self) -> dict[int, str]:
         """The frequency group of each interaction id."""
