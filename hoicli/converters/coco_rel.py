@@ -9,7 +9,8 @@ object_id are ids of annotations of the same image. The file states the names of
 come out of it; with --dataset they must be that dataset's. The image id is the file name without its extension, and the
 id of the image is kept as `img_id`. Predictions have `score` in their relations, which becomes the triplet's score, and
 may have it in all annotations of an image (`scores`). Relations that point at no box of their image are dropped and
-counted, as Maelic/SGG-Benchmark (data/datasets/data.py) leaves them out; crowds are boxes like any other.
+counted, as Maelic/SGG-Benchmark (data/datasets/data.py) leaves them out; a crowd's box stays one (`iscrowd`), and
+relations of it are counted, as no metric of triplets or graphs knows crowds.
 
 Writing (`--to coco-rel`) gives the same, with categories numbered from 1 in the dataset's order, without --dataset in
 alphabetical order (SGG-Benchmark's loader takes a category 0 for the background), and images by `img_id`, else from 1.
@@ -38,6 +39,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, also those without relations."""
     graphs = guarded(lambda: _Graphs(source, context), source, "")
 
+    if on_crowds := graphs.on_crowds():
+        problem = f"{on_crowds:,} relations are of a crowd's box (iscrowd): their triplets count like any other"
+        context.announce(problem)
+
     def build(item: tuple[Any, dict[str, Any]]) -> Record:
         image_id, image = item
         rows = graphs.boxes_of.get(image_id, [])
@@ -57,6 +62,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         head = {**({"img_id": image_id} if type(image_id) is int else {}), **kept(image, "width", "height")}
         confident = rows and all("score" in row for _, row in rows)
         more = {"scores": [row["score"] for _, row in rows]} if confident else {}
+        crowds = [bool(row.get("iscrowd")) for _, row in rows]
+        more |= {"iscrowd": crowds} if any(crowds) else {}
         return image_record(image.get("file_name", str(image_id)), boxes, labels, hois, head, **more)
 
     yield from context.each(((f"images[{at}]", item) for at, item in enumerate(graphs.images.items())), build, source)
@@ -76,6 +83,12 @@ class _Graphs:
         self.boxes_of = self._by_image(source, "annotations", context)
         self.relations_of = self._by_image(source, "rel_annotations", context)
         self.scored = any("score" in row for row in content["rel_annotations"])
+
+    def on_crowds(self) -> int:
+        """Return how many relations have a crowd at one of their ends."""
+        crowds = {row["id"] for rows in self.boxes_of.values() for _, row in rows if row.get("iscrowd")}
+        relations = (row for rows in self.relations_of.values() for _, row in rows) if crowds else ()
+        return sum(not crowds.isdisjoint((row["subject_id"], row["object_id"])) for row in relations)
 
     def _by_image(self, source: Source, key: str, context: Context) -> dict[int | str, _Rows]:
         """The rows of each image; those of images that are not listed are dropped and counted."""
@@ -139,12 +152,13 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         images[number] = {"id": number, "file_name": file_name_of(record), **kept(record, "width", "height")}
         first = len(annotations) + 1
         scores = record.get("scores") or [None] * len(record["boxes"])
-        for box, label, score in zip(record["boxes"], record["labels"], scores, strict=True):
+        crowds = record.get("iscrowd") or [False] * len(record["boxes"])
+        for box, label, score, crowd in zip(record["boxes"], record["labels"], scores, crowds, strict=True):
             x1, y1, x2, y2 = box
             wide, high = x2 - x1, y2 - y1
             row = {"id": len(annotations) + 1, "image_id": number, "bbox": [x1, y1, wide, high], "area": wide * high}
             scored = {} if score is None else {"score": score}
-            annotations.append({**row, "iscrowd": 0, **scored, "category_id": label})
+            annotations.append({**row, "iscrowd": int(crowd), **scored, "category_id": label})
         for hoi in record["hois"]:
             ends = {"subject_id": first + hoi["subject"], "object_id": first + hoi["object"]}
             row = {"id": len(relations) + 1, "image_id": number, **ends, **kept(hoi, "score")}

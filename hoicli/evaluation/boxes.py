@@ -1,9 +1,10 @@
 """Boxes as such: what a detector's labelled, scored boxes find of the annotated ones, by the rules of COCO and PASCAL
 VOC, and the recall that the Diag-HOI paper prints.
 
-Boxes are compared as recorded, with those of their label and image. None is crowded or difficult, and a label without
-annotated boxes is in no mean. No Python loop runs per box: detections of one rank, each of another image or label, are
-matched together."""
+Boxes are compared as recorded, with those of their label and image. A crowd's box (COCO's `iscrowd`) is ignored: it is
+never missed, and what lies in it by half or more (COCO) or overlaps it most (as VOC's difficult boxes) is neither true
+nor false; the paper's recall leaves it out. A label without annotated boxes is in no mean. No Python loop runs per box:
+detections of one rank, each of another image or label, are matched together."""
 
 from __future__ import annotations
 
@@ -190,6 +191,14 @@ def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBox
     return DetectedBoxes(scenes.image_ids, scenes, row, score[row], numbers)
 
 
+def _share_within(boxes: Floats, crowds: Floats) -> Floats:
+    """[M] the share of each box's area that lies in the crowd's box; 0 for a box without area. Both [4, M]."""
+    inner = np.concatenate([np.maximum(boxes[:2], crowds[:2]), np.minimum(boxes[2:], crowds[2:])])
+    shared, own = (np.prod(np.maximum(sides[2:] - sides[:2], 0.0), axis=0) for sides in (inner, boxes))
+    share: Floats = np.divide(shared, own, out=np.zeros(len(own)), where=own > 0)
+    return share
+
+
 def _within(boxes: Floats, area: str) -> Bools:
     """[M] which boxes are in a range of AREAS."""
     low, high = AREAS[area]
@@ -211,6 +220,7 @@ class BoxEvaluation:
         order = np.argsort(key, kind="stable")
         rows, self._key = rows[order], key[order]
         self._boxes, self._label, self._once = scenes.boxes[rows], scenes.labels[rows], once[rows]
+        self._crowd = scenes.crowd[rows]
         self._detections = Growing(key=np.int64, score=np.float64, **dict.fromkeys(AREAS, np.bool_))
         self._pairs = Growing(row=np.int64, mate=np.int64, edges=np.float64, pixels=np.float64)
         self.coverage, self.numbers, self.caveats = Coverage(), Counter[str](), truth.caveats
@@ -227,6 +237,8 @@ class BoxEvaluation:
         for row, mate in counterparts(start, count):
             sides = taken(boxes, row), taken(self._boxes, mate)
             edges, pixels = iou(*sides, inclusive=False), iou(*sides, inclusive=True)
+            if (crowd := self._crowd[mate]).any():  # the share of the detection that lies in it, as pycocotools has it
+                edges[crowd] = _share_within(*(side[:, crowd] for side in sides))
             near = np.maximum(edges, pixels) >= _NEAR
             row += self.numbers["detections"]
             self._pairs.add(row=row[near], mate=mate[near], edges=edges[near], pixels=pixels[near])
@@ -249,11 +261,12 @@ class BoxEvaluation:
         """Each metric of a rule: its value in [0, 1] and the number of annotated boxes, both [labels]."""
         rank, order, bounds = self._ranking
         counts, overlap = self._once | (rule.takes == ANY), self._pairs["pixels" if rule.row.inclusive else "edges"]
-        near = np.flatnonzero((overlap >= _NEAR) & counts[self._pairs["mate"]])
+        kept = counts & ~self._crowd if rule.takes == ANY else counts | self._crowd
+        near = np.flatnonzero((overlap >= _NEAR) & kept[self._pairs["mate"]])
         row, mate, overlap = self._pairs["row"][near], self._pairs["mate"][near], overlap[near]
         found: dict[tuple[str, int | None], tuple[Floats, Floats, Ints]] = {}
         for area in dict.fromkeys(metric.area for metric in rule.metrics):
-            inside = _within(self._boxes, area)
+            inside = _within(self._boxes, area) & ~self._crowd
             positives = np.bincount(self._label[counts & inside], minlength=self._labels)
             if rule.takes == FREE:
                 codes = self._taken(rule, row, mate, overlap, inside)
@@ -263,6 +276,7 @@ class BoxEvaluation:
                 best = best[np.lexsort((rank[row[best]], mate[best]))]
                 codes = np.full((1, len(rank)), FALSE_POSITIVE, dtype=np.uint8)
                 codes[0, row[best[run_starts(mate[best])]]] = TRUE_POSITIVE
+                codes[0, row[best[self._crowd[mate[best]]]]] = _OUTSIDE
             for cap in {metric.cap for metric in rule.metrics if metric.area == area}:
                 counted = codes if cap is None else np.where(rank < cap, codes, _OVER_THE_CAP)
                 each = [per_class(code[order], bounds, positives, rule.row) for code in counted]
@@ -294,7 +308,8 @@ class BoxEvaluation:
             best = np.maximum.reduceat(wishes, first, axis=1)
             at, number = np.nonzero(best >= 0)
             chosen = best[at, number]
-            free[at, mate[pair_of[chosen % many]]] = False
+            taken_ones = mate[pair_of[chosen % many]]
+            free[at, taken_ones] = self._crowd[taken_ones]  # a crowd has room for all
             codes[at, row[part[first[number]]]] = np.where(chosen >= many, TRUE_POSITIVE, _OUTSIDE)
         return codes
 
@@ -350,11 +365,13 @@ def evaluated_boxes(
             f"{without:,} of {numbers['records']:,} records with boxes have none; give all of them scores, or none"
         )
         raise DataError(problem, place=predictions.name, field="scores", code="mixed")
+    crowds = int(np.count_nonzero(truth.scenes.crowd))
     question, unranked = coverage.doubt(truth, [rule.row]), coverage.unranked() if without else ""
     coverage.fit.check(truth.scenes, predictions.name)
     missing, every = len(truth.position) - coverage.numbers["images"], len(truth.position)
     for says, message in (
         (without, "no scores of boxes in the records: those of triplets count, each with its best triplet's score"),
+        (crowds, f"{crowds:,} annotated boxes are crowds (iscrowd): ignored, as are the detections in them"),
         (missing, f"{missing:,} of {every:,} ground-truth images have no predictions: their boxes are missed"),
         (numbers["unlabelled"], f"{numbers['unlabelled']:,} of {numbers['boxes']:,} boxes have no label: left out"),
         (question, question),

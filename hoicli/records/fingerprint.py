@@ -1,11 +1,11 @@
 """Hashes of ground truth, by whose digest two papers can see whether they used the same annotations.
 
 The digest is of a sum over images, so that neither the order of the lines nor the shards they come in change it. An
-image's hash is of all that any metric reads of its record: its id; every box with its label, its sense and whether its
-actions were annotated; every triplet with its verb, role and sense; which triplets share a box; the image-level labels,
-none being another thing than an empty list; and the caveats. Not of the order of boxes and triplets. Labels are hashed
-in one of their spellings (`spelled`), so readers with and without a vocabulary agree. It does not protect against
-somebody who makes two of one digest on purpose.
+image's hash is of all that any metric reads of its record: its id; every box with its label, its sense, whether its
+actions were annotated and whether it is a crowd's; every triplet with its verb, role and sense; which triplets share a
+box; the image-level labels, none being another thing than an empty list; and the caveats. Not of the order of boxes and
+triplets. Labels are hashed in one of their spellings (`spelled`), so readers with and without a vocabulary agree. It
+does not protect against somebody who makes two of one digest on purpose.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ADDED, _FIRST, _SECOND = (np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xBF58
 
 
 _OF_IMAGES = "image_hois", "ambiguous_hois", "caveats"
-_SELDOM = (*_OF_IMAGES, "synsets", "annotated")
+_SELDOM = (*_OF_IMAGES, "synsets", "annotated", "iscrowd")
 """Fields that few records have, so that one look passes over all of them."""
 
 
@@ -75,15 +75,21 @@ class Stated:
         return _joined(_column(map(_digest, image_ids)), content, *labels)
 
     def _of_boxes(self, start: list[int]) -> tuple[Hashes, Hashes]:
-        """([B] the sense of each box, [B] 1 where its actions were not annotated)."""
-        senses, ignored = np.zeros((2, start[-1]), dtype=np.uint64)
+        """([B] the sense of each box, [B] 1 where its actions were not annotated, 2 of a crowd, 3 where both hold)."""
+        senses, flags = np.zeros((2, start[-1]), dtype=np.uint64)
         for row, few in self._besides.items():
             own = slice(start[row], start[row + 1])
-            for key, column in (("synsets", senses), ("annotated", ignored)):
+            for key, column in (("synsets", senses), ("annotated", flags), ("iscrowd", flags)):
                 values = few.get(key)
-                if type(values) is list and len(values) == own.stop - own.start:
-                    column[own] = _texts(values) if key == "synsets" else [value is False for value in values]
-        return senses, ignored
+                if type(values) is not list or len(values) != own.stop - own.start:
+                    continue
+                if key == "synsets":
+                    column[own] = _texts(values)
+                else:
+                    column[own] += _column(
+                        2 * (value is True) if key == "iscrowd" else value is False for value in values
+                    )
+        return senses, flags
 
 
 def total_of(hashes: Hashes) -> int:

@@ -66,7 +66,7 @@ def problems_besides(record: Mapping[str, Any], besides: Container[str] | None =
             yield from find(record)
 
 
-_SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "unstated", "left_out"})
+_SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "iscrowd", "unstated", "left_out"})
 
 
 def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterable[Problem]:
@@ -83,6 +83,7 @@ def _seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, s
         text = "empty, but the image has triplets; name what happens in it, or leave the field out where nobody said"
         yield Problem("image_hois", text)
     yield from _caveat_problems(record.get("caveats"))
+    yield from () if scored else _flag_problems("iscrowd", record)
     if _has_roles(vocabulary):
         yield from statement_problems(record, vocabulary, scored=scored)
 
@@ -183,12 +184,7 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterato
 
 def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
     """Problems of `annotated`, `unstated` and `left_out`."""
-    annotated = record.get("annotated")
-    if annotated is not None:
-        if type(annotated) is not list or not all(type(flag) is bool for flag in annotated):
-            yield Problem("annotated", "must be an array of true and false, one a box")
-        else:
-            yield from _count_problems("annotated", annotated, record, "flag")
+    yield from _flag_problems("annotated", record)
     unstated = record.get("unstated")
     if scored and unstated is not None:
         score, box = (unstated.get(key) for key in ("score", "object")) if type(unstated) is dict else (None, None)
@@ -210,6 +206,15 @@ def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, sco
             ):
                 text = "must say the subject, the verb and the role of a statement, as convert writes it"
                 yield Problem(f"left_out[{index}]", text)
+
+
+def _flag_problems(field: str, record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems of a field that says yes or no of each box."""
+    flags = record.get(field)
+    if flags is not None and (type(flags) is not list or not all(type(flag) is bool for flag in flags)):
+        yield Problem(field, "must be an array of true and false, one a box")
+    elif flags is not None:
+        yield from _count_problems(field, flags, record, "flag")
 
 
 def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:

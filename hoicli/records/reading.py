@@ -116,7 +116,7 @@ def named_scenes(
         truth=not scored,
         label=objects.__getitem__,
         verb=vocabulary.verb_ids.__getitem__,
-        of_image=("image_hois", "ambiguous_hois", "caveats", *of_roles, *of_image),
+        of_image=("image_hois", "ambiguous_hois", "caveats", *(() if scored else ("iscrowd",)), *of_roles, *of_image),
         of_hoi={"role": None, **(of_hoi or {})} if nulls else of_hoi or {},
     )
 
@@ -134,9 +134,13 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
         interaction = _role_classes(raw, verbs, vocabulary)
     else:
         annotated, interaction = np.ones(len(labels), dtype=bool), class_table(vocabulary)[verbs, labels[raw.object]]
+    crowd = (
+        np.zeros(len(labels), dtype=bool) if scored else np.array(raw.of_boxes("iscrowd", missing=False), dtype=bool)
+    )
     scenes = Scenes(
         **raw.images(),
         labels=labels,
+        crowd=crowd,
         annotated=annotated,
         verb=verbs,
         interaction=interaction,

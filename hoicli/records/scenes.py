@@ -17,8 +17,9 @@ from hoicli.vocabulary.labels import Vocabulary
 class Scenes(Images):
     """Images whose labels, verbs and interactions are numbers of the vocabulary; score [T] is NaN for ground truth.
 
-    labels [B] object ids, -1 for a box without one; annotated [B] whether the actions of the box's person were
-    annotated; verb [T] verb ids; interaction [T] interaction ids, -1 where the vocabulary has no such (verb, object).
+    labels [B] object ids, -1 for a box without one; crowd [B] whether a box of ground truth is around a crowd (COCO's
+    `iscrowd`); annotated [B] whether the actions of the box's person were annotated; verb [T] verb ids; interaction [T]
+    interaction ids, -1 where the vocabulary has no such (verb, object).
     known [K] the objects that some image-level label of an image names, each once, ascending; known_count [N] of each
     image; of ground truth only. label [L] the interactions that are image-level labels, ~interaction for an ambiguous
     one; label_count [N] of each image. caveats [N] masks of `hoicli.records.caveats`: those of the record, and for
@@ -26,6 +27,7 @@ class Scenes(Images):
     """
 
     labels: Ints
+    crowd: Bools
     annotated: Bools
     verb: Ints
     interaction: Ints
@@ -132,6 +134,7 @@ def with_boxes(scenes: Scenes, image: Ints, boxes: Floats, labels: Ints) -> tupl
         scenes,
         boxes=np.insert(scenes.boxes, places, boxes, axis=0),
         labels=np.insert(scenes.labels, places, labels),
+        crowd=np.insert(scenes.crowd, places, False),
         annotated=np.insert(scenes.annotated, places, True),
         box_start=scenes.box_start + more,
         subject=moved[scenes.subject],

@@ -77,10 +77,11 @@ def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
 
 
 def drawn_once(truth: GroundTruth, threshold: float) -> Bools:
-    """[B] the annotated boxes without the near duplicates (`kept_boxes`) of others with their label; the main protocol
-    says what an overlap is."""
+    """[B] the annotated boxes without the near duplicates (`kept_boxes`) of others with their label (of crowds: of
+    crowds); the main protocol says what an overlap is."""
     alike = near_duplicates(truth.scenes, truth.vocabulary, main_protocol(truth.vocabulary), threshold)
     same = truth.scenes.labels[alike.first] == truth.scenes.labels[alike.second]
+    same &= truth.scenes.crowd[alike.first] == truth.scenes.crowd[alike.second]
     kept: Bools = kept_boxes(truth.scenes, alike.only(same)) == np.arange(len(truth.scenes.boxes))
     return kept
 

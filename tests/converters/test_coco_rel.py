@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, Hoicli, changed
+from tests.support.project import EIGHT, FIXTURES, Hoicli, changed, dumped, parsed
 
 GRAPHS = FIXTURES / "graphs"
 FILE = GRAPHS / "foreign/_annotations.coco.json"
@@ -118,3 +118,21 @@ def test_two_images_of_one_number(hoicli: Hoicli, tmp_path: Path) -> None:
     result = hoicli("convert", "--to", "coco-rel", path, "-o", out)
     assert (result.code, out.exists()) == (1, False)
     assert result.err == "image street_2: img_id: 1 is another image's number, too; leave img_id out\n"
+
+
+def test_a_crowd_stays_a_crowd(hoicli: Hoicli, tmp_path: Path) -> None:
+    names = [{"id": 1, "name": "person"}, {"id": 2, "name": "kite"}]
+    box: dict[str, Any] = {"image_id": 1, "bbox": [1, 0, 9, 9]}
+    boxes = [{"id": at, "category_id": 1 + at % 2, "iscrowd": at // 2, **box} for at in (1, 2)]
+    relation = {"id": 1, "image_id": 1, "subject_id": 2, "object_id": 1, "predicate_id": 1}
+    content = {"images": [{"id": 1, "file_name": "a.jpg"}], "categories": names, "annotations": boxes}
+    content |= {"rel_categories": [{"id": 1, "name": "fly"}], "rel_annotations": [relation]}
+    result = hoicli("convert", dumped(tmp_path / "gt.json", content))
+    assert parsed(result.out)[0]["iscrowd"] == [False, True]
+    assert "1 relations are of a crowd's box (iscrowd)" in result.err
+    (tmp_path / "gt.jsonl").write_text(result.out)
+    back = hoicli("convert", tmp_path / "gt.jsonl", "--to", "coco-rel", "-o", tmp_path / "back.json")
+    assert back.code == 0
+    assert [row["iscrowd"] for row in json.loads((tmp_path / "back.json").read_text())["annotations"]] == [0, 1]
+    lost = hoicli("convert", tmp_path / "gt.jsonl", "--to", "hoia", "-o", tmp_path / "lost.json")
+    assert "left out: iscrowd (the format has no place for it): 1" in lost.err

@@ -70,6 +70,34 @@ def test_the_grids_are_those_of_their_libraries() -> None:
     assert np.linspace(0, 1, 101).tolist() == list(GRID_HUNDREDTHS)
 
 
+def test_a_crowd_is_neither_found_nor_missed() -> None:
+    """COCO: what lies in it by half is ignored, and two may lie in one; VOC: whose best box it is."""
+    boxes: list[Box] = [[10, 10, 60, 110], [200, 50, 380, 250]]
+    crowd = image(boxes, iscrowd=[False, True])
+    inside: list[Box] = [[10, 10, 60, 110], [210, 60, 250, 160], [260, 60, 300, 160]]
+    found = measured([crowd], [image(inside, scores=[0.5, 0.9, 0.8])])
+    assert [found["coco-boxes", metric, "persons"] for metric in ("AP", "AP50", "AR@100")] == pytest.approx([100] * 3)
+    assert found["diag-boxes", "recall50", "persons"] == 100
+    ordinary = measured([image(boxes)], [image(inside, scores=[0.5, 0.9, 0.8])])
+    assert ordinary["coco-boxes", "AP50", "persons"] == pytest.approx(100 / 6, abs=0.2)
+    over: list[Box] = [[10, 10, 60, 110], [200, 50, 380, 240]]
+    found = measured([crowd], [image(over, scores=[0.5, 0.9])])
+    assert found["voc-boxes", "AP50", "persons"] == found["voc-boxes", "recall50", "persons"] == 100
+    only = measured([image(boxes[1:], iscrowd=[True])], [image(over[1:], scores=[0.9])])
+    assert only["coco-boxes", "AP", "persons"] is None  # nobody is annotated
+    with pytest.raises(HoicliError, match="iscrowd: 1 flags for 2 boxes"):
+        measured([image(boxes, iscrowd=[True])], [image(over, scores=[0.5, 0.9])])
+
+
+def test_a_crowd_is_in_the_digest() -> None:
+    flags: list[dict[str, Any]] = [{}, {"iscrowd": [False]}, {"iscrowd": [True]}]
+    signatures = [
+        hoicli.evaluate([image([SQUARE], **more)], [image([SQUARE], scores=[0.9])], boxes=True).rows[0]["signature"]
+        for more in flags
+    ]
+    assert signatures[0] == signatures[1] != signatures[2]
+
+
 def world(seed: int) -> tuple[list[Record], list[Record]]:
     """Images with ties of scores and of overlaps, doubles, areas on a bound or of 0; in some more detections than COCO
     counts."""
@@ -86,6 +114,8 @@ def world(seed: int) -> tuple[list[Record], list[Record]]:
         true = [(box(), draw.choice(labels)) for _ in range(draw.randint(0, 8))]
         true += true[:1]
         gt.append({**image([at for at, _ in true], name=f"{number + 1:03}"), "labels": [label for _, label in true]})
+        if seed % 3 == 0:
+            gt[-1]["iscrowd"] = [sum(at) % 4 < 1 for at, _ in true]  # of doubles all or none
         near = [([at[0], at[1], at[2] + draw.choice([0, 0, 1, 4]), at[3]], label) for at, label in true * 2]
         near += [(box(), draw.choice(labels)) for _ in range(150 if seed % 10 == 0 else draw.randint(1, 6))]
         draw.shuffle(near)
@@ -107,7 +137,8 @@ def by_pycocotools(gt: list[Record], predictions: list[Record]) -> Iterator[tupl
     def items(records: list[Record], boxes: Any) -> Iterator[Record]:
         for record in records:
             for (x, y, right, bottom), label, *score in boxes(record):
-                sides = {"bbox": [x, y, right - x, bottom - y], "area": (right - x) * (bottom - y), "iscrowd": 0}
+                sides = {"bbox": [x, y, right - x, bottom - y], "area": (right - x) * (bottom - y)}
+                sides["iscrowd"] = int("iscrowd" in record and sum((x, y, right, bottom)) % 4 < 1)
                 of = {"image_id": int(record["image_id"]), "category_id": LABELS.index(label) + 1}
                 yield {**sides, **of, **({"score": score[0]} if score else {})}
 
@@ -189,6 +220,8 @@ def voc_of_label(gt: list[Record], predictions: list[Record], label: str) -> tup
 def test_voc_is_its_loop_on_random_worlds() -> None:
     for seed in range(40):
         gt, predictions = world(seed)
+        for record in gt:
+            record.pop("iscrowd", None)
         found = measured(gt, predictions, same=1.0)
         for subset, labels in SUBSETS.items():
             every = [values for label in labels if (values := voc_of_label(gt, predictions, label))]

@@ -34,7 +34,8 @@ def scenes_of(boxes: Floats, hois: Ints, score: Floats, *starts: int) -> Scenes:
     return Scenes(
         image_ids=[str(number) for number in range(images)], boxes=boxes, box_start=np.r_[0, [len(boxes)] * images],
         hoi_start=np.array([0, *starts, hois.shape[1]]), subject=hois[0], object=hois[1], score=score,
-        labels=zeros[: len(boxes)], annotated=np.ones(len(boxes), dtype=bool), verb=hois[2], interaction=hois[2],
+        labels=zeros[: len(boxes)], annotated=np.ones(len(boxes), dtype=bool),
+        crowd=np.zeros(len(boxes), dtype=bool), verb=hois[2], interaction=hois[2],
         known_count=zeros[:images], known=zeros[:0], caveats=zeros[:images], label_count=zeros[:images],
         label=zeros[:0],
     )  # fmt: skip
