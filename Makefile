@@ -4,6 +4,7 @@
 #                all; corrupt and robust; and foreign files
 #   make test    set up all, then run the tests but for those marked `long`, on every processor: three minutes on two
 #   make test-all  every test, the hostile campaign, kill tests and all pages of docs/ among them: before a release
+#   make test-lowest PYTHON=python3.10   the tests of `make test` with the lowest version of everything that pyproject.toml asks for
 #   make lint    ruff, mypy, and the order of the rooms (import-linter)
 #   make docs    run every command that README.md and docs/ show, and write down what it prints now
 #   make site    site-output/: README.md, docs/ and the reference of `import hoicli` as pages, with search, without a server
@@ -24,7 +25,7 @@ BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth
 
 MUTANTS := --sample $(or $(SAMPLE),40) --seed $(or $(SEED),1) $(if $(OWN),--own)
 
-.PHONY: demo test test-all lint docs site pictures bench lock dist image mutants clean
+.PHONY: demo test test-all test-lowest lint docs site pictures bench lock dist image mutants clean
 
 # Each stamp is newer than pyproject.toml once its part of the environment is complete: what the demo needs, or all.
 $(VENV)/.demo: EXTRA = plot,images
@@ -44,6 +45,13 @@ test: WHICH = -m 'not long'
 test-all: WHICH = --hypothesis-profile=long
 test test-all: $(VENV)/.ready
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --maxfail 20 $(WHICH)
+
+test-lowest: LOWEST = $(VENV)-lowest
+test-lowest:
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
+	$(LOWEST)/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --maxfail 20 -m 'not long'
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -88,4 +96,4 @@ mutants: $(VENV)/.ready
 	nice -n 10 $(BIN)/python -m tests.mutants $(MODULE) $(MUTANTS)
 
 clean:
-	rm -rf $(VENV) demo-output bench-output mutants-output build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-lowest demo-output bench-output mutants-output build dist *.egg-info
