@@ -135,12 +135,13 @@ def require_libraries(who: str = "corrupt") -> None:
 def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
     """The job of each image or record; bad records go to the policy."""
     from hoicli.commands.inputs import piped_paths
-    from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
+    from hoicli.corruption.engine import path_job, record_job
+    from hoicli.records.names import PICTURE_ENDINGS
 
     paths = piped_paths(sources, "RECORDS or IMAGES", "sources")
     streams: Iterable[Any] = [sources] if paths is None else paths
     for given in streams:
-        if isinstance(given, str) and given.lower().endswith(IMAGE_SUFFIXES):
+        if isinstance(given, str) and Path(given).suffix.lower() in PICTURE_ENDINGS:
             yield path_job(given, plan)
             continue
         for line in inputs.records(given, "records", "RECORDS or IMAGES", name="sources").filled():

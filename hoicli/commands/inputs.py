@@ -177,9 +177,19 @@ def streams_of(given: Streams | None, what: str, name: str) -> list[Any]:
 
 def _is_stream(one: Any) -> bool:
     """Whether an item of a list is a stream by itself, and not a record."""
+    one = _rows_of(one)
     if isinstance(one, Mapping):
         return all(isinstance(value, Mapping) for value in one.values())
     return isinstance(one, str | os.PathLike | list | tuple)
+
+
+def _rows_of(given: Any) -> Any:
+    """Return the rows, as dicts, of a table of pandas, polars or pyarrow; anything else as it is."""
+    library = type(given).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(given, "columns"):
+        return given.to_dict("records")
+    way = {"polars": "to_dicts", "pyarrow": "to_pylist"}.get(library, "")
+    return getattr(given, way)() if hasattr(given, way) else given
 
 
 def piped_paths(given: Given | None, what: str, name: str) -> list[str] | None:
@@ -198,6 +208,7 @@ def paths_of(given: Any, name: str) -> list[str] | None:
     """The paths, if these are paths. Raises `UsageError` for what is none of `Given`."""
     if isinstance(given, str | os.PathLike):
         return _paths(given)
+    given = _rows_of(given)
     if not isinstance(given, Iterable):
         kind = type(given).__name__
         raise UsageError(f"{name}: is {kind}; give a path, records (dicts), or arrays by image id")
@@ -231,6 +242,7 @@ def as_files(given: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[s
 def held(given: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool | None = None) -> Iterator[Item]:
     """Records, or the arrays of images, as lines. scored: whether arrays are of predictions; None: whether they have
     scores. Raises `DataError` for what is neither, and for bad arrays."""
+    given = _rows_of(given)
     if isinstance(given, Mapping):
         from hoicli.records.detections import detections
 

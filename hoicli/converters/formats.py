@@ -187,9 +187,6 @@ def offered(*, written: bool) -> list[tuple[str, str]]:
 
 def detect(source: Source) -> str:
     """The name of the format of `source`. Raises `DataError` that describes the file if it is in none of them."""
-    if source.path.endswith(".zip"):
-        problem = "is an archive; unpack it, and give the file that is in it (CVAT's: annotations.xml)"
-        raise DataError(problem, place=source.name, code="unknown-format")
     if source.first_has("annotator", "annotation_id"):
         problem = "is Label Studio's JSON-MIN, which has no relations; export as JSON"
         raise DataError(problem, place=source.name, code="unknown-format")
@@ -197,9 +194,9 @@ def detect(source: Source) -> str:
         signs = _SIGN.findall(row.signs)
         if signs and all(_shows(source, sign, row) for sign in signs):
             return row.name
-    if source.first_has("image_id", "hois"):
-        problem = "is a list of records; make a line of each: jq -c '.[]' FILE"
-        raise DataError(problem, place=source.name, code="unknown-format")
+    for keys, problem in _NEARLY.items():
+        if _shows(source, keys, FORMATS["records"]):
+            raise DataError(problem, place=source.name, code="unknown-format")
     raise DataError(
         f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, "
         f"{arg('from_', like='NAME')} forces one, "
@@ -209,6 +206,13 @@ def detect(source: Source) -> str:
     )
 
 
+_NEARLY = {
+    "[image_id hois]": "is a list of records; make a line of each: jq -c '.[]' FILE",
+    "[person_box]": "is V-COCO's list of people without image_id; add to each the number of its COCO image",
+    "[image_id category_id bbox]": "is COCO's list of detected boxes, which has no triplets; give the file of these",
+    "{images annotations}": "is COCO's annotations: boxes alone, without triplets; give the file that has them",
+}
+"""What files are that are in no format, but nearly: by the keys of the first item, or of the dictionary."""
 _SIGN = re.compile(r"\[.*?]|{.*?}|\w+")
 
 

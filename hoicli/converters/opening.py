@@ -31,9 +31,6 @@ Content = Literal["lines", "dump", "unknown"]
 _RECORD = re.compile(rb'\{\s*("image_id"\s*:|[^"\s])')
 """How a line of records or matches begins, where hoicli wrote it, and a line that is no JSON; others are parsed to see
 what they are."""
-_RECORDS = re.compile(rb'\[\s*\{[^][{}]*"image_id"\s*:')
-"""How a list of records begins, which has to be made lines of (the message says so); V-COCO's list of people does,
-too."""
 _FOREIGN = (b"\x80", b"PK\x03\x04", b"MATLAB ", b'"', b"<")
 """How a pickle, an .npz and a .mat file, a JSON string and XML begin."""
 
@@ -103,7 +100,7 @@ def content(path: str) -> Content:
         if head.startswith(_FOREIGN):
             return "dump"
         if head.startswith(b"["):
-            return "lines" if _RECORDS.match(head) and not _is_known(path) else "dump"
+            return "dump"
         if not head.startswith(b"{"):
             return "dump" if _ends_as_pickle(path) else "unknown"
         if _RECORD.match(head):

@@ -83,6 +83,8 @@ def read_annotations(source: Source, context: Context) -> Iterator[Record]:
     split = [one for one in sources if one not in (vsrl, instances)]
     if vsrl is None or instances is None or len(split) > 1:
         problem = "give VSRL.json,INSTANCES.json,IDS.txt together (vcoco_test.json, instances_vcoco_all_2014.json, ids)"
+        if vsrl is None and instances is not None:
+            problem = f"is COCO's annotations: boxes alone, without triplets; for V-COCO {problem}"
         raise DataError(problem, place=source.name)
     actions, images = _actions(vsrl, context)
     if split:
@@ -269,7 +271,7 @@ def _people(source: Source, context: Context) -> Iterator[tuple[str, dict[str, A
         image_id = item.get("image_id") if isinstance(item, dict) else None
         number = int(image_id) if isinstance(image_id, float) and image_id.is_integer() else image_id
         if isinstance(number, bool) or not isinstance(number, int | str):
-            problem = "names no image (image_id); is this really an official V-COCO list?"
+            problem = "has no image_id, the number of its COCO image; add it"
             context.policy.handle(DataError(problem, place=source.name, field=where))
             continue
         yield where, {**item, "image_id": number}

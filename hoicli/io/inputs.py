@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -34,6 +35,30 @@ GZIP_MAGIC = b"\x1f\x8b"
 """How what is unpacked here begins."""
 PROGRAMS = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zX": "xz", b"BZh9": "bzip2"}
 """How other compressed files begin, which are neither read nor written, and the program that does both."""
+HEAD = 1 << 12
+"""Bytes at the beginning of a file by which it is told from what hoicli reads."""
+_FOREIGN_FILES = {
+    rb"version https://git-lfs": "is a Git LFS pointer, not the file itself; fetch that: git lfs pull",
+    rb"\s*(<\?xml[^>]*>\s*)?<(!doctype\s+html|html|head|body)\b": "is a web page, no data: most likely the download "
+    "did not begin; open the address in a browser, and fetch the file itself",
+    rb"MATLAB 7\.3|.{124}\x00\x02IM": "is a MATLAB 7.3 file (HDF5); save it with -v7",
+    rb"\x89HDF\r\n": "is HDF5 (as MATLAB 7.3 writes it, too); save a .mat file with -v7, arrays with numpy.savez",
+    rb"PK\x03\x04.{26}(\[content_types\]|_rels/|docprops/|xl/)|\xd0\xcf\x11\xe0\xa1\xb1": "is Excel's; save it as CSV",
+    rb"PK\x03\x04.{26}[^\x00]{1,200}?/(data\.pkl|version|byteorder|\.format_version)": "is a file of torch.save; read "
+    "it with torch.load, and write lists and numbers with pickle or json",
+    rb"PK\x03\x04(?!.{26,200}?\.npy)": "is an archive; unpack it, and give the file that is in "
+    "it (CVAT's: annotations.xml)",
+    rb".{257}ustar|7z\xbc\xaf|Rar!\x1a": "is an archive; unpack it, and give the file that is in it",
+    rb"PAR1[\x00-\x1f]": "is Parquet; make it lines: duckdb -c \"COPY 'FILE' TO 'NEW.jsonl'\", or pandas' to_json",
+    rb"ARROW1\x00|\xff\xff\xff\xff.{4}\x10\x00": "is an Arrow file; make it lines with pyarrow and json",
+    rb"SQLite format 3\x00": "is an SQLite database; write its rows as JSON, one object a line",
+    rb"\xff\xd8\xff|\x89PNG\r\n|RIFF.{4}WEBP|GIF8[79]a": "is a picture; give the file of its boxes and triplets",
+    rb"%PDF-\d": "is a PDF; give the data that it was made of",
+    rb"\x1f\x8b": "is compressed by gzip twice; unpack it once: gzip -dc FILE > NEW.gz",
+    rb"\d+( [01]?\.\d+){4}( [\d.]+)?\r?\n": "is YOLO's text: boxes of one image, and no triplets; write records "
+    "(`hoicli doctor --schema prediction`)",
+}
+"""How files begin that nothing here reads, and what they are; the first that fits says it."""
 DENSE, DENSEST = 1 << 24, 200
 """Compressed data may unpack to DENSE bytes, and to more only up to DENSEST times its size (dumps: 5 to 20 times)."""
 
@@ -66,7 +91,7 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
 
     name: its name in messages (default: its path). Compression is detected by magic bytes, not by name. Raises
     `DataError` if the file does not exist, is a directory, has damaged compressed data, is compressed
-    otherwise, or is UTF-16 or UTF-32.
+    otherwise, is UTF-16 or UTF-32, or something that `name_foreign_file` knows.
     """
     name = name or display_name(path)
     reads(path, name)
@@ -91,9 +116,18 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
             if head.startswith(marks):
                 advice = f"make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW"
                 raise DataError(f"is {encoding}; {advice}", place=name, code="unknown-format")
+        if told := name_foreign_file(raw.peek(HEAD)[:HEAD].removeprefix(MARK)):
+            raise DataError(told, place=name, code="unknown-format")
         if head.startswith(MARK):
             raw.read(len(MARK))
         yield raw
+
+
+def name_foreign_file(head: bytes) -> str | None:
+    """Return what a file is that begins with `head` and what to do with it, if nothing here reads such a file; else
+    None. Every reader asks by `open_input`, so that all say the same."""
+    found = (told for begin, told in _FOREIGN_FILES.items() if re.match(begin, head, re.DOTALL | re.IGNORECASE))
+    return next(found, None)
 
 
 def packed_size(stream: IO[bytes]) -> int | None:

@@ -36,6 +36,9 @@ def problems(
     A reader that skips bad lines must judge each line only by the fields it reads; otherwise the result for one line
     depends on other lines. `nulls`: the part of NULLS that may be null; with a vocabulary that has roles, both may."""
     nulls = NULLS if _has_roles(vocabulary) else nulls
+    if {"protocol", "gt", "predictions"} <= record.keys() and "boxes" not in record:
+        yield Problem("", "a match record, without boxes (of hoicli match); give the predictions that were matched")
+        return
     yield from image_id_problems(record)
     boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
     for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):

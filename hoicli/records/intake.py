@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import TypeVar
+from unicodedata import normalize
 
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
@@ -119,6 +120,10 @@ class ImageRegister:
 
 def unknown_image(image_id: str, known: Container[str]) -> str:
     """What is wrong with an image that is not a known one; and one of these, as names may be spelt otherwise."""
+    for form in ("NFC", "NFD"):
+        if (same := normalize(form, image_id)) in known:
+            written = f"{ascii(image_id)[1:-1]} and {ascii(same)[1:-1]}"
+            return f"{image_id!r} is in the ground truth in Unicode's form {form} ({written}), which is another name"
     example = next(iter(known), None) if isinstance(known, Iterable) else None
     as_there = "" if example is None else f" (which names images as {example!r})"
     return f"{image_id!r} is not in the ground truth{as_there}"
@@ -126,6 +131,9 @@ def unknown_image(image_id: str, known: Container[str]) -> str:
 
 def _otherwise_named(image_id: str, known: Container[str]) -> str:
     """What to do where the ids of the ground truth are of another kind (paths, numbers); "" where they look alike."""
+    for form in ("NFC", "NFD"):
+        if normalize(form, image_id) in known:
+            return f"write both in one form: unicodedata.normalize({form!r}, name) in Python"
     for rule, named in ID_RULES.items():
         if (made := str(named(image_id))) in known:
             return f"hoicli convert {arg('id_', rule)} makes it {made!r}"

@@ -143,6 +143,29 @@ def test_records_of_any_iterable_are_read_once_and_left_alone() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("library", "way"),
+    [("pandas.core.frame", "to_dict"), ("polars.dataframe", "to_dicts"), ("pyarrow", "to_pylist")],
+)
+def test_a_table_of_another_library_is_its_rows(library: str, way: str) -> None:
+    def rows(self: Any, *_: object) -> Any:
+        return self.held
+
+    def names(self: Any) -> Any:
+        return iter(self.held[0])
+
+    kind = type("Frame", (), {"__module__": library, "columns": (), way: rows, "__iter__": names})
+
+    def frame(path: Path) -> Any:
+        made = kind()
+        made.held = records(path)
+        return made
+
+    assert api.evaluate(frame(GT), frame(PREDICTIONS)).rows == api.evaluate(GT, PREDICTIONS).rows
+    both = api.compare(frame(GT), [frame(PREDICTIONS), frame(OTHER)], name=["x", "y"], bootstrap=10)
+    assert both.rows == api.compare(GT, [PREDICTIONS, OTHER], name=["x", "y"], bootstrap=10).rows
+
+
 def test_numbers_of_other_libraries_in_records() -> None:
     """NumPy's numbers in a record are read as the numbers they are."""
     found = records(PREDICTIONS)

@@ -40,14 +40,14 @@ def records(*paths: Path, opening: Opening | None = None) -> list[Line]:
         (b'{"1": [[0, 0.5, 1, 2, 3, 4, 5, 6, 7, 8]]}\n{"2": []}\n', "lines"),
         (b'{"1": [[0, 0.5, 1, 2, 3, 4, 5, 6, 7, 8]]}', "dump"),  # INP-CC's, on one line
         (b'{\n "1": []\n}', "dump"),
-        (b'[{"image_id": "a", "boxes": []}]', "lines"),  # records as a list: the message says how to make lines of it
+        (b'[{"image_id": "a", "boxes": []}]', "dump"),  # records as a list: the message says how to make lines of it
         (b'[{"image_id": 1, "person_box": [1, 2, 3, 4]}]', "dump"),  # V-COCO's list
         (b'[{"filename": "a.jpg"}]', "dump"),
         (b"\"{'preds': []}\"", "dump"),
         (pickle.dumps([1]), "dump"),
         (pickle.dumps([1], protocol=0), "dump"),
         (b"MATLAB 5.0 MAT-file", "dump"),
-        (b"PK\x03\x04", "dump"),
+        (b"PK\x03\x04" + bytes(26) + b"boxes.npy", "dump"),
         (b"", "unknown"),
         (b"{'image_id': 1}\n", "lines"),
         (b"hello\n", "unknown"),
@@ -242,3 +242,27 @@ def test_other_files_of_a_folder_are_named(hoicli: Hoicli, tmp_path: Path) -> No
     assert f"left out: other files of a folder: 1 (the first: {tmp_path}/results.json)" in result.err
     refused = hoicli("convert", "--from", "gen-vlkt", tmp_path / "results.json")
     assert (refused.code, refused.err.endswith("use --from cdn\n")) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ([{"image_id": "a", "hois": []}], "list of records"),
+        ([{"person_box": [1, 2, 3, 4], "hold_agent": 0.5}], "without image_id"),
+        ([{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}], "COCO's list of detected boxes"),
+        ({"images": [], "annotations": []}, "COCO's annotations"),
+    ],
+)
+def test_what_is_nearly_a_format_is_named(hoicli: Hoicli, tmp_path: Path, content: object, words: str) -> None:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(content, indent=1))
+    for call in (["convert", path], ["eval", "--gt", path, GT], ["eval", "--gt", GT, path]):
+        result = hoicli(*call)
+        assert (result.code, words in result.err) == (1, True), result.err
+
+
+def test_objects_over_several_lines_are_no_cut_file(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "pretty.jsonl"
+    path.write_text(json.dumps({"image_id": "a"}, indent=1) * 2)
+    result = hoicli("convert", path)
+    assert (result.code, "jq -c" in result.err) == (1, True)

@@ -256,7 +256,10 @@ def test_equal_people_stay_two_and_equal_objects_become_one(hoicli: Hoicli, tmp_
         (person(hold_obj=[1, 2, 3, 4]), "[1].hold_obj: is not a box and a score: five numbers"),
         (person(hold_agent="high"), "[1].hold_agent: is not a score"),
         (person(person_box=[1, 2, 3]), "[1].person_box: is not a box of four numbers"),
-        (person(image_id=True), "[1]: names no image (image_id); is this really an official V-COCO list?"),
+        (
+            person(image_id=True),
+            "[1]: has no image_id, the number of its COCO image; add it",
+        ),
     ],
 )
 def test_damaged_detections(hoicli: Hoicli, tmp_path: Path, item: Any, message: str) -> None:

@@ -545,3 +545,10 @@ def test_the_list_needs_no_extra() -> None:
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert process.returncode == 0, process.stderr
     assert process.stdout.count(b'"recipe":"hoicli-1"') == len(CORRUPTIONS)
+
+
+@pytest.mark.parametrize("name", ["photo.webp", "photo.GIF", "photo.tif"])
+def test_other_pictures_are_told_what_to_be(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"RIFF\x10\0\0\0WEBPVP8 ")
+    result = hoicli("corrupt", tmp_path / name, "--save-images", tmp_path / "out")
+    assert (result.code, "give JPEG or PNG" in result.err) == (1, True)

@@ -77,3 +77,41 @@ def test_another_encoding_is_named(hoicli: Hoicli, tmp_path: Path, data: bytes, 
             result = hoicli(*words)
             said = f"{path}: is {encoding}; make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW\n"
             assert (result.code, result.out, result.err) == (1, "", said)
+
+
+ZIP = b"PK\x03\x04" + bytes(26)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "Git LFS"),
+        (b"\n<!DOCTYPE html><html><head><title>Virus scan warning</title>", "web page"),
+        (b"MATLAB 7.3 MAT-file", "MATLAB 7.3"),
+        (b"\x89HDF\r\n\x1a\n", "HDF5"),
+        (ZIP + b"[Content_Types].xml", "Excel"),
+        (ZIP + b"eval_results/data.pkl", "torch"),
+        (ZIP + b"results.json", "archive"),
+        (b"results.json".ljust(257, b"\0") + b"ustar", "archive"),
+        (b"PAR1\x15\x04", "Parquet"),
+        (b"SQLite format 3\0", "SQLite"),
+        (b"RIFF\x10\0\0\0WEBP", "picture"),
+        (gzip.compress(b"{}", mtime=0), "twice"),
+        (b"0 0.5 0.25 0.125 1.0\n1 0.5 0.5 0.1 0.1\n", "YOLO"),
+    ],
+)
+def test_what_nothing_reads_is_named_by_every_reader(
+    hoicli: Hoicli, tmp_path: Path, head: bytes, kind: str, packed: bool
+) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(gzip.compress(head) if packed else head)
+    if kind == "twice" and not packed:
+        path.write_bytes(gzip.compress(gzip.compress(head)))
+    calls: list[list[object]] = [["convert", path], ["eval", "--gt", path, PREDICTIONS], ["eval", "--gt", GT, path]]
+    calls += [["agree", path], ["table", path], ["robust", path], ["eval", "--dataset", path, "--gt", GT, PREDICTIONS]]
+    for words in calls:
+        result = hoicli(*words)
+        assert result.code == 1, words
+        assert result.err.startswith(f"{path}: is "), words
+        assert (kind in result.err, result.err.count("\n")) == (True, 1), words

@@ -24,7 +24,7 @@ from hoicli.records.reading import checker, concatenate, read_scenes, scenes_of
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support.kernel import lines
-from tests.support.project import Hoicli
+from tests.support.project import EIGHT, Hoicli
 from tests.support.strategies import parts_of
 
 HICO, VCOCO = load("hico"), load("vcoco")
@@ -385,3 +385,13 @@ def test_small_files_with_a_key_twice(
     Path("gt.jsonl").write_bytes(TWICE.replace(b'"verb":"ride",', b"") + b"\n")
     result = hoicli(*call, name)
     assert (result.code, "occurs twice in one object; keep one of the two" in result.err) == (1, True), result.err
+
+
+def test_match_records_are_called_so(hoicli: Hoicli) -> None:
+    gt, matches = EIGHT / "gt.jsonl", EIGHT / "expected" / "matches.jsonl"
+    calls: list[list[object]] = [["convert", matches], ["match", "--gt", gt, matches], ["vocab", "--from", matches]]
+    calls += [["shoe-eval", "--sim", "lexical", "--gt", gt, matches]]
+    calls += [["shoe-sim", "--backend", "lexical", "--gt", gt, matches], ["eval", "--gt", matches, matches]]
+    for words in calls:
+        result = hoicli(*words)
+        assert (result.code, "a match record" in result.err) == (1, True), words

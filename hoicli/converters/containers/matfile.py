@@ -111,12 +111,10 @@ class Variable(NamedTuple):
 def variables(source: Source) -> dict[str, Variable]:
     """Every variable by its name, without its content.
 
-    Raises `DataError` for a file that is cut off, and for MATLAB's 7.3 files, which are HDF5.
+    Raises `DataError` for a file that is cut off.
     """
     data, found = source.data, {}
     version = data[124:HEADER]
-    if version == b"\x00\x02IM" or data.startswith(b"\x89HDF"):
-        raise DataError("is a MATLAB 7.3 file (HDF5); save it with -v7", place=source.name, code="unknown-format")
     if version != b"\x00\x01IM":  # little-endian, level 5
         problem = "is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7"
         raise DataError(problem, place=source.name, code="damaged")

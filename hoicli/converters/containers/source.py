@@ -185,7 +185,13 @@ class Source:
         try:
             mapping = json_item(self.data)
         except orjson.JSONDecodeError as error:
-            raise not_json(error, self.name, "the file may be cut off") from None
+            several = error.msg.startswith("unexpected content") and error.doc[error.pos :][:1] == "{"
+            mend = (
+                "several objects over several lines become one each by jq -c . FILE"
+                if several
+                else "the file may be cut off"
+            )
+            raise not_json(error, self.name, mend) from None
         return mapping if isinstance(mapping, dict) else {}
 
     def entries(self) -> dict[Any, Any]:

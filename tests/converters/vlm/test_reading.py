@@ -496,7 +496,8 @@ def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
         ('[{"response": "[]"}]', "[0]: names no image; put its file_name or image_id into the row"),
         ('{"image_id": "a", "response": "[]"}\n{"image_id": "b",', ":2: the line is cut off"),
         ('[{"file_name": "a.jpg", "response": "[]"}, {"file', "[1]: not readable"),
-        ("<html>", "holds no answers"),
+        ("<html>", "is a web page"),
+        ("<answer>", "holds no answers"),
     ],
 )
 def test_files_that_hold_no_answers(hoicli: Hoicli, tmp_path: Path, document: str, words: str) -> None:
