@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.plugins import names, plugin
+from hoicli.io.plugins import names, plugin, visits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ class Format:
     def read(self, source: Source, context: Context) -> Iterator[Record]:
         """The records of a file."""
         records: Iterator[Record] = getattr(self.converter, self.module.partition(":")[2] or "read")(source, context)
-        return records
+        return visits(records, f"{self.name} of {self.owner}") if self.owner else records
 
 
 NUMBERED_BY = {"verbs": "verb_base", "objects": "object_order"}

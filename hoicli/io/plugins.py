@@ -5,10 +5,17 @@ A table looks here only for a name that it does not hold itself, so a package is
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+import orjson
 
 from hoicli.errors import UsageError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +37,7 @@ def names(group: str) -> list[str]:
 def plugin(group: str, name: str) -> Plugin | None:
     """The entry of that name under `hoicli.<group>`, imported; None if no installed package has it.
 
-    Raises UsageError if two packages have the name, or if the import fails.
+    Raises UsageError if two packages have the name, if the import fails, or if it gives a dict that JSON cannot hold.
     """
     from importlib.metadata import entry_points
 
@@ -40,8 +47,42 @@ def plugin(group: str, name: str) -> Plugin | None:
     packages = sorted({f"{entry.dist.name} {entry.dist.version}" for entry in found if entry.dist})
     if len(packages) > 1:
         raise UsageError(f"{name} is added by {' and by '.join(packages)}; uninstall one of them")
-    try:
+    with guest(f"{name} of {packages[0]} cannot be imported"):
         value = found[0].load()
-    except Exception as error:  # noqa: BLE001  (another package's code may raise anything)
-        raise UsageError(f"{name} of {packages[0]} cannot be imported: {type(error).__name__}: {error}") from None
+    try:
+        value = _plain(dict(value)) if isinstance(value, Mapping) else value
+    except TypeError as error:
+        raise UsageError(f"{name} of {packages[0]} is no dict that JSON can hold ({error}); mend the package") from None
     return Plugin(value, packages[0].replace(" ", "@"))
+
+
+@contextmanager
+def guest(told: str) -> Iterator[None]:
+    """In the block another package's code runs: what it prints goes to stderr, for stdout has the data, and whatever it
+    raises, SystemExit too, becomes a `UsageError` that begins with `told`."""
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (it may raise anything)
+        raise UsageError(f"{told}: {type(error).__name__}: {error}") from None
+
+
+def visits(items: Iterable[T], told: str) -> Iterator[T]:
+    """Yield what another package's iterator gives, each item made as `guest` has it; `DataError` passes."""
+    given = iter(items)
+    while True:
+        try:
+            with redirect_stdout(sys.stderr):
+                item = next(given)
+        except StopIteration:
+            return
+        except SystemExit as error:
+            raise UsageError(f"{told}: SystemExit: {error}") from None
+        yield item
+
+
+def _plain(value: dict[Any, Any]) -> Any:
+    """The same dict as a JSON file would give it: NumPy's numbers and tuples become numbers and lists. Raises TypeError
+    for what no file can hold, such as a dict in itself."""
+    options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+    return orjson.loads(orjson.dumps(value, default=str, option=options))

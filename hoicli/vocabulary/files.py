@@ -64,7 +64,7 @@ def of_package(name: str, added: Plugin, taken: Collection[str]) -> Vocabulary:
     """The vocabulary that another package adds: a dict with the fields of a dataset's file. Signatures have the package
     with its version. Raises `DataError` as `of_file`."""
     content = {**added.value, "name": name} if isinstance(added.value, Mapping) else None
-    data = orjson.dumps(content, default=str, option=orjson.OPT_NON_STR_KEYS)
+    data = orjson.dumps(content)
     return _made(data, f"{name} of {added.owner}", name, added.owner, frozenset(taken))
 
 

@@ -85,3 +85,28 @@ def test_what_is_refused(added: str, hoicli: Hoicli, tmp_path: Path) -> None:
     assert (other.code, "is of hico (triplets), not vcoco" in other.err) == (1, True)
     no_row = hoicli("convert", "--from", "no-row", tmp_path / "dump.txt")
     assert (no_row.code, "not a hoicli.converters.formats.Format" in no_row.err) == (2, True)
+
+
+@pytest.mark.parametrize("stop", ["sys.exit(0)", "sys.exit('no')", "raise SystemExit"])
+def test_a_package_cannot_end_the_command(added: str, hoicli: Hoicli, tmp_path: Path, stop: str) -> None:
+    """Neither where it is imported nor where it reads: the code would be the package's, and 0 without a file."""
+    (tmp_path / "dump.txt").write_text("sit_on bench 0.5\n")
+    for text in (f"import sys\n{stop}\n{MODULE}", MODULE.replace("lines = ", f"import sys; {stop}; lines = ")):
+        (tmp_path / f"{added}.py").write_text(text)
+        sys.modules.pop(added, None)
+        result = hoicli("convert", "--from", "triplets", tmp_path / "dump.txt", "-o", tmp_path / "out.jsonl")
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), text
+        assert "triplets of hoi-triplets" in result.err
+        assert "SystemExit" in result.err
+        assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_what_a_package_prints_is_no_data(added: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    (tmp_path / "dump.txt").write_text("sit_on bench 0.5\n")
+    printing = MODULE.replace("verb, label, score =", "print('reading'); verb, label, score =")
+    (tmp_path / f"{added}.py").write_text(f"print('welcome')\n{printing}")
+    sys.modules.pop(added, None)
+    result = hoicli("convert", "--from", "triplets", tmp_path / "dump.txt")
+    assert (result.code, result.out.count("\n")) == (0, 1)
+    assert "welcome\n" in result.err
+    assert "reading\n" in result.err

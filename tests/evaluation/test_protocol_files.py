@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from hoicli.commands.doctor import schema_text
@@ -211,6 +213,26 @@ def test_another_package_adds_one(hoicli: Hoicli, tmp_path: Path, added: Callabl
     assert parsed(hoicli("eval", matches, "--protocol", "hico,hico-75").out) == ours
     assert "hico-75: like hico" in hoicli("eval", "--explain", "--protocol", "hico-75").out
     assert "hico-image-ko, hico-75" in hoicli("eval", *given, "--protocol", "hico-57").err
+
+
+def test_numbers_of_numpy_are_numbers(hoicli: Hoicli, added: Callable[..., None]) -> None:
+    added("hico-75", {"like": "hico", "threshold": np.float64(0.75)})
+    given = ("eval", "--gt", GT, PREDICTIONS, "--protocol", "hico-75")
+    ours = hoicli(*given)
+    added("hico-75", {"like": "hico", "threshold": 0.75})
+    assert (ours.code, ours.out) == (0, hoicli(*given).out)
+
+
+IN_ITSELF: dict[str, Any] = {"like": "hico"}
+IN_ITSELF["grid"] = IN_ITSELF
+
+
+@pytest.mark.parametrize("value", [IN_ITSELF, {"threshold": 1 << 70}])
+def test_what_no_file_can_hold(hoicli: Hoicli, added: Callable[..., None], value: object) -> None:
+    added("hico-75", value)
+    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", "hico-75")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert "hico-75 of hoi-strict 1.2 is no dict that JSON can hold" in result.err
 
 
 @pytest.mark.parametrize(
