@@ -197,7 +197,7 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
             "1: image_id: 'x' is not in the ground truth (which names images as 'HICO_test2015_00000001'); ",
         ),
         (b'[{"filename": "a.jpg"}]', " not a format hoicli knows (a list of filename); `hoicli convert --list` names"),
-        (b'[{"image_id": "a", "boxes": [], "labels": [], "hois": []}]', "(jq -c '.[]' FILE)"),
+        (b'[{"image_id": "a", "boxes": [], "labels": [], "hois": []}]', "jq -c '.[]' FILE"),
         (
             b'[{"filename": "a.jpg", "predictions": [{"bbox": [0, 0, 9, 9], "category_id": 4}], "hoi_prediction": '
             b'[{"subject_id": 0, "object_id": 0, "category_id": 5, "score": 1}]}, {"filename": "b.jpg", "predictions": '
