@@ -18,6 +18,9 @@ from pathlib import Path
 
 from hoicli.errors import UsageError
 
+LISTED = "listed"
+"""The setting that names the order in which ground truth lists what released code takes the first of."""
+
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}:[a-z0-9][a-z0-9._-]{0,60}")
 """How a set is called: DATASET:PART. A path that looks so and exists is a path."""
 
@@ -27,13 +30,15 @@ _HICODET = "https://raw.githubusercontent.com/fredzzhang/hicodet/e4e234045e0a412
 @dataclass(frozen=True)
 class NamedTruth:
     """An annotation set: DATASET:PART. url, checksum: of its file; digest: `records.fingerprint` of it, where that is
-    known; source: who publishes it, for people; terms: its licence, as far as its publisher says."""
+    known; order: the digest of the order in which it lists the triplets of each class; source: who publishes it, for
+    people; terms: its licence, as far as its publisher says."""
 
     name: str
     title: str
     url: str
     checksum: str
     digest: str = ""
+    order: str = ""
     source: str = "https://github.com/fredzzhang/hicodet"
     terms: str = "annotations: HICO-DET's authors, for research; this form of them: MIT (fredzzhang/hicodet)"
 
@@ -47,6 +52,7 @@ NAMED: Mapping[str, NamedTruth] = {
             f"{_HICODET}/instances_test2015.json",
             "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa",
             "7cba1727",
+            "4aacf01a",
         ),
         NamedTruth(
             "hico:train",
@@ -64,14 +70,17 @@ def digest_of(total: int) -> str:
     return hashlib.blake2b((total % (1 << 64)).to_bytes(8, "little"), digest_size=4).hexdigest()
 
 
-def signed(total: int | None) -> dict[str, str]:
-    """The setting that says in signatures which annotations numbers are of: a digest, after the name where it is that
-    of a published set; nothing where the `total` of the hashes is not known (`records.fingerprint`)."""
+def signed(total: int | None, order: int = 0) -> dict[str, str]:
+    """Return the settings that say in signatures which annotations numbers are of: `gt`, a digest, after the name where
+    it is that of a published set, and `listed`, a digest of the order that a protocol reads, where it is not that of
+    the published set. total, order: sums of hashes (`records.fingerprint`); nothing where `total` is not known, no
+    `listed` for the order 0, where every order is alike."""
     if total is None:
         return {}
-    digest = digest_of(total)
-    known = next((f"{row.name.replace(':', '-')}-" for row in NAMED.values() if digest == row.digest), "")
-    return {"gt": f"{known}{digest}"}
+    digest, listed = digest_of(total), digest_of(order)
+    known = next((row for row in NAMED.values() if digest == row.digest), None)
+    settings = {"gt": f"{known.name.replace(':', '-')}-{digest}" if known else digest}
+    return settings | ({LISTED: listed} if order and not (known and listed == known.order) else {})
 
 
 def folder() -> Path:

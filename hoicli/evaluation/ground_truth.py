@@ -15,7 +15,7 @@ from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import FILE, IMAGES, Part, Slice
 from hoicli.records import caveats
-from hoicli.records.fingerprint import total_of
+from hoicli.records.fingerprint import Hashes, orders, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Ints, among, distinct, expanded, find, run_starts, starts_of
 from hoicli.records.scenes import Scenes, are_subjects, box_kinds
 from hoicli.vocabulary.labels import Vocabulary
@@ -87,8 +87,13 @@ class GroundTruth:
         return not protocol.refuses & self.caveats
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
-        """The settings that it adds to the signatures of a protocol's rows: which annotations they are, and caveats."""
-        return {**self.signed, **caveats.settings(self.caveats & protocol.depends_on)}
+        """The settings that it adds to the signatures of a protocol's rows: which annotations they are, in which order
+        where the protocol reads it, and caveats."""
+        return {
+            **self.signed,
+            **signed(self.total, self.order(protocol)),
+            **caveats.settings(self.caveats & protocol.depends_on),
+        }
 
     @property
     def signed(self) -> dict[str, str]:
@@ -111,6 +116,38 @@ class GroundTruth:
     def total(self) -> int:
         """The sum of the hashes, from which the digest in signatures comes."""
         return total_of(self.scenes.hashes)
+
+    def order(self, protocol: Protocol) -> int:
+        """Return the sum of the `orders` that a protocol reads."""
+        return total_of(self.orders(protocol))
+
+    def orders(self, protocol: Protocol) -> Hashes:
+        """Return [N] a hash of the order that a protocol reads in each image, 0 where every order is alike: that of its
+        triplets of one class, or of its people. A prediction belongs to the first of those that it overlaps most."""
+        if protocol.whole_image:
+            return np.zeros(len(self.scenes.image_ids), dtype=np.uint64)
+        return self._orders_of_people if protocol.person_first else self._orders_of_triplets
+
+    @cached_property
+    def _orders_of_triplets(self) -> Hashes:
+        rows = np.flatnonzero(self.scenes.interaction >= 0)
+        item = row_hashes(*self._ends(rows).T)
+        return orders(self.scenes.image_of_hoi[rows], self.scenes.interaction[rows], item, self.scenes.hashes)
+
+    @cached_property
+    def _orders_of_people(self) -> Hashes:
+        """People differ by their boxes and by what they do."""
+        scenes, (rows, _) = self.scenes, self.people
+        actions = np.zeros(len(scenes.boxes), dtype=np.uint64)
+        every = np.arange(len(scenes.subject))
+        np.add.at(actions, scenes.subject, row_hashes(scenes.interaction, *self._ends(every).T))
+        item = row_hashes(*scenes.boxes[rows].T, actions[rows])
+        return orders(scenes.image_of_box[rows], np.zeros_like(rows), item, scenes.hashes)
+
+    def _ends(self, rows: Ints) -> Floats:
+        """Return [M, 8] the corners of both boxes of some triplets, zeros for no object."""
+        boxes = np.concatenate([self.scenes.boxes, np.zeros((1, 4))])
+        return np.concatenate([boxes[self.scenes.subject[rows]], boxes[self.scenes.object[rows]]], axis=1)
 
     @cached_property
     def image_labels(self) -> tuple[Ints, Ints]:

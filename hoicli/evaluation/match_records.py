@@ -59,14 +59,15 @@ class MatchWriter:
         of_truth = self._truth.scenes.caveats[batch.image] & caveats.TRUTH
         masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
         hashes = self._truth.scenes.hashes[batch.image].tolist()
+        orders = [self._truth.orders(row)[batch.image].tolist() for row in self._protocols]
         # With leave to count the smaller part alone, each image tells whether that was needed: a shard cannot.
         classless = self._truth.classless[batch.image].tolist() if self._counts else None
         joined: list[bytes] = []
         bounds = pairwise(batch.predictions.box_start.tolist())
         for row, (image_id, (start, end)) in enumerate(zip(batch.predictions.image_ids, bounds, strict=True)):
             more: Record = {} if classless is None else {"gt_classless": classless[row]}
-            for head, predictions, annotated, boxes in found:
-                joined += (dump(head(image_id, masks[row], hashes[row]) | more)[:-2], b',"predictions":[')
+            for (head, predictions, annotated, boxes), order in zip(found, orders, strict=True):
+                joined += (dump(head(image_id, masks[row], hashes[row], order[row]) | more)[:-2], b',"predictions":[')
                 joined += predictions[row]
                 joined.append(b'],"gt":[')
                 joined += annotated[row]
@@ -138,11 +139,11 @@ class MatchWriter:
 
 def _head(
     protocol: Protocol, filters: Filters, truth: GroundTruth, *, partial: bool
-) -> Callable[[str, int, int], Record]:
-    """The first keys of a protocol's match records, from an image's id, its mask of caveats and the hash of its
-    annotations: `dataset` if the protocol's name does not tell it; `caveats` are those of the image's records that the
-    protocol depends on, and `gt_digest` and `gt_images` say of which whole it is a part, `partial` that the rest of the
-    whole may not be there."""
+) -> Callable[[str, int, int, int], Record]:
+    """The first keys of a protocol's match records, from an image's id, its mask of caveats, the hash of its
+    annotations and that of their order, 0 where every order is alike: `dataset` if the protocol's name does not tell
+    it; `caveats` are those of the image's records that the protocol depends on, and `gt_digest` and `gt_images` say of
+    which whole it is a part, `partial` that the rest of the whole may not be there."""
     vocabulary = truth.vocabulary
     told = protocol.name in PROTOCOLS and PROTOCOLS[protocol.name].dataset == vocabulary.name
     same: Record = {
@@ -156,9 +157,10 @@ def _head(
     }
     concerned = protocol.depends_on
 
-    def head(image_id: str, mask: int, gt_hash: int) -> Record:
+    def head(image_id: str, mask: int, gt_hash: int, order: int) -> Record:
         found = {"caveats": caveats.names(mask & concerned)} if mask & concerned else {}
-        return {"image_id": image_id, **same, **found, "gt_hash": f"{gt_hash:016x}"}
+        listed = {"gt_order": f"{order:016x}"} if order else {}
+        return {"image_id": image_id, **same, **found, "gt_hash": f"{gt_hash:016x}", **listed}
 
     return head
 

@@ -23,6 +23,7 @@ from hoicli.evaluation.views import read_view, view_order, with_part
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.columns import BATCH
+from hoicli.records.fingerprint import total_of
 from hoicli.records.image import image_id_problems, unknown_label
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, ImageRegister
 from hoicli.records.kit import Ints
@@ -49,8 +50,9 @@ class Origin(NamedTuple):
 @dataclass
 class MatchedView:
     """The match records of one view of a protocol: the settings of its lines, a tally, the mask of their caveats, by
-    how many the triplets of the ground truth without a class are more than those with one, and of each origin the
-    number of its images and the sum of their hashes."""
+    how many the triplets of the ground truth without a class are more than those with one, the sum of the `orders` of
+    its images (0 in a stream of hoicli 1.0), and of each origin the number of its images and the sum of their hashes.
+    """
 
     row: Protocol
     settings: dict[str, str]
@@ -58,6 +60,7 @@ class MatchedView:
     register: ImageRegister
     caveats: int = 0
     classless: int = 0
+    order: int = 0
     skipped: int = 0
     origins: dict[Origin, tuple[int, int]] = field(default_factory=dict)
 
@@ -68,6 +71,7 @@ class MatchedView:
             self.skipped += record.get("skipped", 0)
             without, every = record.get("gt_classless", (0, 0))
             self.classless += 2 * without - every
+            self.order += int(record.get("gt_order", "0"), 16)
             origin = Origin(record["gt_digest"], record["gt_images"], record.get("partial", False))
             count, total = self.origins.get(origin, (0, 0))
             self.origins[origin] = count + 1, total + int(record["gt_hash"], 16)
@@ -80,7 +84,11 @@ class MatchedView:
     def truth_settings(self) -> dict[str, str]:
         """What the ground truth adds to the signatures of its rows, as `GroundTruth.settings`."""
         uncounted = UNCOUNTED if self.classless > 0 else {}
-        return {**signed(self.truth_total), **uncounted, **caveats.settings(self.caveats & self.row.depends_on)}
+        return {
+            **signed(self.truth_total, self.order),
+            **uncounted,
+            **caveats.settings(self.caveats & self.row.depends_on),
+        }
 
     def signed(self) -> dict[str, str]:
         """The settings of its lines as signatures have them: the leave that they pass on only where the predictions
@@ -121,6 +129,8 @@ class MatchedView:
         tally = self.tally
         image_ids, image, missed = truth.unseen(with_part(row), tally.listed.image_ids)
         tally.caveats |= truth.caveats
+        known = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
+        tally.orders[row.key] = truth.order(row) if total_of(known) == self.order % (1 << 64) else self.order
         tally.truth_total = truth.total
         tally.uncounted = truth.uncounted
         tally.add_annotated(row.key, image_ids, image, truth.scenes.interaction[missed])
@@ -193,6 +203,14 @@ class MatchStream:
         if truth is not None and at is not None and int(truth.scenes.hashes[at]) != int(record["gt_hash"], 16):
             text = f"was matched with other annotations of {image_id!r} than those in {truth.name}; match again"
             raise DataError(text, place=line.place, field="gt_hash", code="mixed")
+        if (
+            truth is not None
+            and at is not None
+            and "gt_order" in record
+            and int(truth.orders(view.row)[at]) != int(record["gt_order"], 16)
+        ):
+            text = f"was matched with annotations of {image_id!r} in another order than those in {truth.name}"
+            raise DataError(f"{text}; match again", place=line.place, field="gt_order", code="mixed")
         view.register.add(image_id, line)
         self.views[view.row.key] = view
         return view
@@ -211,6 +229,7 @@ def read_matches(lines: Iterable[Line], stream: MatchStream, policy: ErrorPolicy
     for view in stream.views.values():
         view.tally.caveats |= view.caveats
         view.tally.truth_total = view.truth_total
+        view.tally.orders = {view.row.key: view.order}
         view.tally.uncounted = view.classless > 0
 
 
@@ -245,6 +264,7 @@ def _strings(value: Any) -> bool:
 
 _HEAD: Mapping[str, tuple[Any, Callable[[Any], bool]]] = {
     "gt_hash": (None, lambda text: type(text) is str and re.fullmatch("[0-9a-f]{1,16}", text) is not None),
+    "gt_order": ("0", lambda text: type(text) is str and re.fullmatch("[0-9a-f]{1,16}", text) is not None),
     "gt_digest": (None, lambda text: type(text) is str and re.fullmatch("[0-9a-f]{8}", text) is not None),
     "gt_images": (None, lambda number: type(number) is int and number >= 1),
     "skipped": (0, lambda number: type(number) is int and 0 <= number < 1 << 40),

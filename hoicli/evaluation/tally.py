@@ -114,6 +114,8 @@ class Tally:
         """The mask of the caveats of these images' records or match records."""
         self.truth_total: int | None = None
         """The sum of the hashes of the ground truth (`GroundTruth.total`), None as long as it is not known."""
+        self.orders: dict[str, int] = {}
+        """`GroundTruth.order` of each protocol, by its key, once the ground truth is known."""
         self.objects = self.unlabelled = 0
         """How many predictions have an object, and of these without a label."""
         self.uncounted = False
@@ -150,6 +152,7 @@ class Tally:
         """Add the ground truth of all images, with or without predictions."""
         self.caveats |= truth.caveats
         self.truth_total = truth.total
+        self.orders = {protocol.key: truth.order(protocol) for protocol in self._protocols}
         self.uncounted |= truth.uncounted
         for protocol in self._protocols:
             if not protocol.mean_of:
@@ -184,7 +187,7 @@ class Tally:
         return {
             "protocol": protocol.name,
             **protocol.settings(),
-            **signed(self.truth_total),
+            **signed(self.truth_total, self.orders.get(protocol.key, 0)),
             **self.leave,
             **caveats.settings(self.caveats & protocol.depends_on),
         }

@@ -4,8 +4,9 @@ The digest is of a sum over images, so that neither the order of the lines nor t
 image's hash is of all that any metric reads of its record: its id; every box with its label, its sense, whether its
 actions were annotated and whether it is a crowd's; every triplet with its verb, role and sense; which triplets share a
 box; the image-level labels, none being another thing than an empty list; and the caveats. Not of the order of boxes and
-triplets. Labels are hashed in one of their spellings (`spelled`), so readers with and without a vocabulary agree. It
-does not protect against somebody who makes two of one digest on purpose.
+triplets: where released code reads it, `orders` tells two orders apart. Labels are hashed in one of their spellings
+(`spelled`), so readers with and without a vocabulary agree. It does not protect against somebody who makes two of one
+digest on purpose.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.records.kit import Floats, Ints, runs_of
+from hoicli.records.kit import Floats, Ints, run_starts, runs_of
 from hoicli.vocabulary.labels import spelled
 
 Hashes = NDArray[np.uint64]
@@ -90,6 +91,31 @@ class Stated:
                         2 * (value is True) if key == "iscrowd" else value is False for value in values
                     )
         return senses, flags
+
+
+def orders(owner: Ints, key: Ints, item: Hashes, images: Hashes) -> Hashes:
+    """Return [N] a hash of the order in which each image lists what shares a key, 0 where no two of one key differ.
+
+    owner, key, item [M]: the image of each item, what it is compared with (a class, a label), from 0, and a hash of
+    what makes items differ (`row_hashes`); images [N]: the hash of each image.
+    """
+    group = owner * (key.max(initial=0) + 1) + key
+    sort = np.argsort(group, kind="stable")
+    owner, key, item, start = owner[sort], key[sort], item[sort], run_starts(group[sort])
+    size = np.diff(np.append(start, len(item)))
+    rank, first = np.arange(len(item)) - np.repeat(start, size), np.repeat(item[start], size)
+    several = np.repeat(np.add.reduceat(item != first, start) > 0, size) if len(start) else np.zeros(0, dtype=bool)
+    listed, counts = np.zeros(len(images), dtype=np.uint64), np.bincount(owner[several], minlength=len(images))
+    np.add.at(listed, owner[several], row_hashes(item, key, rank)[several])
+    return np.where(counts > 0, row_hashes(images, listed), np.uint64(0))
+
+
+def row_hashes(*columns: NDArray[Any]) -> Hashes:
+    """Return [M] a hash of each row of some columns of integers, of floats (-0.0 is 0.0) or of hashes."""
+    as_bits = (
+        (column + 0.0).view(np.uint64) if column.dtype == float else column.astype(np.uint64) for column in columns
+    )
+    return _joined(*as_bits)
 
 
 def total_of(hashes: Hashes) -> int:

@@ -12,7 +12,21 @@ from hoicli.version import __version__
 Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
-    *("protocol", "row", "iou", "slice", "data", "gt", "truth", "labels", "ambiguous", "people", "boxes", "images"),
+    *(
+        "protocol",
+        "row",
+        "iou",
+        "slice",
+        "data",
+        "gt",
+        "listed",
+        "truth",
+        "labels",
+        "ambiguous",
+        "people",
+        "boxes",
+        "images",
+    ),
     *("same", "boxscore", "scores"),
     *("recall", "split", "noint", "pairs", "among", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),

@@ -54,8 +54,13 @@ class CellRow(NamedTuple):
 
     @property
     def shared(self) -> str:
-        """The settings without the ground truth: where boxes move, each cell has one of its own."""
-        return joined_settings({key: value for key, value in self.settings.items() if key != "gt"})
+        """The settings without the ground truth and its order: where boxes move, each cell has its own."""
+        return joined_settings({key: value for key, value in self.settings.items() if key not in ("gt", "listed")})
+
+    def is_of(self, other: CellRow) -> bool:
+        """Return whether two rows have one ground truth, in one order as far as both say it, as those of 1.0 do not."""
+        orders = {row.settings["listed"] for row in (self, other) if "listed" in row.settings}
+        return self.truth == other.truth and len(orders) < 2
 
 
 class Gathering:

@@ -100,6 +100,9 @@ def grids(
     settings = sorted({row.shared for rows in models.values() for row in rows if row.shared})
     if len(settings) > 1:
         remarks.append(f"the models were evaluated with different settings: {listed(settings)}")
+    stated = {"listed" in row.settings for rows in models.values() for row in rows if row.truth}
+    if len(stated) > 1:
+        remarks.append("some rows do not say in which order their ground truth is listed, as those of hoicli 1.0")
     there = {cell for rows in rows_of.values() for cell in rows if cell != CLEAN_CELL}
     corruptions, severities = _complete(benchmark, there)
     names = {name for name, _ in there}
@@ -213,7 +216,7 @@ def _standing(model: str, rows: Mapping[Cell, CellRow], cells: Sequence[Cell]) -
     for cell, row in said.items():
         still = cell[0] in standing
         other = cell if still else moved.setdefault(row.truth, cell)
-        if row.truth != own.truth and (still or other != cell):
+        if not row.is_of(own) and (still or other != cell):
             why = "its boxes" if still else f"{_cells([other])} has the same, so its boxes"
             raise _other_truth(model, row, own, f"{why} do not move: evaluate all cells on the same annotations")
     return joined_settings(own.settings)
@@ -225,7 +228,7 @@ def _check_models(models: Mapping[str, Mapping[Cell, CellRow]], cells: Sequence[
         said = [(model, rows[cell]) for model, rows in models.items() if cell in rows and rows[cell].truth]
         for model, row in said[1:]:
             known = said[0][1]
-            if known.truth != row.truth:
+            if not row.is_of(known):
                 raise _other_truth(model, row, known, "evaluate all models on one")
 
 

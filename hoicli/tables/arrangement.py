@@ -24,6 +24,7 @@ from hoicli.tables.values import (
     made_otherwise,
     number_text,
     of_one_unit,
+    of_unknown_order,
     plain_value,
     single_value,
     value_of,
@@ -178,6 +179,9 @@ def dense(lines: int, columns: int, filled: int) -> None:
         )
 
 
+UNKNOWN_ORDER = "does not say in which order its ground truth is listed (hoicli 1.0): perhaps another than the others'"
+
+
 def dense_tags(rows: Collection[Row], tags: Sequence[str], index: Sequence[str]) -> None:
     """`dense`, before a line of all tags is made of each row: rows may all have tags of their own."""
     lines = {(frozenset(row.get("tags", {}).items()), *(cell_text(row.get(key)) for key in index)) for row in rows}
@@ -236,7 +240,8 @@ def _assembled(
     own = sum(published) if published == sorted(published, reverse=True) else 0
     cites = {line: row["cite"] for line, row in of_lines.items() if "cite" in row}
     table = replace(table, cites=cites, own=own if own < len(lines) else 0)
-    notes = {place: cell.notes for place, cell in cells.items() if cell.notes}
+    unknown = of_unknown_order(rows) if compared else set()
+    notes = {place: (*cell.notes, *(UNKNOWN_ORDER,) * (place in unknown)) for place, cell in cells.items()}
     table = annotated(table, rows, mark_at=mark_at, shown=shown, notes=notes, apart=apart)
     if ranked:
         table = _with_ranks(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)

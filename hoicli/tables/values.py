@@ -93,9 +93,9 @@ def number_text(value: float | None, digits: int, *, signed: bool = False) -> st
 _DRAWN = frozenset({"boot", "ci", "swaps", "permutations", "seed"})
 """Settings of intervals and chances alone."""
 
-_INERT = _DRAWN | {"split", "published", "gt"}
-"""Settings that do not change what a value says; the ground truth is compared by itself, as published numbers do not
-name it."""
+_INERT = _DRAWN | {"split", "published", "gt", "listed"}
+"""Settings that do not change what a value says; the ground truth and its order are compared by themselves, as
+published numbers name neither, and rows of hoicli 1.0 no order."""
 
 _MODELS_OWN = frozenset({"nms", "topk", "det", "pairnms", "pairscore", "verbscore"})
 """Settings that are a part of a method: they may differ between the lines of a table, whose settings name them."""
@@ -250,8 +250,12 @@ def made_otherwise(
         truth = min(truths, key=lambda digest: (-truths[digest], "-" not in digest, digest)) if truths else ""
         digests = (settings["gt"] for settings in made.values() if "gt" in settings)
         whole = max((digest for digest in digests if _truth(digest) == truth), key=len, default="")
+        orders = _usual_orders(settings for settings in made.values() if _truth(settings.get("gt", "")) == truth)
         for place, settings in made.items():
             own, theirs = dict(kept[place]), dict(usual)
+            listed = orders.get(settings.get("protocol", ""), "")
+            if settings.get("listed", listed) != listed and _truth(settings["gt"]) == truth:
+                own, theirs = {**own, "listed": settings["listed"]}, {**theirs, "listed": listed}
             if _truth(settings.get("gt", truth)) != truth and "gt" not in shown:
                 own, theirs = {**own, "gt": settings["gt"]}, {**theirs, "gt": truth}
             if own != theirs:
@@ -262,6 +266,20 @@ def made_otherwise(
                     own |= {"gt": settings["gt"]} if "gt" in settings else {}
                 apart[place] = Otherwise(own, theirs, note)
     return apart
+
+
+def of_unknown_order(found: Mapping[Place, Sequence[Row]]) -> set[Place]:
+    """Return the values whose rows do not say in which order their ground truth lists its triplets, as rows of hoicli
+    1.0, while others of the same ground truth and protocol say it."""
+    made = {place: settings_of(rows[0]) for place, rows in found.items()}
+    said = {(of.get("gt"), of.get("protocol")) for of in made.values() if "listed" in of}
+    return {place for place, of in made.items() if "listed" not in of and (of.get("gt"), of.get("protocol")) in said}
+
+
+def _usual_orders(made: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return the order of ground truth that most settings of each protocol have."""
+    counts = Counter((of.get("protocol", ""), of["listed"]) for of in made if "listed" in of)
+    return {protocol: listed for (protocol, listed), _ in sorted(counts.items(), key=lambda item: (item[1], item[0]))}
 
 
 def _truth(digest: str) -> str:

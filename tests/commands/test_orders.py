@@ -45,7 +45,9 @@ def numbers(
     gt, preds = written(folder / "gt.jsonl", truth), written(folder / "preds.jsonl", found)
     result = hoicli(name.split()[0], *CALLS[name][0], *options, "--format", "jsonl", "--gt", gt, preds)
     assert result.code == 0, result.err
-    rows = [{**row, "signature": re.sub(r"\|gt:[^|]*", "", row["signature"])} for row in parsed(result.out)]
+    people = "vcoco" in options  # whose order is signed, though no number of these worlds depends on it
+    mute = re.compile(r"\|gt:[^|]*" + r"|\|listed:[^|]*" * people)
+    rows = [{**row, "signature": mute.sub("", row["signature"])} for row in parsed(result.out)]
     for row in rows:
         if row["metric"] == "candidate":  # without places, and what lies on one of several equal boxes
             for key in ("boxes", "hoi", "hois", *(("n", "verbs") if row["kind"] == "near_duplicate" else ())):
@@ -63,6 +65,106 @@ def test_order_inside_a_record_means_nothing(hoicli: Hoicli, tmp_path: Path, nam
             listed, guessed = ([reordered(record, order, chance) for record in side] for side in (truth, found))
             assert numbers(hoicli, name, tmp_path, listed, found) == expected, (seed, order, "ground truth")
             assert numbers(hoicli, name, tmp_path, truth, guessed) == expected, (seed, order, "predictions")
+
+
+RIDERS = {
+    "image_id": "1",
+    "boxes": [[0, 0, 100, 100], [0, 0, 200, 100], [20, 0, 120, 100]],
+    "labels": ["person", "bicycle", "person"],
+    "hois": [{"subject": 0, "object": 1, "verb": "ride"}, {"subject": 2, "object": 1, "verb": "ride"}],
+}
+"""Two people ride a bicycle; a prediction between them belongs to the one that is listed first."""
+BETWEEN = {
+    "image_id": "1",
+    "boxes": [[10, 0, 110, 100], [0, 0, 200, 100], [0, 0, 100, 100]],
+    "labels": ["person", "bicycle", "person"],
+    "hois": [
+        {"subject": 0, "object": 1, "verb": "ride", "score": 0.9},
+        {"subject": 2, "object": 1, "verb": "ride", "score": 0.5},
+    ],
+}
+
+
+def reversed_hois(record: Record) -> Record:
+    return {**record, "hois": record["hois"][::-1]}
+
+
+def listed_in(rows: list[Record]) -> set[str]:
+    """The digest of the order in the rows' signatures, "" without one."""
+    return {dict(part.partition(":")[::2] for part in row["signature"].split("|")).get("listed", "") for row in rows}
+
+
+@pytest.mark.parametrize("command", ["eval", "diagnose", "diagnose --as-released", "curves", "claim", "compare"])
+def test_an_order_that_moves_numbers_is_signed(hoicli: Hoicli, tmp_path: Path, command: str) -> None:
+    preds = written(tmp_path / "preds.jsonl", [BETWEEN])
+    options = {"claim": ("50",), "compare": ("--name", "a,b", "--no-errors", preds)}.get(command, ())
+    made = []
+    for truth in (RIDERS, reversed_hois(RIDERS)):
+        gt = written(tmp_path / "gt.jsonl", [truth])
+        result = hoicli(*command.split(), "--format", "jsonl", "--gt", gt, preds, *options)
+        assert result.code == 0, result.err
+        made.append(parsed(result.out))
+    first, second = map(listed_in, made)
+    assert len(first) == len(second) == 1
+    assert first != second
+    assert "" not in first | second
+
+
+def test_the_order_changes_the_number_and_its_signature_alone(hoicli: Hoicli, tmp_path: Path) -> None:
+    preds, values = written(tmp_path / "preds.jsonl", [BETWEEN]), []
+    for truth in (RIDERS, reversed_hois(RIDERS)):
+        gt = written(tmp_path / "gt.jsonl", [truth])
+        direct = hoicli("eval", "--protocol", "hico", "--format", "jsonl", "--gt", gt, preds).out
+        matched = tmp_path / "match.jsonl"
+        assert hoicli("match", "--protocol", "hico", "--gt", gt, preds, "-o", matched).code == 0
+        assert hoicli("eval", "--format", "jsonl", matched).out == direct
+        assert hoicli("eval", "--format", "jsonl", "--gt", gt, matched).out == direct
+        values.append(parsed(direct)[0]["value"] * 600)
+        other = written(tmp_path / "other.jsonl", [reversed_hois(truth)])
+        refused = hoicli("eval", "--gt", other, matched)
+        assert (refused.code, "in another order" in refused.err) == (1, True)
+    assert values == pytest.approx([600 / 11, 100])  # precision is 1 at 6 of 11 points of recall, or at all
+
+
+def test_no_order_is_signed_where_every_order_is_alike(hoicli: Hoicli, tmp_path: Path) -> None:
+    """One triplet of each class, or equal ones; nor that of the triplets of several classes."""
+    one, two = RIDERS["hois"]
+    several = {**RIDERS, "hois": [one, {**two, "verb": "hold"}]}
+    preds = written(tmp_path / "preds.jsonl", [BETWEEN])
+    for truth in (several, reversed_hois(several), {**RIDERS, "hois": [one, one]}):
+        result = hoicli("eval", "--format", "jsonl", "--gt", written(tmp_path / "gt.jsonl", [truth]), preds)
+        assert listed_in(parsed(result.out)) == {""}
+
+
+def test_rows_without_an_order_meet_rows_with_one(hoicli: Hoicli, tmp_path: Path) -> None:
+    """As rows of hoicli 1.0 do; two orders are told apart."""
+    gt, preds = written(tmp_path / "gt.jsonl", [RIDERS]), written(tmp_path / "preds.jsonl", [BETWEEN])
+    rows = parsed(hoicli("eval", "--protocol", "hico", "--gt", gt, preds, "--tag", "model=new").out)
+    old = [
+        {**row, "tags": {"model": "old"}, "signature": re.sub(r"\|listed:[^|]*", "", row["signature"])} for row in rows
+    ]
+    other = [
+        {**row, "tags": {"model": "other"}, "signature": re.sub("listed:[^|]*", "listed:00000000", row["signature"])}
+        for row in rows
+    ]
+    both = hoicli("table", written(tmp_path / "both.jsonl", rows + old))
+    assert both.code == 0
+    assert "does not say in which order" in both.out
+    assert (
+        "listed:00000000" in hoicli("table", written(tmp_path / "three.jsonl", rows + rows_as("b", rows) + other)).out
+    )
+    cells = [
+        {**row, "tags": {"corruption": name, **({"severity": "1"} if name != "clean" else {})}}
+        for name, of in (("clean", old), ("fog", rows))
+        for row in of
+    ]
+    robust = hoicli("robust", "--unit", "percent", "--allow-missing", written(tmp_path / "cells.jsonl", cells))
+    assert robust.code == 0, robust.err
+    assert "in which order" in robust.err
+
+
+def rows_as(model: str, rows: list[Record]) -> list[Record]:
+    return [{**row, "tags": {"model": model}} for row in rows]
 
 
 VCOCO = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl", "vcoco"
