@@ -12,22 +12,8 @@ from hoicli.version import __version__
 Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
-    *(
-        "protocol",
-        "row",
-        "iou",
-        "slice",
-        "data",
-        "gt",
-        "listed",
-        "truth",
-        "labels",
-        "ambiguous",
-        "people",
-        "boxes",
-        "images",
-    ),
-    *("same", "boxscore", "scores"),
+    *("protocol", "row", "iou", "slice", "data", "gt", "listed", "truth", "labels"),
+    *("ambiguous", "people", "boxes", "images", "same", "boxscore", "scores"),
     *("recall", "split", "noint", "pairs", "among", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "raters", "prompt", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "ties"),

@@ -262,7 +262,7 @@ def made_otherwise(
                 own, theirs = _without(own, theirs), _without(theirs, own)
                 note = _told(own, theirs)
                 if truth and ("gt" in theirs or "published" in settings):  # the line has it in full, the others'
-                    theirs["gt"] = whole
+                    theirs |= {"gt": whole} | ({"listed": listed} if listed else {})
                     own |= {"gt": settings["gt"]} if "gt" in settings else {}
                 apart[place] = Otherwise(own, theirs, note)
     return apart

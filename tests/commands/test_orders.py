@@ -67,14 +67,14 @@ def test_order_inside_a_record_means_nothing(hoicli: Hoicli, tmp_path: Path, nam
             assert numbers(hoicli, name, tmp_path, truth, guessed) == expected, (seed, order, "predictions")
 
 
-RIDERS = {
+RIDERS: Record = {
     "image_id": "1",
     "boxes": [[0, 0, 100, 100], [0, 0, 200, 100], [20, 0, 120, 100]],
     "labels": ["person", "bicycle", "person"],
     "hois": [{"subject": 0, "object": 1, "verb": "ride"}, {"subject": 2, "object": 1, "verb": "ride"}],
 }
 """Two people ride a bicycle; a prediction between them belongs to the one that is listed first."""
-BETWEEN = {
+BETWEEN: Record = {
     "image_id": "1",
     "boxes": [[10, 0, 110, 100], [0, 0, 200, 100], [0, 0, 100, 100]],
     "labels": ["person", "bicycle", "person"],
@@ -134,6 +134,24 @@ def test_no_order_is_signed_where_every_order_is_alike(hoicli: Hoicli, tmp_path:
     for truth in (several, reversed_hois(several), {**RIDERS, "hois": [one, one]}):
         result = hoicli("eval", "--format", "jsonl", "--gt", written(tmp_path / "gt.jsonl", [truth]), preds)
         assert listed_in(parsed(result.out)) == {""}
+
+
+@pytest.mark.parametrize("form", ["anno_bbox.mat", "test_hico.json", "anno_list.json"])
+def test_forms_of_one_ground_truth_list_triplets_in_one_order(hoicli: Hoicli, form: str) -> None:
+    """Each form of HICO-DET's annotations, read by its converter, to the pixel by which their boxes differ."""
+
+    def pairs_of_classes(name: str) -> dict[tuple[str, ...], list[list[int]]]:
+        pairs: dict[tuple[str, ...], list[list[int]]] = {}
+        for record in parsed(hoicli("convert", FIXTURES / "foreign" / name).out):
+            for hoi in record["hois"]:
+                ends = hoi["subject"], hoi["object"]
+                corners = [round(value, -1) for end in ends for value in record["boxes"][end]]
+                pairs.setdefault((record["image_id"], hoi["verb"], record["labels"][hoi["object"]]), []).append(corners)
+        return pairs
+
+    expected = pairs_of_classes("instances_test2015.json")
+    assert max(map(len, expected.values())) > 1
+    assert pairs_of_classes(form) == expected
 
 
 def test_rows_without_an_order_meet_rows_with_one(hoicli: Hoicli, tmp_path: Path) -> None:
