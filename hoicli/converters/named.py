@@ -30,15 +30,16 @@ _HICODET = "https://raw.githubusercontent.com/fredzzhang/hicodet/e4e234045e0a412
 @dataclass(frozen=True)
 class NamedTruth:
     """An annotation set: DATASET:PART. url, checksum: of its file; digest: `records.fingerprint` of it, where that is
-    known; order: the digest of the order in which it lists the triplets of each class; source: who publishes it, for
-    people; terms: its licence, as far as its publisher says."""
+    known; orders: the digests of the orders in which it lists the triplets of each class, the boxes of each label, and
+    (for Diag-HOI's code) all triplets; source: who publishes it, for people; terms: its licence, as far as its
+    publisher says."""
 
     name: str
     title: str
     url: str
     checksum: str
     digest: str = ""
-    order: str = ""
+    orders: tuple[str, ...] = ()
     source: str = "https://github.com/fredzzhang/hicodet"
     terms: str = "annotations: HICO-DET's authors, for research; this form of them: MIT (fredzzhang/hicodet)"
 
@@ -52,7 +53,7 @@ NAMED: Mapping[str, NamedTruth] = {
             f"{_HICODET}/instances_test2015.json",
             "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa",
             "7cba1727",
-            "4aacf01a",
+            ("4aacf01a", "29ccab97", "f7d73915"),
         ),
         NamedTruth(
             "hico:train",
@@ -77,10 +78,19 @@ def signed(total: int | None, order: int = 0) -> dict[str, str]:
     `listed` for the order 0, where every order is alike."""
     if total is None:
         return {}
-    digest, listed = digest_of(total), digest_of(order)
+    digest = digest_of(total)
     known = next((row for row in NAMED.values() if digest == row.digest), None)
-    settings = {"gt": f"{known.name.replace(':', '-')}-{digest}" if known else digest}
-    return settings | ({LISTED: listed} if order and not (known and listed == known.order) else {})
+    return also_listed({"gt": f"{known.name.replace(':', '-')}-{digest}" if known else digest}, order)
+
+
+def also_listed(settings: Mapping[str, str], order: int) -> dict[str, str]:
+    """Return settings of ground truth whose `listed` is of a further order, too; 0 is every order."""
+    if not order:
+        return dict(settings)
+    listed = digest_of(int(settings.get(LISTED, "0"), 16) + order)
+    published = (row for row in NAMED.values() if row.digest and settings.get("gt", "").endswith(f"-{row.digest}"))
+    others = {key: value for key, value in settings.items() if key != LISTED}
+    return others if any(listed in row.orders for row in published) else {**others, LISTED: listed}
 
 
 def folder() -> Path:

@@ -42,6 +42,7 @@ from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import Listed, by_score, per_class
 from hoicli.evaluation.tally import Mean, places, subset_means
+from hoicli.records.fingerprint import names, orders, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -251,9 +252,7 @@ class Diagnosis:
         """Add columns about the last `images` and `predictions` that are listed."""
         images, predictions = len(self._listed.image_ids) - images, len(self._listed) - predictions
         before = {"truth_image": images, "repair": predictions, "replaced": predictions}
-        placed = {
-            name: np.where(columns[name] < 0, columns[name], columns[name] + first) for name, first in before.items()
-        }
+        placed = {name: columns[name] + first * (columns[name] >= 0) for name, first in before.items()}
         self._columns.add(**{**columns, **placed})
         self._made, self._results = None, []
 
@@ -279,6 +278,11 @@ class Diagnosis:
     def positives(self) -> Ints:
         """[C] ground truth of each class."""
         return np.bincount(self._columns["truth_class"], minlength=self._classes)
+
+    def order_of_classes(self) -> int:
+        """Return the sum of a hash of each image: of the order in which it lists the classes of its ground truth."""
+        image, of_images = self._columns["truth_image"], names([*self._listed.image_ids, *self._unseen])
+        return total_of(orders(image, np.zeros_like(image), row_hashes(self._columns["truth_class"]), of_images))
 
     def images_of_truth(self, members: Ints) -> int:
         """How many images have ground truth of one of the classes."""

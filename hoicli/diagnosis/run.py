@@ -11,6 +11,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
+from hoicli.converters.named import also_listed
 from hoicli.diagnosis.errors import ERRORS, MISSED, SIGNATURES, ErrorTypes, Reading, types_of
 from hoicli.diagnosis.located import Located, Settled, each_match, located
 from hoicli.diagnosis.oracles import IN_TURN, Diagnosis, OracleResult
@@ -145,6 +146,8 @@ def diagnosis_rows(
     are predicted there, for missed_gt annotated. Values are in percent, except counts."""
     name = diagnosis.protocol.name
     settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
+    if diagnosis.reading == "released":
+        settings = also_listed(settings, diagnosis.order_of_classes())
     common: Row = {"protocol": name, "tags": dict(tags), "signature": signature(settings)}
     counts = diagnosis.counts()
     results = list(diagnosis.results(vocabulary))

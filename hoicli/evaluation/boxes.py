@@ -17,6 +17,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.converters.named import signed
 from hoicli.errors import DataError
 from hoicli.evaluation.coverage import Coverage, served
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -324,13 +325,15 @@ class BoxEvaluation:
         labelled = np.bincount(self._detections["key"] % self._labels, minlength=self._labels)
         every = persons | (labelled[~persons].any() or not numbers["unlabelled"])
         subsets = {"full": every & every.all(), "persons": persons, "objects": every & ~persons}
-        signed = {"data": vocabulary.signed, **self.truth.signed, **settings}
-        signed |= {"boxscore": "triplet"} if numbers["records"] > numbers["scored"] else {}
+        shared = {"data": vocabulary.signed, **self.truth.signed, **settings}
+        shared |= {"boxscore": "triplet"} if numbers["records"] > numbers["scored"] else {}
         for rule in rules:
             of_labels: list[Row] = []
-            of_rule = signed | caveats.settings(self.caveats & rule.row.depends_on)
+            of_rule = shared | caveats.settings(self.caveats & rule.row.depends_on)
             if rule.takes == ANY:
                 of_rule.pop("same", None)
+            else:
+                of_rule |= signed(self.truth.total, self.truth.order_of_boxes)
             for metric, values, positives in self.of(rule):
                 ends: Row = {"unit": "%", **row_ends(rule.row.name, tags, of_rule)}
                 ends |= {} if metric.recall else {"note": INCOMPLETE}

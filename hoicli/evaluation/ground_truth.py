@@ -144,6 +144,14 @@ class GroundTruth:
         item = row_hashes(*scenes.boxes[rows].T, actions[rows])
         return orders(scenes.image_of_box[rows], np.zeros_like(rows), item, scenes.hashes)
 
+    @cached_property
+    def order_of_boxes(self) -> int:
+        """Return the sum of hashes of the order in which each image lists the boxes of one label, as `orders`."""
+        scenes = self.scenes
+        rows = np.flatnonzero(scenes.labels >= 0)
+        item = row_hashes(*scenes.boxes[rows].T, scenes.crowd[rows])
+        return total_of(orders(scenes.image_of_box[rows], scenes.labels[rows], item, scenes.hashes))
+
     def _ends(self, rows: Ints) -> Floats:
         """Return [M, 8] the corners of both boxes of some triplets, zeros for no object."""
         boxes = np.concatenate([self.scenes.boxes, np.zeros((1, 4))])

@@ -73,7 +73,7 @@ class Stated:
         labels = np.zeros((len(_OF_IMAGES), len(image_ids)), dtype=np.uint64)
         for row, few in self._besides.items():
             labels[:, row] = [_listed(few.get(key)) for key in _OF_IMAGES]
-        return _joined(_column(map(_digest, image_ids)), content, *labels)
+        return _joined(names(image_ids), content, *labels)
 
     def _of_boxes(self, start: list[int]) -> tuple[Hashes, Hashes]:
         """([B] the sense of each box, [B] 1 where its actions were not annotated, 2 of a crowd, 3 where both hold)."""
@@ -116,6 +116,11 @@ def row_hashes(*columns: NDArray[Any]) -> Hashes:
         (column + 0.0).view(np.uint64) if column.dtype == float else column.astype(np.uint64) for column in columns
     )
     return _joined(*as_bits)
+
+
+def names(image_ids: Iterable[str]) -> Hashes:
+    """Return [N] a hash of each image's id."""
+    return _column(map(_digest, image_ids))
 
 
 def total_of(hashes: Hashes) -> int:

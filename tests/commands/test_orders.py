@@ -3,6 +3,7 @@ the same numbers."""
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from pathlib import Path
@@ -124,6 +125,37 @@ def test_the_order_changes_the_number_and_its_signature_alone(hoicli: Hoicli, tm
         refused = hoicli("eval", "--gt", other, matched)
         assert (refused.code, "in another order" in refused.err) == (1, True)
     assert values == pytest.approx([600 / 11, 100])  # precision is 1 at 6 of 11 points of recall, or at all
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("eval", "--protocol", "hico,qpic,diag", "--per-class"),
+        ("eval", "--boxes", "--protocol", "coco-boxes,voc-boxes", "--per-class"),
+        ("diagnose", "--as-released"),
+        ("pairstats", "--as-released", "--interactiveness"),
+        *(("recall", "--as-released", name, "--k", "3,20") for name in ("openpsg", "sgg-benchmark", "r1-sgg")),
+    ],
+    ids=" ".join,
+)
+def test_numbers_of_one_signature_are_equal_in_every_order(
+    hoicli: Hoicli, tmp_path: Path, call: tuple[str, ...]
+) -> None:
+    for seed in range(2):
+        chance, (truth, found) = random.Random(seed), tied_world(seed, HICO)
+        preds = written(tmp_path / "preds.jsonl", found)
+        values: dict[str, float] = {}
+        for order in ("as they are", *ORDERS, *ORDERS):
+            listed = [reordered(record, order, chance) if order in ORDERS else record for record in truth]
+            gt = written(tmp_path / "gt.jsonl", listed)
+            for row in parsed(hoicli(*call, "--format", "jsonl", "--gt", gt, preds).out):
+                identity = json.dumps({**row, "value": None}, sort_keys=True)
+                assert values.setdefault(identity, row["value"]) == row["value"], (seed, order, row)
+            if call[0] == "diagnose":
+                matched = hoicli("match", "--protocol", "diag", "--gt", gt, preds, "-o", tmp_path / "matched.jsonl")
+                assert matched.code == 0
+                direct = hoicli(*call, "--format", "jsonl", "--gt", gt, preds).out
+                assert hoicli(*call, "--format", "jsonl", tmp_path / "matched.jsonl").out == direct
 
 
 def test_no_order_is_signed_where_every_order_is_alike(hoicli: Hoicli, tmp_path: Path) -> None:
