@@ -71,7 +71,15 @@ def test_what_counts_as_a_rating(text: str, rating: int | None) -> None:
 
 
 def test_every_question_is_asked_once_of_every_model(cache: AnswerCache) -> None:
-    with serving() as stub:
+    second = threading.Event()
+
+    def together(stub: Stub, *_: object) -> None:
+        """The first answer waits for a second question: a busy machine may not send two at once by itself."""
+        if stub.most_at_once > 1:
+            second.set()
+        second.wait(60)
+
+    with serving(together) as stub:
         asked = interview(stub, cache, "m1", "m2", jobs=4)
         assert asked.ratings(QUESTIONS) == expected("m1", "m2")
         assert asked.failures == []
