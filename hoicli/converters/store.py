@@ -11,7 +11,6 @@ from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
@@ -20,6 +19,7 @@ from hoicli.errors import DataError, Place, UsageError
 from hoicli.io.messages import Progress, note
 from hoicli.io.outputs import atomic_path, temporary_folder, writable
 from hoicli.io.streams import Line
+from hoicli.io.web import opener
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
@@ -28,7 +28,7 @@ from hoicli.records.results import Row
 from hoicli.vocabulary.datasets import DATASETS, load
 
 PATIENCE = 60.0
-"""Seconds without a byte after which a server counts as silent."""
+"""Seconds in which a server begins to answer, and after which it counts as silent when no more bytes arrive."""
 LARGEST = 1 << 26
 """Bytes at which a download is stopped: several times the largest of these files."""
 
@@ -91,13 +91,6 @@ def fetch(name: str) -> Path:
         return add(name, [str(download(row, Path(scratch)))])
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects: files come from the address that hoicli knows, or not at all."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
 def download(row: NamedTruth, folder: Path) -> Path:
     """The file of a set, downloaded to `folder`. Raises `DataError` if the server cannot be reached, refuses, redirects
     or sends something else than the published file."""
@@ -106,10 +99,11 @@ def download(row: NamedTruth, folder: Path) -> Path:
     with writable(str(target)), open(target, "wb") as file:
         try:
             with (
-                urllib.request.build_opener(_NoRedirect).open(request, timeout=PATIENCE) as response,
+                opener().open(request, timeout=PATIENCE) as response,
                 Progress(f"fetch {row.name}", unit="B") as progress,
             ):
                 while piece := response.read1(1 << 18):
+                    response.allow(PATIENCE)
                     file.write(piece)
                     progress.advance(len(piece))
                     if file.tell() > LARGEST:

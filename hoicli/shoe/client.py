@@ -13,18 +13,22 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from base64 import b32encode, b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http.client import HTTPException, InvalidURL
-from typing import Any, NoReturn
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 from hoicli.errors import DataError, Place, UsageError, arg
+from hoicli.io.messages import note
+from hoicli.io.web import opener
 
 KEY_NAME = "OPENAI_API_KEY"
 """The environment variable with the key."""
 TIMEOUT = 300.0
-"""Seconds to wait for an answer before asking again."""
+"""Seconds for a whole answer, from the connection to its last byte, before asking again."""
 RETRIES = 8
 """Tries of a request that the server refuses temporarily or does not answer."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
@@ -71,17 +75,16 @@ class Endpoint:
 
     def shown(self, text: str) -> str:
         """A text that is safe to print or store: without the key, which is replaced by IN_ITS_PLACE. WITHHELD if it has
-        the key in capitals, spaced out or in pieces of FRAGMENT letters or more, or escapes that may spell it."""
+        the key in capitals, spaced out, in base64, in numbers of its bytes, or in pieces of FRAGMENT letters or more of
+        any of these, or escapes that may spell it."""
         text = text[:LONGEST_SHOWN]
         if not self.key:
             return text
-        text = text.replace(self.key, IN_ITS_PLACE)
-        key, letters = _letters(self.key), _letters(text)
-        if len(key) < DISGUISED:
+        text, letters = text.replace(self.key, IN_ITS_PLACE), _letters(text.replace(self.key, " "))
+        if len(_letters(self.key)) < DISGUISED:
             return text
-        parts = (key[start : start + FRAGMENT] for start in range(max(1, len(key) - FRAGMENT + 1)))
         escapes = re.search(r"\\|%[0-9a-f]|&#|&\w+;", text, re.IGNORECASE)
-        return WITHHELD if escapes or any(part in letters for part in parts) else text
+        return WITHHELD if escapes or any(part in letters for part in _parts(self.key)) else text
 
     def quoted(self, text: str) -> str:
         """A text for a message: safe to print, on one line, cut to 120 characters."""
@@ -106,6 +109,21 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text)).lower()
 
 
+@lru_cache(maxsize=4)
+def _parts(key: str) -> frozenset[str]:
+    """What no shown text may have among its letters: every FRAGMENT letters of the key, of its bytes in hexadecimal
+    and decimal numbers, and of its base64 and base32 after any bytes before it (`Bearer `, `user:`)."""
+    data = key.encode()
+    forms = [key, data.hex(), "".join(f"0x{byte:02x}" for byte in data), "".join(map(str, data))]
+    for encode, block, bits in ((b64encode, 3, 6), (b32encode, 5, 5)):
+        for before in range(block):  # the first and the last letter may hold bits of the neighbours
+            whole = encode(bytes(before) + data).decode()
+            forms.append(whole[-(-8 * before // bits) : 8 * (before + len(data)) // bits])
+    letters = [form for form in map(_letters, forms) if len(form) >= DISGUISED]
+    starts = ((form, start) for form in letters for start in range(max(1, len(form) - FRAGMENT + 1)))
+    return frozenset(form[start : start + FRAGMENT] for form, start in starts)
+
+
 class StoppedError(Exception):
     """The run ends; waiting threads give up."""
 
@@ -118,11 +136,8 @@ class _LaterError(Exception):
         self.seconds = seconds
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects, so that requests go only to the given URL."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
+class _LateError(_LaterError):
+    """There was no whole answer within TIMEOUT."""
 
 
 class Client:
@@ -132,8 +147,9 @@ class Client:
     def __init__(self, endpoint: Endpoint, stop: threading.Event) -> None:
         self._endpoint = endpoint
         self._stop = stop
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._opener = opener()
         self._not_before = 0.0
+        self._late = False
 
     def send(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
         """The model's reply, tried again with growing pauses while the server is busy, absent or broken.
@@ -151,6 +167,9 @@ class Client:
             except _LaterError as later:
                 reason = str(later)
                 self._not_before = max(self._not_before, time.monotonic() + later.seconds)
+                if isinstance(later, _LateError) and not self._late:  # eight tries take forty minutes
+                    self._late = True
+                    note(f"{self._endpoint.shown(self._endpoint.chat)}: {reason}; asking up to {RETRIES} times")
         raise self._error(f"{reason}, {RETRIES} times")
 
     def _error(self, problem: str) -> DataError:
@@ -168,16 +187,15 @@ class Client:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hoicli"}
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        late = _LaterError(f"no answer within {TIMEOUT:g} s")
-        latest = time.monotonic() + TIMEOUT
+        late = _LateError(f"no answer within {TIMEOUT:g} s")
         # The scheme is http or https: Endpoint checks it.
         request = urllib.request.Request(self._endpoint.chat, json.dumps(body).encode(), headers)  # noqa: S310
         try:
             with self._opener.open(request, timeout=TIMEOUT) as response:
-                data = _body(response.read1, latest)
+                data = response.read(LONGEST_ANSWER + 1)
         except urllib.error.HTTPError as error:
             with error:
-                self._refused(error, model, latest)
+                self._refused(error, model)
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
                 raise late from None
@@ -190,12 +208,14 @@ class Client:
         except (HTTPException, OSError) as error:
             words = self._endpoint.quoted(str(error)) or type(error).__name__
             raise _LaterError(f"the connection broke ({words})") from None
+        if len(data) > LONGEST_ANSWER:
+            raise _LaterError(f"more than {LONGEST_ANSWER:,} bytes for an answer")
         return _reply(data)
 
-    def _refused(self, error: urllib.error.HTTPError, model: str, latest: float) -> NoReturn:
+    def _refused(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
         """Turn an HTTP status into an exception."""
         try:
-            said = self._endpoint.quoted(_message(_body(error.read1, latest)[:LONGEST_SHOWN]))
+            said = self._endpoint.quoted(_message(error.read(LONGEST_SHOWN)))
         except (HTTPException, OSError):
             said = ""
         reason = f"HTTP {error.code}{f' ({said})' if said else ''}"
@@ -209,20 +229,6 @@ class Client:
         else:
             advice = f"check {arg('base_url')} (usually it ends in /v1) and {arg('model', model)}"
         raise self._error(f"{reason}: {advice}") from None
-
-
-def _body(read: Callable[[int], bytes], latest: float) -> bytes:
-    """The whole response, within a limit of size. Raises TimeoutError after `latest`, by the monotonic clock: the
-    socket's own timeout begins anew with every byte."""
-    parts, size = [], 0
-    while part := read(1 << 16):
-        parts.append(part)
-        size += len(part)
-        if time.monotonic() > latest:
-            raise TimeoutError
-        if size > LONGEST_ANSWER:
-            raise _LaterError(f"more than {LONGEST_ANSWER:,} bytes for an answer")
-    return b"".join(parts)
 
 
 def _reply(data: bytes) -> str:

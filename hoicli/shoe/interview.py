@@ -24,6 +24,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 
 import orjson
@@ -336,7 +337,9 @@ class Interview:
                     progress.advance()
 
         with Progress(label, total=len(tasks), unit=" questions") as progress:
-            threads = [threading.Thread(target=work, daemon=True) for _ in range(min(self._jobs, len(tasks)))]
+            at_once = min(self._jobs, len(tasks))
+            # Each with its own copy of the context, which says where notes go.
+            threads = [threading.Thread(target=copy_context().run, args=(work,), daemon=True) for _ in range(at_once)]
             try:
                 for thread in threads:
                     thread.start()

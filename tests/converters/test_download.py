@@ -15,6 +15,7 @@ from hoicli.converters import store
 from hoicli.converters.named import NAMED, NamedTruth
 from hoicli.converters.store import checksum, download
 from hoicli.errors import DataError
+from tests.support.llm_stub import dripping
 from tests.support.project import EIGHT, Hoicli
 
 CONTENT = (EIGHT / "gt.jsonl").read_bytes()
@@ -114,6 +115,14 @@ def test_a_silent_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/set.bin"
         with pytest.raises(DataError, match="timed out"):
             download(NamedTruth("a:b", "", url, SHA), tmp_path)
+
+
+@pytest.mark.parametrize("again", [b"HTTP/1.1 100 Continue\r\n\r\n", b"H"], ids=["please go on", "a status line"])
+def test_a_server_that_does_not_come_to_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bytes) -> None:
+    monkeypatch.setattr(store, "PATIENCE", 0.4)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with dripping(b"", again) as url, pytest.raises(DataError, match="timed out"):
+        download(NamedTruth("a:b", "", f"{url}/set.bin", SHA), tmp_path)
 
 
 def test_no_network(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b32encode, b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
@@ -56,6 +57,16 @@ DISGUISES: dict[str, Callable[[str], str]] = {
     "percent": lambda key: quote(key, safe=""),
     "percent, all of it": lambda key: "".join(f"%{ord(letter):02X}" for letter in key),
     "HTML": lambda key: "".join(f"&#{ord(letter)};" for letter in key),
+    "base64": lambda key: b64encode(key.encode()).decode(),
+    "base64 of a header": lambda key: b64encode(f"Authorization: Bearer {key}".encode()).decode(),
+    "base64 of a user and the key": lambda key: b64encode(f"user:{key}\n".encode()).decode(),
+    "base64 for addresses": lambda key: urlsafe_b64encode(f"a{key}".encode()).decode(),
+    "base32": lambda key: b32encode(f"Bearer {key}".encode()).decode(),
+    "hex": lambda key: f"Bearer {key}".encode().hex(),
+    "hex in capitals with spaces": lambda key: key.encode().hex(" ").upper(),
+    "a dump": lambda key: ", ".join(map(hex, key.encode())),
+    "numbers": lambda key: str(list(f"x{key}".encode())),
+    "a part in base64": lambda key: b64encode(key[3:-2].encode()).decode(),
     "two bytes a letter": lambda key: key.encode("utf-16-le").decode(),
 }
 

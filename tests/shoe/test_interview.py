@@ -6,21 +6,20 @@ import json
 import os
 import resource
 import signal
-import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import kept_notes
 from hoicli.shoe import client
 from hoicli.shoe.client import Endpoint
 from hoicli.shoe.interview import Answer, AnswerCache, Interview, Question, parse_rating
-from tests.support.llm_stub import Asked, Fault, Response, Stub, rate, said, serving
+from tests.support.llm_stub import Asked, Fault, Response, Stub, dripping, rate, said, serving
 
 QUESTIONS = [Question("v", f"a{number:03}.v.01", f"b{number:03}.v.01", "one thing", "another") for number in range(40)]
 
@@ -135,45 +134,38 @@ def test_a_server_that_does_not_answer_in_time_is_asked_again(
 
 
 ENDLESS = {
+    "nothing": (b"", b""),
+    "a status line": (b"HTTP/1.1 200 ", b"O"),
+    "please go on": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "one header": (b"HTTP/1.1 200 OK\r\nX-Wait: ", b"a"),
+    "headers": (b"HTTP/1.1 200 OK\r\n", b"X-Wait: a\r\n"),
+    "chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
     "a body of no length": (b"HTTP/1.1 200 OK\r\n\r\n", b" "),
     "an error's text": (b"HTTP/1.1 500 no\r\nContent-Length: 8000\r\n\r\n", b"a"),
 }
 """What a server sends at first, and then again and again."""
 
 
-@contextmanager
-def dripping(first: bytes, again: bytes) -> Iterator[str]:
-    """The URL of a server that never comes to an end."""
-
-    def speak(connection: socket.socket) -> None:
-        with connection, suppress(OSError):
-            connection.recv(1 << 16)
-            connection.sendall(first)
-            while not over.wait(0.03):
-                connection.sendall(again)
-
-    def serve() -> None:
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=speak, args=[server.accept()[0]], daemon=True).start()
-
-    over = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        over.set()
-        server.shutdown(socket.SHUT_RDWR)
-
-
 @pytest.mark.parametrize("sent", ENDLESS.values(), ids=ENDLESS)
-def test_a_timeout_covers_a_body_that_does_not_end(
+def test_a_timeout_covers_an_answer_that_does_not_end(
     cache: AnswerCache, sent: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a part of it alone this would never end."""
+    """Of a part of it alone this would never end; and the first time is said, as the last is long after it."""
     monkeypatch.setattr(client, "TIMEOUT", 0.4)
-    words = r"(no answer within 0.4 s|HTTP 500.*), 2 times"
-    with dripping(*sent) as url, pytest.raises(DataError, match=words):
+    words = r"(no answer within 0.4 s|HTTP 500.*|the connection broke \(got more than 100 headers\)), 2 times"
+    with dripping(*sent) as url, kept_notes() as notes, pytest.raises(DataError, match=words) as failed:
         Interview(Endpoint(url), cache, ["m"], jobs=1).ratings(QUESTIONS[:1])
+    late = "no answer within" in str(failed.value)
+    assert [note for note in notes if "no answer within 0.4 s; asking up to 2 times" in note] == notes[:late]
+    assert len(notes) == late
+
+
+def test_an_answer_in_chunks(cache: AnswerCache) -> None:
+    text = b'{"choices": [{"message": {"content": "{\\"rating\\": 3}"}}]}'
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (text[:20], text[20:], b""))
+    first = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
+    with dripping(first, b"") as url:
+        assert Interview(Endpoint(url), cache, ["m"], jobs=1).ratings(QUESTIONS[:1]) == [{"m": 3}]
 
 
 def test_half_a_character_hides_no_rating(cache: AnswerCache) -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -127,3 +128,27 @@ def serving(fault: Fault | None = None) -> Iterator[Stub]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def dripping(first: bytes, again: bytes) -> Iterator[str]:
+    """The URL of a server that never comes to an end."""
+
+    def speak(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(first)
+            while not over.wait(0.03):
+                connection.sendall(again)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=speak, args=[server.accept()[0]], daemon=True).start()
+
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        over.set()
+        server.shutdown(socket.SHUT_RDWR)
