@@ -42,8 +42,9 @@ class TruthPairs:
 
     subject, object [Q] rows of the ground truth's boxes; image [Q], ascending; start [N + 1] bounds them by image.
     triplet [C] the rows of the counted triplets, pair [C] the pair each belongs to. members: by subset (full and the
-    vocabulary's groups) a mask [Q] of the pairs with an interaction of it; classes: a mask [K] of its interactions. As
-    in the released code, boxes are distinguished by their place in the record.
+    vocabulary's groups) a mask [Q] of the pairs with an interaction of it; classes: a mask [K] of its interactions.
+    statements: pair * K + interaction of the counted triplets, ascending. As in the released code, boxes are
+    distinguished by their place in the record.
     """
 
     def __init__(self, truth: GroundTruth, protocol: Protocol) -> None:
@@ -56,6 +57,7 @@ class TruthPairs:
         self.image = (np.searchsorted(scenes.box_start, self.subject, side="right") - 1).astype(np.int32)
         self.start = np.searchsorted(self.image, np.arange(len(scenes.image_ids) + 1))
         interactions = len(truth.vocabulary.interactions)
+        self.statements = np.unique(self.pair * np.int64(interactions) + scenes.interaction[triplet])
         self.classes = {"full": np.ones(interactions, dtype=bool)}
         for name, ids in truth.vocabulary.groups.items():
             self.classes[name] = among(np.arange(interactions), ids)
@@ -177,6 +179,16 @@ class Localised:
         self.row, self.mate, _ = truth.join(scenes, self.image, scenes.subject[first], scenes.object[first], person)
         self.correct = np.zeros(len(first), dtype=bool)
         self.correct[self.row] = True
+        self._truth, self._start = truth, np.searchsorted(self.row, np.arange(len(first) + 1))
+
+    def states(self, pair: Ints, interaction: Ints) -> Bools:
+        """[M] whether a true pair that each of these pairs matches has the interaction."""
+        stated = np.zeros(len(pair), dtype=bool)
+        classes = len(self._truth.truth.vocabulary.interactions)
+        for row, match in counterparts(self._start[pair], np.diff(self._start)[pair]):
+            statement = self.mate[match] * np.int64(classes) + interaction[row]
+            stated[row[np.isin(statement, self._truth.statements)]] = True
+        return stated
 
 
 class Interactions:
@@ -198,8 +210,12 @@ class Interactions:
         counted = np.flatnonzero((code <= TRUE_POSITIVE) & (pair >= 0))
         there = np.zeros(len(localised.image), dtype=bool)
         there[pair[counted]] = True
-        # All others on a correct pair are duplicates or have the wrong verb.
         rows = counted[localised.correct[pair[counted]]]
+        # By V-COCO's scenario 2 a triplet is right, too, by an annotation without an object, which is of no pair.
+        of_none = code[rows] == TRUE_POSITIVE
+        of_none[of_none] = ~localised.states(pair[rows[of_none]], scenes.interaction[rows[of_none]])
+        rows = rows[~of_none]
+        # All others on a correct pair are duplicates or have the wrong verb.
         self._rows.add(
             interaction=scenes.interaction[rows],
             image=localised.image_of_hoi[rows],

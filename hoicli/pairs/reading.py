@@ -15,8 +15,9 @@ from hoicli.evaluation.filters import PairNms
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
-from hoicli.records.boxes import pair_nms
+from hoicli.records.boxes import marks, pair_nms
 from hoicli.records.columns import RawImages, indices, numbers, read_columns, require, typed
+from hoicli.records.fingerprint import row_hashes
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, find, starts_of
 from hoicli.records.parsing import Problem, Record
@@ -55,6 +56,25 @@ class PairBatch:
     def image_ids(self) -> Sequence[str]:
         """The images' ids."""
         return self.scenes.image_ids
+
+    @cached_property
+    def mark(self) -> Floats:
+        """[P] a number for the corners and the object label of each of `pairs`, which breaks ties between scores."""
+        mark: Floats = marks(self.pairs) + np.sqrt(11.0) * self.pairs.object_label
+        return mark
+
+    @cached_property
+    def order(self) -> Ints:
+        """[P] the place of each of `pairs` by `mark`, and where that is equal by the triplets on it: an order of ties
+        that does not depend on how a record lists them."""
+        triplet, pair = self.listed
+        own = triplet >= 0
+        said = np.zeros(len(pair) + 1, dtype=np.uint64)
+        of_triplets = row_hashes(self.scenes.verb[own], self.scenes.score[own])
+        np.add.at(said, triplet[own], of_triplets)
+        place = np.empty(len(pair), dtype=np.int64)
+        place[np.lexsort((self.interacting, said[pair], self.mark))] = np.arange(len(pair))
+        return place
 
     @cached_property
     def listed(self) -> tuple[Ints, Ints]:
@@ -274,7 +294,7 @@ def surviving_pairs(batch: PairBatch, setting: Sweep) -> Bools:
         high = batch.box_scores >= setting.det_threshold
         keep &= high[pairs.subject] & high[pairs.object]
     if setting.nms is not None:
-        keep = pair_nms(pairs, keep, **PairNms(setting.nms)._asdict())
+        keep = pair_nms(pairs, keep, **PairNms(setting.nms)._asdict(), ties=batch.order)
     return keep
 
 

@@ -24,7 +24,6 @@ from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.matches import InteractingPairs, Localised, PairColumns, TruthPairs
 from hoicli.pairs.reading import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
-from hoicli.records.boxes import marks
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
 from hoicli.records.results import Row, percent, signature
@@ -110,7 +109,7 @@ class PairStatistics:
             ignored=ignored,
             score=pairs.score,
             own=own,
-            mark=marks(pairs) + np.sqrt(11.0) * pairs.object_label,
+            mark=batch.mark,
         )
         of_verbs = batch.verb_score[(batch.pair >= 0) & self._annotated[image[scenes.image_of_hoi]]]
         unscored = int(np.isnan(of_verbs).sum())
@@ -280,7 +279,7 @@ class PairStatistics:
         negatives = int((ranked & ~interacts).sum())
         if negatives == 0 or not needed:
             return None, negatives
-        order = self._ranking(np.flatnonzero(ranked), ascending=True)
+        order = self._ranking(np.flatnonzero(ranked), ascending=True, as_listed=self.as_released)
         by_grid = replace(self.protocol, grid=self.negative_grid, predictions_per_class=None)
         bounds, positives = np.array([0, negatives]), np.array([negatives])
         ap, _ = ranked_ap(np.flatnonzero(~interacts[order]) + 1, bounds, positives, by_grid)
@@ -288,14 +287,13 @@ class PairStatistics:
 
     def _interactiveness_ap(self, interacting: InteractingPairs, keep: Bools) -> float | None:
         """AP of "interacts" of the kept pairs, in all images; ties as in `_ranking`."""
-        order = self._ranking(np.flatnonzero(keep), ascending=False)
+        order = self._ranking(np.flatnonzero(keep), ascending=False, as_listed=False)
         return interacting.average_precision(self.found.detected["own"][order])
 
-    def _ranking(self, rows: Ints, *, ascending: bool) -> Ints:
-        """Some detected pairs by the confidence that they interact, ties by image id, then values or `as_released`."""
+    def _ranking(self, rows: Ints, *, ascending: bool, as_listed: bool) -> Ints:
+        """Some detected pairs by the confidence that they interact, ties by image id, then `as_listed` or by values."""
         confidence = self.found.detected["interacting"][rows]
-
-        mark = np.zeros_like(confidence) if self.as_released else self.found.detected["mark"][rows]
+        mark = np.zeros_like(confidence) if as_listed else self.found.detected["mark"][rows]
 
         def ties(tied: Ints) -> list[NDArray[Any]]:
             return [mark[tied], self._of_pairs(self._truth.rank)[rows[tied]]]

@@ -98,11 +98,14 @@ def _area(boxes: Floats, edge: float) -> Floats:
     return area
 
 
-def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, beta: float) -> Bools:
+def pair_nms(
+    scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, beta: float, ties: Ints | None = None
+) -> Bools:
     """[T] `keep` without the triplets that a higher-scored one of the same image, labels and verb suppresses.
 
     A triplet goes when iou_subject ** alpha * iou_object ** beta > threshold (inclusive pixels), greedily by
-    descending score, ties by input order: CDN datasets/hico_eval.py `pairwise_nms`. A box without area overlaps nothing
+    descending score, ties by ascending `ties` [T], then by input order, which is all that CDN
+    datasets/hico_eval.py `pairwise_nms` has. A box without area overlaps nothing
     here, so its pairs are kept; CDN divides 0 by 0 for two such boxes and drops the pair.
 
     Small groups go through rounds together: each keeps the best remaining triplet of every group and suppresses against
@@ -111,7 +114,8 @@ def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, bet
     kept = np.zeros_like(keep)
     rows = np.flatnonzero(keep)
     group = _nms_groups(scenes, rows)
-    order = np.lexsort((rows, -scenes.score[rows], group))
+    tied = rows if ties is None else ties[rows]
+    order = np.lexsort((rows, tied, -scenes.score[rows], group))
     rows, group = rows[order], group[order]
     subjects, objects = scenes.boxes.T[:, scenes.subject], scenes.boxes.T[:, scenes.object]
     size = np.diff(np.r_[run_starts(group), len(group)])

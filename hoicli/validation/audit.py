@@ -24,7 +24,7 @@ from hoicli.io.workers import no_garbage_collection, shared_out
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import distinct, rank_by_id
 from hoicli.records.reading import concatenate, read_scenes
-from hoicli.records.results import Row, row_ends
+from hoicli.records.results import Row, also_signed, row_ends, settings_of
 from hoicli.records.scenes import Scenes
 from hoicli.validation.candidates import (
     Contradicted,
@@ -270,13 +270,15 @@ class Audit:
         rows = dict(zip(CHANGES, shared_out(self._changed, list(CHANGES)), strict=True)) if given else {}
         for place, own in enumerate(given):
             before = {row["subset"]: row for row in own}
+            order = settings_of(own[0]).get("listed", "") if own else ""  # of the annotations as given
             yield from own
             for name in CHANGES:
                 for row in rows[name][place]:
                     was, value = before[row["subset"]]["value"], row["value"]
                     yield row
                     change = None if value is None or was is None else value - was
-                    yield {**row, "metric": "audit_delta_mAP", "value": change, "from": was, "to": value}
+                    delta = {**row, "metric": "audit_delta_mAP", "value": change, "from": was, "to": value}
+                    yield also_signed(delta, "of", f"listed-{order}") if order else delta
 
     def _changed(self, name: str) -> list[list[Row]]:
         """The mAP of each model on one of the CHANGES."""

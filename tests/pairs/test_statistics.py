@@ -851,3 +851,19 @@ def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_
     result = hoicli("pairstats", "--gt", files[0], strange)
     assert result.code == 1
     assert "strange.jsonl:1: image_id: 'z' is not in the ground truth" in result.err
+
+
+def test_a_statement_without_an_object_is_of_no_pair(tmp_path: Path, hoicli: Hoicli) -> None:
+    """By V-COCO's scenario 2 any object is right where none is annotated, but no pair is: the verb is not ranked."""
+    image = {"image_id": 1, "boxes": [[0, 0, 40, 90], [50, 0, 90, 40]], "labels": ["person", "tennis_racket"]}
+    hold, hit = (
+        {"subject": 0, "object": 1, "verb": verb, "role": role} for verb, role in (("hold", "obj"), ("hit", "obj"))
+    )
+    other = {"subject": 0, "object": 1, "verb": "hit", "role": "instr"}
+    gt = written(tmp_path / "gt.jsonl", [{**image, "hois": [hold, other, {**hit, "object": None}]}])
+    preds = written(
+        tmp_path / "preds.jsonl", [{**image, "hois": [{**hoi, "score": 0.9} for hoi in (hold, hit, other)]}]
+    )
+    call = ("--dataset", "vcoco", "--protocol", "vcoco-s2", "--verb-score", "triplet", "--gt", gt, preds)
+    row = next(row for row in rows_of(hoicli, *call) if row["metric"] == "inter_map")
+    assert (row["value"], row["n"]) == (100.0, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_a_large_group_is_suppressed_as_small_ones_are(
     kept_both_ways(scenes, keep, threshold=threshold, alpha=alpha, beta=beta)
 
 
-def kept_both_ways(scenes: Scenes, keep: Bools, **settings: float) -> Bools:
+def kept_both_ways(scenes: Scenes, keep: Bools, **settings: Any) -> Bools:
     """What `pair_nms` keeps where groups are small, and where they are large."""
     one = pair_nms(scenes, keep, **settings)
     with pytest.MonkeyPatch.context() as patch:
