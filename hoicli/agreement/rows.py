@@ -41,7 +41,7 @@ from hoicli.figures.ratings import MOST_LEVELS, Counts, plot_counts, plot_kappa
 from hoicli.figures.styles import PAPER, Look
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats
-from hoicli.records.results import Row, percent, row_ends
+from hoicli.records.results import Row, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling
 
 
@@ -127,8 +127,9 @@ class _Rows:
         if self.group:
             settings["group"] = "=".join(map(_signed_name, (self.settings.group, self.group)))
             subset, more = f"{self.group}:{subset}", {"item_group": self.group} | more
-        common = {"metric": metric, "subset": subset, "value": value, "n": n, "unit": unit, "protocol": "agree"}
-        return common | more | row_ends("agree", self.tags, settings)
+        ends = row_ends("agree", self.tags, settings)
+        first = {"subset": subset, "value": value, "n": n, "unit": unit, "protocol": ends.pop("protocol")}
+        return result_row(metric, **first, **more, **ends)
 
     def measured(
         self, metric: str, subset: str, n: int, unit: str, measure: Measure, ratings: Floats, *, rule: str = "",

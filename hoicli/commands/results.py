@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hoicli.errors import HoicliError, UsageError, arg
 from hoicli.io.messages import kept_notes
+from hoicli.records.results import check_row
 
 if TYPE_CHECKING:
     import pandas
@@ -56,14 +57,23 @@ class Result:
     """The notation where neither --format nor a terminal chooses, if not the command's."""
     hint: str = field(default="", repr=False, compare=False)
     """A note below a table."""
+    others: bool = field(default=False, repr=False, compare=False)
+    """Whether the rows were read, and may be of metrics that are not hoicli's."""
     failed: HoicliError | None = field(default=None, repr=False, compare=False)
     """What the command ends with although there are rows; without a text where the rows say it."""
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for a row with a metric that is no row of it (`results.check_row`)."""
+        for row in () if self.others else self.rows:
+            if "metric" in row:
+                check_row(row)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For a pickle: with the rows of classes and the tables, in place of the predictions that they are made of."""
         classes = None if self.classes is None else partial(list[Any], self.classes())
         made = {notation: self.written(notation) for notation in ("table", "html")}
-        return type(self), (self.rows, self.notes, classes, None, (), None, partial(_kept, self.rows, made))
+        rendered = partial(_kept, self.rows, made)
+        return type(self), (self.rows, self.notes, classes, None, (), None, rendered, "", "", self.others)
 
     def to_dict(self, *, drop_none: bool = True) -> dict[str, float | None]:
         """`{"hico/mAP/full": 31.2, ...}` for a tracker: PROTOCOL/METRIC/SUBSET of each value that is about no single

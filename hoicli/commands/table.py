@@ -102,4 +102,4 @@ def table(
             tables = tables_of(found, strict=True)
         return "\n".join(written(made, notation) for made in tables).encode()
 
-    return Result(found, rendered=rendered)
+    return Result(found, rendered=rendered, others=True)

@@ -21,7 +21,7 @@ from hoicli.evaluation.run import read_truth, tally_predictions
 from hoicli.evaluation.tally import subset_classes
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.results import Row, percent, row_ends
+from hoicli.records.results import Row, percent, result_row, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
 _MODES = {"half up": ROUND_HALF_UP, "half to even": ROUND_HALF_EVEN, "cut off": ROUND_DOWN}
@@ -132,11 +132,11 @@ class Tried:
         ends = row_ends(of.protocol.name, {**of.tags, "options": self.options}, of.settings)
         for mean in of.means:
             if mean.subset in self.printed:
-                yield {
-                    "metric": "mAP", "subset": mean.subset, "value": percent(mean.ap), "n": mean.classes, "unit": "%",
-                    "claimed": float(self.printed[mean.subset]), "digits_off": self.off[mean.subset],
-                    "fits": self.rounding or None, **ends,
-                }  # fmt: skip
+                yield result_row(
+                    "mAP", subset=mean.subset, value=percent(mean.ap), n=mean.classes, unit="%",
+                    claimed=float(self.printed[mean.subset]), digits_off=self.off[mean.subset],
+                    fits=self.rounding or None, **ends,
+                )  # fmt: skip
 
     def line(self) -> Row:
         """It as a line of a table."""

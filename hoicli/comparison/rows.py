@@ -31,7 +31,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
-from hoicli.records.results import Row, percent, row_ends
+from hoicli.records.results import Row, percent, result_row, row_ends
 from hoicli.resampling.comparison import (
     Difference,
     PairedRounds,
@@ -173,7 +173,8 @@ def difference_row(
     numbers = {"from": found.before, "to": found.after, "value": found.value, "n": n, "ci_low": low, "ci_high": high}
     if unit == "%":
         numbers = {key: number if key == "n" else percent(number) for key, number in numbers.items()}
-    return {"metric": metric, **named, **numbers, "p": found.p, "p_bootstrap": found.p_bootstrap, "unit": unit, **ends}
+    chance = {"p": found.p, "p_bootstrap": found.p_bootstrap}
+    return result_row(metric, **named, **numbers, **chance, unit=unit, **ends)
 
 
 def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: PairedRounds, ends: Row) -> Iterator[Row]:
@@ -204,8 +205,7 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
         for name, members in evaluated.members.items():
             within = [number for number in members.tolist() if number in q]
             differ = [number for number in within if q[number] < SURE and sign * (found[number].value or 0.0) > 0]
-            counted = {"subset": name, "value": len(differ), "n": len(within), "unit": "classes"}
-            yield {"metric": metric, **counted, **ends}
+            yield result_row(metric, subset=name, value=len(differ), n=len(within), unit="classes", **ends)
 
     def order(number: int) -> tuple[float, float, tuple[str, str]]:
         return chance.get(number, 2.0), -abs(found[number].value or 0.0), vocabulary.interactions[number]
@@ -236,10 +236,8 @@ def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) 
     foremost = [order[sign * moved[order] > 0][:1] for sign in (1, -1)]
     for row in dict.fromkeys(np.concatenate([order[: shared.top], *foremost]).tolist()):
         if moved[row]:
-            yield {
-                "metric": "image_diff", "subset": subset, "image_id": shared.image_ids[row],
-                "value": percent(moved[row]), "n": int(annotated[row]), "unit": "%", **ends,
-            }  # fmt: skip
+            numbers = {"value": percent(moved[row]), "n": int(annotated[row]), "unit": "%"}
+            yield result_row("image_diff", subset=subset, image_id=shared.image_ids[row], **numbers, **ends)
 
 
 def error_rows(

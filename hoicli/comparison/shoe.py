@@ -7,7 +7,7 @@ from functools import partial
 
 from hoicli.comparison.rows import difference_row
 from hoicli.io.streams import Stream
-from hoicli.records.results import Row, interval_keys, percent, row_ends
+from hoicli.records.results import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, difference
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.rounds import resampled, swapped
@@ -47,8 +47,9 @@ def _rows(
         for at, (name, run) in enumerate(models):
             value, n = getattr(run.scores, metric), run.scores.count(metric)
             found = interval_of(run, metric, alone[at]) if known else None
-            row = {"metric": metric, "subset": subset, "value": percent(value), "n": n, **interval_keys(found)}
-            yield {**row, "unit": "%", **row_ends("shoe", {"model": name, **tags}, {**run.signature, **drawn})}
+            numbers = {"value": percent(value), "n": n, **interval_keys(found), "unit": "%"}
+            ends = row_ends("shoe", {"model": name, **tags}, {**run.signature, **drawn})
+            yield result_row(metric, subset=subset, **numbers, **ends)
             if at == 0:
                 continue
             before = getattr(first.scores, metric)

@@ -38,7 +38,7 @@ from hoicli.figures.confusion import Panel
 from hoicli.figures.shown import label
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, expanded, find
-from hoicli.records.results import Row, percent, row_ends
+from hoicli.records.results import Row, percent, result_row, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -251,7 +251,7 @@ class Confused:
                 if true != said:
                     values.append(("confusion_delta_mAP", None if np.isnan(gain) else percent(gain), averaged, "%"))
                 for metric, value, n, of_value in values:
-                    yield {"metric": metric, **cell, "value": value, "n": n, "unit": of_value, **ends}
+                    yield result_row(metric, **cell, value=value, n=n, unit=of_value, **ends)
 
 
 class Confusing:

@@ -33,7 +33,7 @@ from hoicli.evaluation.tally import ScoredLists
 from hoicli.evaluation.views import ALONE, Thresholds, Views
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
-from hoicli.records.results import Row, percent, row_ends
+from hoicli.records.results import Row, percent, result_row, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
 BINS = 15
@@ -236,7 +236,7 @@ class Curves:
         return of_curves, of_bins
 
     def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
-        return {"metric": metric, **named, "value": value, "n": n, "unit": "%", **self._ends[binned]}
+        return result_row(metric, **named, value=value, n=n, unit="%", **self._ends[binned])
 
     def _group(self, named: Row, members: Ints) -> Iterator[Row]:
         ap = self.evaluated.results.ap[members]

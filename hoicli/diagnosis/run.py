@@ -32,7 +32,7 @@ from hoicli.evaluation.views import Views, check_diagnosed, within
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
-from hoicli.records.results import Row, percent, signature
+from hoicli.records.results import Row, percent, result_row, signature
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -165,7 +165,7 @@ def diagnosis_rows(
 
 
 def _row(metric: str, named: Mapping[str, str], value: float | None, n: int, common: Row, unit: str = "%") -> Row:
-    return {"metric": metric, **named, "value": value, "n": n, "unit": unit, **common}
+    return result_row(metric, **named, value=value, n=n, unit=unit, **common)
 
 
 _UNITS = {**dict.fromkeys(ERRORS, "predictions"), MISSED: "triplets"}

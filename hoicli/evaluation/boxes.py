@@ -41,7 +41,7 @@ from hoicli.records.columns import read_columns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Growing, Ints, rank_by_id, ranks_in_groups, run_starts
 from hoicli.records.reading import checker, named_scenes, numbered_scenes, scores_by_box, stated_in_record
-from hoicli.records.results import Row, percent, row_ends
+from hoicli.records.results import Row, percent, result_row, row_ends
 from hoicli.records.scenes import Scenes, are_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -340,11 +340,12 @@ class BoxEvaluation:
                 for subset, members in subsets.items():
                     found = values[members & (positives > 0)]
                     value = percent(found.mean()) if len(found) else None
-                    yield {"metric": metric.name, "subset": subset, "value": value, "n": len(found), **ends}
+                    yield result_row(metric.name, subset=subset, value=value, n=len(found), **ends)
                 for label in np.flatnonzero(every & (positives > 0)) if per_class and metric.area == "all" else ():
                     subset = "persons" if persons[label] else "objects"
-                    row: Row = {"metric": metric.name, "subset": subset, "object": vocabulary.objects[label]}
-                    of_labels.append(row | {"value": percent(values[label]), "n": int(positives[label]), **ends})
+                    named = {"subset": subset, "object": vocabulary.objects[label]}
+                    value, n = percent(values[label]), int(positives[label])
+                    of_labels.append(result_row(metric.name, **named, value=value, n=n, **ends))
             yield from of_labels
 
 

@@ -34,7 +34,7 @@ from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Growing, Ints, joined, ranks_in_groups, run_starts
 from hoicli.records.reading import read_scenes
-from hoicli.records.results import Row, percent, row_ends
+from hoicli.records.results import Row, percent, result_row, row_ends
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -269,10 +269,10 @@ def recall_rows(
 
     for name, at in product(("R", "mR", *(() if unseen is None else ("zR",)), "F1"), recalls):
         recall, split = recalls[at][name], {} if name != "zR" or unseen is None else {"split": unseen.name}
-        row: Row = {"metric": f"{name}@{at[1]}", "subset": "unseen" if split else "full"}
-        yield row | {"value": percent(recall.value), "n": recall.n} | last(at[0], split)
+        subset, value = "unseen" if split else "full", percent(recall.value)
+        yield result_row(f"{name}@{at[1]}", subset=subset, value=value, n=recall.n, **last(at[0], split))
     verbs, counts = measured.truth.vocabulary.verbs, measured.verb_counts.tolist()
     for (constraint, k), found in recalls.items() if per_class else ():
         for verb, value in found["mR"].verbs.items():
-            row = {"metric": f"R@{k}", "subset": "full", "verb": verbs[verb], "value": percent(value)}
-            yield row | {"n": counts[verb]} | last(constraint, {})
+            numbers = {"value": percent(value), "n": counts[verb]}
+            yield result_row(f"R@{k}", subset="full", verb=verbs[verb], **numbers, **last(constraint, {}))

@@ -14,7 +14,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.tally import ClassResults, Mean, Tally, class_vocabulary, subset_classes, subset_means
 from hoicli.records.kit import Ints
-from hoicli.records.results import Row, interval_keys, percent, row_ends
+from hoicli.records.results import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -138,10 +138,10 @@ class Evaluated:
         for metric, ends in self._metrics("mAP", *[RECALL] * recall, intervals=intervals):
             for mean in self.means:
                 value = mean.ap if metric == "mAP" else mean.max_recall
-                row: Row = {"metric": metric, "subset": mean.subset, "value": percent(value), "n": mean.classes}
+                numbers = {"value": percent(value), "n": mean.classes}
                 if metric == "mAP" and intervals is not None:
-                    row |= interval_keys(intervals.of_means.get(mean.subset))
-                yield row | ends
+                    numbers |= interval_keys(intervals.of_means.get(mean.subset))
+                yield result_row(metric, subset=mean.subset, **numbers, **ends)
         if "mPD" in self.wanted.metrics:
             yield self._degradation_row()
 
@@ -156,12 +156,11 @@ class Evaluated:
             values = (results.ap if metric == "AP" else results.max_recall).tolist()
             for number in np.flatnonzero(results.in_mean).tolist():
                 verb, name = vocabulary.interactions[number]
-                row: Row = {"metric": metric, "subset": group.get(number, "full"), "verb": verb}
-                row |= {vocabulary.qualifier: name or None, "value": percent(values[number])}
-                row |= {"n": int(results.positives[number])}
+                class_ = {"subset": group.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
+                numbers = {"value": percent(values[number]), "n": int(results.positives[number])}
                 if metric == "AP" and intervals is not None:
-                    row |= interval_keys(intervals.of_classes.get(number))
-                yield row | ends
+                    numbers |= interval_keys(intervals.of_classes.get(number))
+                yield result_row(metric, **class_, **numbers, **ends)
 
     def _degradation_row(self) -> Row:
         """mPD, mean performance degradation (Foruck/OC-Immunity HICO_DET_utils.py `get_mpd`), in percent: how far the
@@ -179,8 +178,8 @@ class Evaluated:
         several = [(max(found), float(np.mean(found))) for found in aps.values() if len(found) > 1]
         degradation = [(best - mean) / best if best else 1.0 for best, mean in several]
         value = float(np.mean(degradation)) if degradation else None
-        row: Row = {"metric": "mPD", "subset": "full", "value": percent(value), "n": len(degradation), "unit": "%"}
-        return row | row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
+        ends = row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
+        return result_row("mPD", subset="full", value=percent(value), n=len(degradation), unit="%", **ends)
 
     def _metrics(self, *metrics: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
         """(metric, last keys of its rows); the first may have intervals."""

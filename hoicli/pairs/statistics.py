@@ -26,7 +26,7 @@ from hoicli.pairs.matches import InteractingPairs, Localised, PairColumns, Truth
 from hoicli.pairs.reading import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
-from hoicli.records.results import Row, percent, signature
+from hoicli.records.results import Row, percent, result_row, signature
 from hoicli.records.scenes import Scenes, other_subjects
 
 Figure = tuple[float | None, int]
@@ -352,19 +352,19 @@ def pair_rows(
             if metric not in figures:
                 continue
             value, n = figures[metric]
-            yield {
-                "metric": metric,
-                "subset": subset,
-                "value": value if metric == "pairs_per_image" else percent(value),
+            yield result_row(
+                metric,
+                subset=subset,
+                value=value if metric == "pairs_per_image" else percent(value),
                 **({"reason": reasons[metric]} if metric in reasons else {}),
-                "n": n,
-                "unit": "pairs" if metric == "pairs_per_image" else "%",
-                "nms": setting.nms,
-                "det_threshold": setting.det_threshold,
-                "protocol": statistics.protocol.name,
-                "tags": dict(tags),
-                "signature": signature({**_settings(metric, setting, statistics), **(settings or {})}),
-            }
+                n=n,
+                unit="pairs" if metric == "pairs_per_image" else "%",
+                nms=setting.nms,
+                det_threshold=setting.det_threshold,
+                protocol=statistics.protocol.name,
+                tags=dict(tags),
+                signature=signature({**_settings(metric, setting, statistics), **(settings or {})}),
+            )
 
 
 def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, str]:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from hoicli.errors import DataError, UsageError, arg
+from hoicli.records.metrics import fault_of
 from hoicli.version import __version__
 
 Row = dict[str, Any]
@@ -24,6 +25,21 @@ SIGNATURE_KEYS = (
 )
 """Every key of a signature, in order. Settings of eval, diagnose and pairstats (the first three lines) appear only if
 they differ from the defaults; those of SHOE, agreement and robustness always, as they have no standard values."""
+
+
+def result_row(metric: str, /, **keys: Any) -> Row:
+    """Return a row of a metric, with its keys in the order given; raises `ValueError` as `check_row`."""
+    row = {"metric": metric, **keys}
+    check_row(row)
+    return row
+
+
+def check_row(row: Mapping[str, Any]) -> None:
+    """Raises `ValueError` for a row whose metric is not declared (`records.metrics`), that lacks a key or a setting, or
+    has a key that rows of its kind do not have."""
+    settings = frozenset(key for key, _ in signed(str(row.get("signature"))))
+    if fault := fault_of(str(row["metric"]), tuple(row), str(row.get("unit")), settings):
+        raise ValueError(f"a row of {row['metric']} {fault}")
 
 
 BAR = "|"

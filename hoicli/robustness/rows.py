@@ -11,7 +11,7 @@ from hoicli.figures.robustness import CLEAN as CLEAN_MEAN
 from hoicli.figures.robustness import Means, plot_heat_maps, plot_robustness
 from hoicli.figures.shown import caveats_of
 from hoicli.figures.styles import PAPER, Look
-from hoicli.records.results import Row, signature
+from hoicli.records.results import Row, result_row, signature
 from hoicli.robustness.gathering import CLEAN
 from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
@@ -52,8 +52,7 @@ def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = N
         number = 1 + sum(other > measure for other in measures)
         place: list[_Value] = [("rank", {}, number, len(grids), "models")] if len(grids) > 1 else []
         for metric, part, value, n, unit in (*place, *_values(grid)):
-            row = {"metric": metric, "subset": grid.subset, **part, "value": value, "n": n, "unit": unit}
-            rows.append({**row, **ends})
+            rows.append(result_row(metric, subset=grid.subset, **part, value=value, n=n, unit=unit, **ends))
     return rows
 
 

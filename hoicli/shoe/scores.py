@@ -25,7 +25,7 @@ from hoicli.evaluation.pairing import first_largest
 from hoicli.evaluation.protocols import GRID_TENTHS
 from hoicli.evaluation.ranking import by_class
 from hoicli.records.kit import Bools, Floats, Ints, distinct, rank_by_id, run_starts
-from hoicli.records.results import Row, interval_keys, percent, row_ends
+from hoicli.records.results import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
@@ -335,8 +335,9 @@ def evaluation_rows(
         for metric in METRICS:
             number = {"value": percent(getattr(done.scores, metric)), "n": done.scores.count(metric)}
             ends = {} if intervals is None else interval_keys(intervals.get(metric))
-            yield {"metric": metric, "subset": done.subset, **number, **ends, **common}
+            yield result_row(metric, subset=done.subset, **number, **ends, **common)
         for row in done.scores.classes if per_class else ():
             for metric in OF_CLASS.values():
-                place = {"metric": metric, "subset": done.subset, "verb": row.verb, "object": row.object}
-                yield {**place, "value": percent(getattr(row, metric)), "n": row.positives, **common}
+                class_ = {"subset": done.subset, "verb": row.verb, "object": row.object}
+                numbers = {"value": percent(getattr(row, metric)), "n": row.positives}
+                yield result_row(metric, **class_, **numbers, **common)

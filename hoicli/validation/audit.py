@@ -24,7 +24,7 @@ from hoicli.io.workers import no_garbage_collection, shared_out
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import distinct, rank_by_id
 from hoicli.records.reading import concatenate, read_scenes
-from hoicli.records.results import Row, also_signed, row_ends, settings_of
+from hoicli.records.results import Row, also_signed, result_row, row_ends, settings_of
 from hoicli.records.scenes import Scenes
 from hoicli.validation.candidates import (
     Contradicted,
@@ -160,11 +160,10 @@ class Audit:
         for kind in KINDS if self.opinions else (DUPLICATE,):
             ends = row_ends(self.protocol.name, self._tags, self.settings(kind)) | {"note": NOTE}
             count, images = self._size(kind)
-            head: Row = {"metric": "candidates", "subset": "full", "kind": kind}
-            yield head | {"value": count, "n": images, "unit": "candidates", **ends}
+            numbers = {"value": count, "n": images, "unit": "candidates"}
+            yield result_row("candidates", subset="full", kind=kind, **numbers, **ends)
             for rank, row in enumerate(made[kind](count if top is None else min(top, count)), start=1):
-                head = {"metric": "candidate", "subset": "full", "kind": kind, "rank": rank}
-                yield head | row | {"unit": "ratio", **ends}
+                yield result_row("candidate", subset="full", kind=kind, rank=rank, **row, unit="ratio", **ends)
 
     def _size(self, kind: str) -> tuple[int, int]:
         """(candidates, images that have some)."""
@@ -277,7 +276,8 @@ class Audit:
                     was, value = before[row["subset"]]["value"], row["value"]
                     yield row
                     change = None if value is None or was is None else value - was
-                    delta = {**row, "metric": "audit_delta_mAP", "value": change, "from": was, "to": value}
+                    same = {key: row[key] for key in row if key != "metric"}
+                    delta = result_row("audit_delta_mAP", **{**same, "value": change, "from": was, "to": value})
                     yield also_signed(delta, "of", f"listed-{order}") if order else delta
 
     def _changed(self, name: str) -> list[list[Row]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hoicli.records.kit import Floats, Ints
-from hoicli.records.results import Row, interval_keys, percent, row_ends
+from hoicli.records.results import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling, Weights, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
 
@@ -84,10 +84,10 @@ class Measured:
         settings |= {} if resampling is None else resampling.signature()
         for (metric, subset), score in self.scores(resampling).items():
             value = self.empty if score.value is None else score.value
-            row: Row = {"metric": metric, "subset": subset, "value": percent(value), "n": score.n, "unit": "%"}
-            row |= {} if resampling is None else interval_keys(score.ends)
-            row |= {"setting": settings["setting"]} if "setting" in settings else {}
-            yield row | row_ends(self.protocol, tags, {**settings, **self.of_metric.get(metric, {})})
+            shown = {} if resampling is None else interval_keys(score.ends)
+            shown |= {"setting": settings["setting"]} if "setting" in settings else {}
+            ends = row_ends(self.protocol, tags, {**settings, **self.of_metric.get(metric, {})})
+            yield result_row(metric, subset=subset, value=percent(value), n=score.n, unit="%", **shown, **ends)
 
 
 def share(part: Floats, whole: Floats | Ints) -> Floats:

@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 def rows_of(truth: list[Record], predictions: list[Record], protocol: str) -> list[Row]:
     ((row, results, lists),) = tally(truth, predictions, [PROTOCOLS[protocol]]).scored(HICO)
-    (evaluated,) = Evaluated.of(row, HICO, Wanted(), results, {}, {})
+    (evaluated,) = Evaluated.of(row, HICO, Wanted(), results, {"data": "hico", "gt": "0"}, {})
     return list(Curves(evaluated, lists, None).rows())
 
 

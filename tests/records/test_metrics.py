@@ -1,0 +1,67 @@
+"""Metrics and kinds of rows are declared once, and no row of hoicli's own is anything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hoicli.commands.results import Result
+from hoicli.records.kinds import COMMON
+from hoicli.records.metrics import METRICS, kind_of, metrics_named
+from hoicli.records.results import check_row, result_row
+
+ROW = {"subset": "full", "value": 31.2, "n": 600, "unit": "%", "protocol": "hico", "tags": {}}
+SIGNED = {**ROW, "signature": "protocol:hico|data:hico|gt:0000abcd|version:1.0.0"}
+BIN = {**SIGNED, "bin_low": 0.1, "bin_high": 0.2}
+
+
+def test_a_row_that_is_complete() -> None:
+    assert result_row("mAP", **SIGNED) == {"metric": "mAP", **SIGNED}
+    check_row({"metric": "mAP", **SIGNED, "note": "said"})
+
+
+@pytest.mark.parametrize(
+    ("metric", "change", "said"),
+    [
+        ("histogram", {}, "no metric of this name is declared; declare it in hoicli.records.metrics"),
+        ("mAP", {"subset": ...}, "lacks subset"),
+        ("mAP", {"signature": ...}, "lacks signature"),
+        ("mAP", {"signature": "protocol:hico|gt:0"}, "is not signed with data"),
+        ("mAP", {"bin_low": 0.1, "bin_high": 0.2}, "has bin_low, which no mean of it has"),
+        ("mAP", {"unit": "points"}, "is in points, not in %"),
+        ("max_recall", {}, "is no class"),
+        ("R@50", {}, "lacks constraint"),
+        ("delta_mAP", {}, "lacks oracle"),
+        ("ece", {}, "is not signed with bins"),
+        ("mAP_diff", {"from": 1.0, "to": 2.0}, "lacks ci_low"),
+    ],
+)
+def test_a_row_that_is_not(metric: str, change: dict[str, Any], said: str) -> None:
+    row = {key: value for key, value in {**SIGNED, **change}.items() if value is not ...}
+    with pytest.raises(ValueError, match=said):
+        result_row(metric, **row)
+    with pytest.raises(ValueError, match=said):  # made by hand
+        Result([{"metric": metric, **row}])
+
+
+def test_rows_of_others_are_not_asked() -> None:
+    assert Result([{"metric": "histogram", **BIN}], others=True).rows[0]["metric"] == "histogram"
+
+
+def test_every_metric_says_what_it_is() -> None:
+    for name, metrics in METRICS.items():
+        for metric in metrics:
+            assert metric.says.endswith("."), name
+            assert metric.commands, name
+            assert set(metric.settings) >= {"protocol"}, name
+    assert [metric.name for metric in metrics_named("R@20")] == ["R@{k}"]
+    assert metrics_named("R@k") == metrics_named("histogram") == ()
+
+
+def test_a_row_is_of_a_kind_of_its_metric() -> None:
+    row = {"metric": "precision", **SIGNED}
+    assert kind_of({**row, "threshold": 0.5, "rank": 3}).name == "point"
+    assert kind_of({**row, "setting": "scene"}).name == "mean"
+    assert kind_of({"metric": "new", **BIN}).name == "bin"  # of nobody's metric, by its keys
+    assert set(COMMON) > set(ROW)
