@@ -77,9 +77,9 @@ def completer(offer: Offer, *, several: bool = False) -> Callable[[str], list[tu
 
 def oracles() -> list[Any]:
     """The oracles that fix one type of error each, and `all`."""
-    from hoicli.figures.styles import GROUPED, ORACLES
+    from hoicli.records.oracles import IN_TURN, ORACLES
 
-    return [("all", "every one, in the paper's order"), *(name for name in ORACLES if name not in GROUPED)]
+    return [("all", "every one, in the paper's order"), *(name for name in ORACLES if name in IN_TURN)]
 
 
 def splits() -> list[tuple[str, str]]:

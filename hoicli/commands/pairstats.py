@@ -129,4 +129,4 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
         note(f"{whose}{question}")
     for metric, reason in statistics.reasons.items():
         advice = f"; {arg('verb_score', 'triplet')} uses the triplet's score instead"
-        note(f"{whose}no {METRICS[metric]}: {reason}{advice if 'verb_score' in reason else ''}")
+        note(f"{whose}no {METRICS[metric].words}: {reason}{advice if 'verb_score' in reason else ''}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from hoicli.diagnosis.errors import MISSED
 from hoicli.errors import DataError, HoicliError, arg
+from hoicli.records.metrics import LOWER, better
 from hoicli.records.results import settings_of
 from hoicli.tables.values import number_text
 
@@ -33,8 +34,6 @@ NAMES = {
     "map_diff": "plain mAP",
 }
 """What a sentence calls each metric that it may be about."""
-LOWER = frozenset({"gt_miss_rate_diff", "prediction_miss_rate_diff"})
-"""Those of which less is better."""
 
 
 def answers(rows: Sequence[AnyRow]) -> list[str]:
@@ -74,7 +73,7 @@ def failure(rows: Sequence[AnyRow], margin: float) -> HoicliError | None:
     """
     worse, untested = [], ""
     for model, baseline, row in _headlines(rows):
-        low, high, less = row["ci_low"], row["ci_high"], row["metric"] in LOWER
+        low, high, less = row["ci_low"], row["ci_high"], _less_is_better(row)
         if low is None:
             untested = _verdict(model, baseline, row)
         elif (low if less else -high) > margin:
@@ -90,6 +89,11 @@ def failure(rows: Sequence[AnyRow], margin: float) -> HoicliError | None:
     return DataError(untested, code="untested") if untested else None
 
 
+def _less_is_better(row: AnyRow) -> bool:
+    """Return whether the lower values of the metric whose difference a row has are the better ones."""
+    return better(row["metric"].removesuffix("_diff")) == LOWER
+
+
 def _view(row: AnyRow) -> tuple[Any, Any]:
     return row.get("protocol"), row.get("tags")
 
@@ -97,7 +101,7 @@ def _view(row: AnyRow) -> tuple[Any, Any]:
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
     of = _of(row)
-    metric, least = NAMES[row["metric"]], row["metric"] in LOWER
+    metric, least = NAMES[row["metric"]], _less_is_better(row)
     if value is None:
         why = f"{of} has no class to average" if metric == "mAP" else f"one of them has no {metric}"
         return f"{model} cannot be compared with {baseline}: {why}"

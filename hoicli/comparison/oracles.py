@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.diagnosis.oracles import ASKING, ORACLES, Diagnosis
+from hoicli.diagnosis.oracles import ASKING, Diagnosis
 from hoicli.evaluation.tally import Mean
 from hoicli.io.workers import shared_out
 from hoicli.records.kit import Floats, Ints
+from hoicli.records.oracles import ORACLES
 from hoicli.resampling.draws import Blocks, Resampling
 from hoicli.resampling.pieces import Times
 from hoicli.resampling.ranked import Prepared, RankedLists

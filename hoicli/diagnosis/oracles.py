@@ -44,29 +44,15 @@ from hoicli.evaluation.ranking import Listed, by_score, per_class
 from hoicli.evaluation.tally import Mean, places, subset_means
 from hoicli.records.fingerprint import names, orders, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
+from hoicli.records.oracles import IN_TURN, ORACLES
 from hoicli.vocabulary.labels import Vocabulary
 
 if TYPE_CHECKING:
     from hoicli.resampling.ranked import RankedLists
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
-ORACLES: Mapping[str, str] = {
-    "duplicate": "further predictions of a ground truth that is found already are dropped",
-    "interaction": "predictions with the right pair of boxes and a wrong verb get a verb of that pair, or are dropped",
-    "association": "predictions whose two boxes are right but do not interact get the right pair, or are dropped",
-    "object_box": "predictions with the right human box only get an object box and its verb, or are dropped",
-    "human_box": "predictions with the right object box only get a human box and its verb, or are dropped",
-    "both_boxes": "predictions with neither box right are dropped",
-    MISSED: "ground truth that no prediction finds or could find after a fix is left out",
-    "false_positive": "everything but the true positives is dropped",
-    "false_negative": "only the ground truth that is found is counted",
-}
-"""Each oracle and what it fixes."""
 ASKING = ("none", MISSED, "false_negative")
 """Those that change the ground truth alone, not the ranked lists; and no oracle at all."""
-IN_TURN = ("human_box", "object_box", "both_boxes", "association", "duplicate", "interaction", MISSED)
-"""The oracles that fix one type of error each, in the order of Diag-HOI section 3.2; together they fix all errors."""
-
 EXPLANATION = f"""
 What a prediction is corrected to. A fix changes what its type names: an interaction error becomes a ground truth of its
 own pair, both of whose boxes it has; an object box error one with its human box; a human box error one with its object
@@ -100,7 +86,8 @@ Errors overlap: the deltas do not add up to what is missing to 100."""
 def explanation() -> str:
     """What each oracle fixes, one line for each, how it does so, and how to read the deltas."""
     width = max(map(len, ORACLES))
-    return "\n".join(f"{name:<{width}}  {text}" for name, text in ORACLES.items()) + "\n" + EXPLANATION
+    lines = [f"{oracle.name:<{width}}  {oracle.repairs}" for oracle in ORACLES.values()]
+    return "\n".join(lines) + "\n" + EXPLANATION
 
 
 COLUMNS: Mapping[str, type[np.generic]] = {
@@ -175,6 +162,8 @@ class Corrections:
                 outcome[HIT + 1 :] = NOT_COUNTED
             elif oracle == MISSED:
                 asked = ~columns["missed"]
+            elif oracle not in ASKING:
+                raise ValueError(f"no code applies the oracle {oracle}")
         code = self._plain if set(oracles) <= set(ASKING) else self._code(outcome)
         if "false_negative" in oracles:  # the true positives give the found ground truth
             hits = columns["error"] == HIT

@@ -14,7 +14,7 @@ import numpy as np
 from hoicli.converters.named import also_listed
 from hoicli.diagnosis.errors import ERRORS, MISSED, SIGNATURES, ErrorTypes, Reading, types_of
 from hoicli.diagnosis.located import Located, Settled, each_match, located
-from hoicli.diagnosis.oracles import IN_TURN, Diagnosis, OracleResult
+from hoicli.diagnosis.oracles import Diagnosis, OracleResult
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
@@ -32,6 +32,7 @@ from hoicli.evaluation.views import Views, check_diagnosed, within
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
+from hoicli.records.oracles import IN_TURN
 from hoicli.records.results import Row, percent, result_row, signature
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary

@@ -11,7 +11,8 @@ import numpy as np
 from hoicli.errors import UsageError, arg
 from hoicli.figures.canvas import Bar, add_legend, draw_bars, fill, hide_frame, saved, titled
 from hoicli.figures.shown import ALL_CLASSES, caveats_of, label, model_name, value_of
-from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, GROUPED, ORACLES, PAGE_WIDTH, PAPER, STYLES, Look
+from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, PAGE_WIDTH, PAPER, STYLES, Look
+from hoicli.records.oracles import OF_A_SIDE, ORACLES
 from hoicli.records.results import Row
 
 if TYPE_CHECKING:
@@ -90,11 +91,11 @@ def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
 
 
 def _bars(deltas: Mapping[str, Mapping[str, float | None]]) -> list[Bar]:
-    """The bars from the top, an oracle each, of several models under the oracle's name; the GROUPED ones set apart."""
+    """The bars from the top, an oracle each, of several models under its name; those OF_A_SIDE stand apart."""
     bars: list[Bar] = []
     for oracle in (oracle for oracle in ORACLES if any(oracle in values for values in deltas.values())):
         style = STYLES[oracle]
-        if oracle == GROUPED[0] and bars:
+        if oracle == OF_A_SIDE[0] and bars:
             bars.append(Bar())
         if len(deltas) > 1:
             bars.append(Bar(style.words))

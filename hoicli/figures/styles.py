@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hoicli.records.oracles import ORACLES
+
 PAGE_WIDTH, COLUMN_WIDTH = 7.0, 3.4
 """Inches of the text and of a column in the usual two-column style."""
 BESIDE = 5.0
@@ -48,24 +50,26 @@ class Style:
     ink: str = "#000000"
 
 
+_INKS = {
+    "duplicate": ("#F0E442", "...."),
+    "interaction": ("#0072B2", "////", "#FFFFFF"),
+    "association": ("#CC79A7", "xxxx"),
+    "object_box": ("#E69F00", "\\\\\\\\"),
+    "human_box": ("#56B4E9", "----"),
+    "both_boxes": ("#D55E00", "||||", "#FFFFFF"),
+    "missed_gt": ("#999999", "++++"),
+    "false_positive": ("#FFFFFF",),
+    "false_negative": ("#444444",),
+}
+_OF_NO_NAME = ("#FFFFFF", "oo")
+"""How an oracle looks that has no colours here."""
+
 STYLES: Mapping[str, Style] = {
     "true_positive": Style("True positive", "#009E73"),
-    "duplicate": Style("Duplicate", "#F0E442", "...."),
-    "interaction": Style("Interaction", "#0072B2", "////", "#FFFFFF"),
-    "association": Style("Association", "#CC79A7", "xxxx"),
-    "object_box": Style("Object box", "#E69F00", "\\\\\\\\"),
-    "human_box": Style("Human box", "#56B4E9", "----"),
-    "both_boxes": Style("Both boxes", "#D55E00", "||||", "#FFFFFF"),
-    "missed_gt": Style("Missed GT", "#999999", "++++"),
-    "false_positive": Style("False positive", "#FFFFFF"),
-    "false_negative": Style("False negative", "#444444"),
+    **{name: Style(oracle.words, *_INKS.get(name, _OF_NO_NAME)) for name, oracle in ORACLES.items()},
 }
 """Every error type, in its order, then the two oracles that repair no single type. The colours are Okabe and Ito's,
 which colour-blind readers can tell apart; the hatches are for grey prints."""
-
-ORACLES = tuple(name for name in STYLES if name != "true_positive")
-GROUPED = ("false_positive", "false_negative")
-"""The oracles over all errors of a side, which the paper sets apart from the rest."""
 
 LINES = (
     ("#0072B2", "o", "-"),

@@ -26,6 +26,7 @@ from hoicli.pairs.matches import InteractingPairs, Localised, PairColumns, Truth
 from hoicli.pairs.reading import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
+from hoicli.records.metrics import printed_by
 from hoicli.records.results import Row, percent, result_row, signature
 from hoicli.records.scenes import Scenes, other_subjects
 
@@ -36,18 +37,8 @@ STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
 RELEASED_STEPS = 110
 """In the released code they go on to 1.09, where precision is 0, so a perfect ranking scores 101/110 (voc_ap)."""
-METRICS = {
-    "pairs_per_image": "pairs an image",
-    "pair_recall": "pair recall",
-    "pair_precision": "pair precision",
-    "pair_precision_own_images": "pair precision in a group's own images",
-    "neg_ap": "negative AP",
-    "neg_share": "share of negatives",
-    "interactiveness_ap": "interactiveness AP",
-    "inter_map": "interaction mAP",
-    "mAP": "mAP",
-}
-"""Each metric in words, in the order of the rows."""
+METRICS = {metric.name: metric for metric in printed_by("pairstats")}
+"""The metrics in the order of the rows."""
 
 _AMONG = {"pair_precision": "all-pairs", "pair_precision_own_images": "own-images"}
 """Of which detected pairs a precision is, for signatures: all, or those of images with a true pair of the group. The
@@ -355,10 +346,10 @@ def pair_rows(
             yield result_row(
                 metric,
                 subset=subset,
-                value=value if metric == "pairs_per_image" else percent(value),
+                value=percent(value) if METRICS[metric].units == ("%",) else value,
                 **({"reason": reasons[metric]} if metric in reasons else {}),
                 n=n,
-                unit="pairs" if metric == "pairs_per_image" else "%",
+                unit=METRICS[metric].units[0],
                 nms=setting.nms,
                 det_threshold=setting.det_threshold,
                 protocol=statistics.protocol.name,

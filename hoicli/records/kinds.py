@@ -23,29 +23,32 @@ _MEAN = ("protocol", "step", "oracle", "error", "nms", "det_threshold", "constra
 class Kind:
     """A row of KINDS.
 
-    needs: the keys that each of its rows has besides COMMON; one_of: keys of which each has one at least; may: further
-    keys that they may have. index: the keys that name a line of its table, as far as its rows have them. columns: of
-    these keys, the first that a row has heads its column below the metric; () for a line a row, with all that the row
-    says side by side. mean: whether its rows are about all classes and images, and not about a part or a difference.
+    told_by: keys of which each of its rows has one at least, and rows of other kinds have none. needs: further keys
+    that each of its rows has besides COMMON; may: those that they may have. index: the keys that name a line of its
+    table, as far as its rows have them. columns: of these keys, the first that a row has heads its column below the
+    metric; () for a line a row, with all that the row says side by side. mean: whether its rows are about all classes
+    and images, and not about a part or a difference.
     """
 
     name: str
     says: str
+    told_by: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    one_of: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
     index: tuple[str, ...] = ()
     columns: tuple[str, ...] = ("protocol",)
     mean: bool = False
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a row has the keys that tell this kind from others."""
-        return all(key in row for key in self.needs) and (not self.one_of or any(key in row for key in self.one_of))
+        """Return whether a row has a key that tells this kind from others, and none that tells another."""
+        others = TELLING.difference(self.told_by, self.needs, self.may)
+        told = not self.told_by or any(key in row for key in self.told_by)
+        return told and not any(key in row for key in others)
 
 
 DIFFERENCE = Kind(
     "difference", "between two models, in a mean, a class or a type of error",
-    needs=("from", "to", *_INTERVAL, "p", "p_bootstrap"), may=(*_CLASS, "q"),
+    told_by=("p_bootstrap",), needs=("from", "to", *_INTERVAL, "p"), may=(*_CLASS, "q"),
     index=("protocol", "metric", *_CLASS, "error", "oracle", "subset"), columns=(),
 )  # fmt: skip
 COUNT_OF_CLASSES = Kind(
@@ -58,32 +61,36 @@ CANDIDATE = Kind(
 )  # fmt: skip
 COUNT_OF_CANDIDATES = Kind("count of candidates", "how many candidates there are", needs=("kind",),
                            index=CANDIDATE.index)  # fmt: skip
-IMAGE = Kind("image", "one image", needs=("image_id",), index=("image_id",), columns=("subset",))
-CONFUSION = Kind("confusion", "one name predicted for another", needs=("kind", "truth", "predicted"),
+IMAGE = Kind("image", "one image", told_by=("image_id",), index=("image_id",), columns=("subset",))
+CONFUSION = Kind("confusion", "one name predicted for another", told_by=("predicted",), needs=("kind", "truth"),
                  index=("kind", "truth", "predicted"))  # fmt: skip
-POINT = Kind("point", "a point of a curve, by its score threshold", needs=("threshold", "rank"), may=_CLASS,
+POINT = Kind("point", "a point of a curve, by its score threshold", told_by=("threshold",), needs=("rank",), may=_CLASS,
              index=("subset", *_CLASS, "threshold", "rank"))  # fmt: skip
-LEVEL = Kind("level", "a point of a curve, by its recall", needs=("recall",), may=_CLASS,
+LEVEL = Kind("level", "a point of a curve, by its recall", told_by=("recall",), may=_CLASS,
              index=("subset", *_CLASS, "recall"))  # fmt: skip
-BIN = Kind("bin", "the predictions whose scores lie in a bin", needs=("bin_low", "bin_high"), may=_CLASS,
+BIN = Kind("bin", "the predictions whose scores lie in a bin", told_by=("bin_low",), needs=("bin_high",), may=_CLASS,
            index=("subset", *_CLASS, "bin_low", "bin_high"))  # fmt: skip
 CLASS = Kind(
-    "class", "one class", one_of=("verb", "object"), may=(*_CLASS, *_INTERVAL), index=(*_CLASS, "n"),
+    "class", "one class", told_by=("verb", "object"), may=(*_CLASS, *_INTERVAL), index=(*_CLASS, "n"),
     columns=("oracle", "error", "constraint", "protocol"),
 )  # fmt: skip
 GRID = Kind("grid", "a whole corrupted benchmark", may=PARTS, index=_MEAN, columns=("subset",), mean=True)
-GRID_PART = Kind("part of a grid", "a part of a corrupted benchmark", one_of=PARTS, may=PARTS, index=_MEAN,
+GRID_PART = Kind("part of a grid", "a part of a corrupted benchmark", told_by=PARTS, index=_MEAN,
                  columns=("subset",), mean=True)  # fmt: skip
 BOXES = Kind("boxes", "a detector's boxes", index=("protocol", "metric"), columns=("subset",), mean=True)
 RATERS = Kind(
     "raters", "how raters agree", may=("raters", "level", "item_group", "rating", "majority", *_INTERVAL),
     index=_MEAN, columns=("subset",), mean=True,
 )  # fmt: skip
-CHANGE = Kind("change", "a mean after the ground truth was mended", needs=("from", "to"), index=_MEAN,
+CHANGE = Kind("change", "a mean after the ground truth was mended", told_by=("from",), needs=("to",), index=_MEAN,
               columns=("subset",), mean=True)  # fmt: skip
-CLAIM = Kind("claim", "a printed number", needs=("claimed", "digits_off", "fits"), index=_MEAN, columns=("subset",),
-             mean=True)  # fmt: skip
+CLAIM = Kind("claim", "a printed number", told_by=("claimed",), needs=("digits_off", "fits"), index=_MEAN,
+             columns=("subset",), mean=True)  # fmt: skip
 MEAN = Kind("mean", "all classes or images of a subset", may=_INTERVAL, index=_MEAN, columns=("subset",), mean=True)
+
+NO_VALUE = Kind("no value", "what is no value of a metric: a finding, a sense, a name")
 
 UNDECLARED = (DIFFERENCE, IMAGE, CONFUSION, POINT, LEVEL, BIN, CLASS, MEAN)
 """What a row of a metric that is not hoicli's may be, the first that fits."""
+TELLING = frozenset(key for kind in UNDECLARED for key in kind.told_by)
+"""The keys that rows of their kinds alone have."""

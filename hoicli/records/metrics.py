@@ -26,6 +26,7 @@ from hoicli.records.kinds import (
     IMAGE,
     LEVEL,
     MEAN,
+    NO_VALUE,
     POINT,
     RATERS,
     UNDECLARED,
@@ -41,16 +42,17 @@ class Metric:
     """A row of METRICS.
 
     name: {k} in it stands for any number. says: what it is; source: whose, a paper's section or a repository's file;
-    commands: that print it. head: what papers' tables call it. units: what its values may be in. better: HIGHER or
-    LOWER, 0 where neither is known to be the better one. kinds: what its rows are about, the first that fits a row.
-    needs, may: the keys that its rows have, and may have, besides those of their kind. settings: what its signature
-    says at least.
+    commands: that print it. words: its name in a sentence; head: what papers' tables call it. units: what its values
+    may be in. better: HIGHER or LOWER, 0 where neither is known to be the better one. kinds: what its rows are about,
+    the first that fits a row. needs, may: the keys that its rows have, and may have, besides those of their kind.
+    settings: what its signature says at least.
     """
 
     name: str
     says: str
     source: str
     commands: tuple[str, ...]
+    words: str = ""
     head: str = ""
     units: tuple[str, ...] = ("%",)
     better: int = 0
@@ -156,24 +158,24 @@ _DECLARED = (
     _REPAIRED("delta_AP", "The AP that a class gains by repairing the errors of a type.", "Diag-HOI 3.3",
               kinds=(CLASS,)),
     # pairstats
-    _PAIRS("pairs_per_image", "Detected pairs of person and object in an image.", "Diag-HOI 4.1", head="Pairs",
-           units=("pairs",), better=0),
+    _PAIRS("pairs_per_image", "Detected pairs of person and object in an image.", "Diag-HOI 4.1",
+           words="pairs an image", head="Pairs", units=("pairs",), better=0),
     _PAIRS("pair_recall", "The share of annotated pairs that some detected pair finds.",
-           "Diag-HOI 4.1; neu-vi/Diag-HOI pair_localization.py", head="Recall"),
+           "Diag-HOI 4.1; neu-vi/Diag-HOI pair_localization.py", words="pair recall", head="Recall"),
     _PAIRS("pair_precision", "The share of detected pairs that find an annotated pair first.",
-           "Diag-HOI 4.1; neu-vi/Diag-HOI pair_localization.py", head="Precision",
+           "Diag-HOI 4.1; neu-vi/Diag-HOI pair_localization.py", words="pair precision", head="Precision",
            settings=("protocol", "data", "gt", "among")),
     _PAIRS("pair_precision_own_images", "The same, of the detected pairs of images that have a pair of the subset.",
-           "", settings=("protocol", "data", "gt", "among")),
-    _PAIRS("neg_ap", "AP of saying that a pair does not interact.", "Diag-HOI 4.2.1", head="Neg. AP",
-           settings=("protocol", "data", "gt", "recall")),
+           "", words="pair precision in a group's own images", settings=("protocol", "data", "gt", "among")),
+    _PAIRS("neg_ap", "AP of saying that a pair does not interact.", "Diag-HOI 4.2.1", words="negative AP",
+           head="Neg. AP", settings=("protocol", "data", "gt", "recall")),
     _PAIRS("neg_share", "The share of detected pairs that do not interact: the neg_ap of a random order.", "",
-           better=0),
+           words="share of negatives", better=0),
     _PAIRS("interactiveness_ap", "AP of finding the pairs that interact, whatever they do.",
-           "enlighten0707/Body-Part-Map-for-Interactiveness binary_evaluation.py",
+           "enlighten0707/Body-Part-Map-for-Interactiveness binary_evaluation.py", words="interactiveness AP",
            settings=("protocol", "data", "gt", "recall")),
     _PAIRS("inter_map", "mAP over verbs, by the scores of verbs, on pairs whose boxes are right.", "Diag-HOI 4.2.2",
-           head="Inter. mAP", settings=("protocol", "data", "gt", "recall")),
+           words="interaction mAP", head="Inter. mAP", settings=("protocol", "data", "gt", "recall")),
     # curves
     _CURVES("mean_precision", "The mean over classes of the highest precision at a recall or more.", kinds=(LEVEL,)),
     _CURVES("best_f1", "The highest F1 that a threshold of the scores has.", kinds=(POINT,)),
@@ -273,6 +275,12 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
 _FAMILIES = {name: re.compile(name.replace("{k}", r"\d+")) for name in METRICS if "{k}" in name}
 
 
+def printed_by(command: str) -> list[Metric]:
+    """Return the metrics that a command prints, in the order of its rows: mAP last where it is not eval's own."""
+    printed = [metric for metric in _DECLARED if command in metric.commands]
+    return sorted(printed, key=lambda metric: metric.name == "mAP") if command != "eval" else printed
+
+
 @lru_cache(maxsize=4096)
 def metrics_named(name: str) -> tuple[Metric, ...]:
     """Return the metrics with a name as rows have it (`R@50` is of `R@{k}`), none for one that is not hoicli's."""
@@ -280,8 +288,16 @@ def metrics_named(name: str) -> tuple[Metric, ...]:
     return METRICS.get(family, ())
 
 
+def better(name: str) -> int | None:
+    """Return HIGHER or LOWER, as which values of a metric are the better ones; None where that is not known."""
+    senses = {metric.better for metric in metrics_named(name)}
+    return (senses.pop() or None) if len(senses) == 1 else None
+
+
 def kind_of(row: Mapping[str, Any]) -> Kind:
-    """Return the kind of a row of any metric, hoicli's or not."""
+    """Return the kind of a row of any command, hoicli's or not."""
+    if "metric" not in row:
+        return NO_VALUE
     declared = [kind for metric in metrics_named(str(row.get("metric"))) for kind in metric.kinds]
     return next((kind for kind in (*declared, *UNDECLARED) if kind.fits(row)), MEAN)
 
@@ -295,9 +311,9 @@ def fault_of(name: str, keys: tuple[str, ...], unit: str, settings: frozenset[st
         return f"no metric of this name is declared; declare it in {__name__}"
     row = dict.fromkeys(keys)
     fitting = ((metric, kind) for metric in metrics for kind in metric.kinds if kind.fits(row))
-    metric, kind = next(fitting, (metrics[0], metrics[0].kinds[0]))
+    metric, kind = next(fitting, (metrics[0], metrics[0].kinds[-1]))
     needed = dict.fromkeys((*COMMON, *kind.needs, *metric.needs))
-    known = {*needed, *kind.one_of, *kind.may, *metric.may, *ANYWHERE}
+    known = {*needed, *kind.told_by, *kind.may, *metric.may, *ANYWHERE}
     faults = [f"lacks {key}" for key in needed if key not in row]
     faults += [] if kind.fits(row) else [f"is no {' or '.join(kind.name for kind in metric.kinds)}"]
     faults += [f"has {key}, which no {kind.name} of it has" for key in keys if key not in known]

@@ -11,11 +11,11 @@ from hoicli.figures.robustness import CLEAN as CLEAN_MEAN
 from hoicli.figures.robustness import Means, plot_heat_maps, plot_robustness
 from hoicli.figures.shown import caveats_of
 from hoicli.figures.styles import PAPER, Look
+from hoicli.records.kinds import PARTS
 from hoicli.records.results import Row, result_row, signature
 from hoicli.robustness.gathering import CLEAN
 from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
-from hoicli.tables.layouts import PARTS
 
 OVER = "over severities"
 """The heading of what a table's line says of all severities."""

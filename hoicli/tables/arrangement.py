@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from hoicli.errors import DataError, UsageError
+from hoicli.records.metrics import better, kind_of
 from hoicli.records.results import CHANCES, Row, settings_of, tag_column
-from hoicli.tables.layouts import Layout, better, column_head, is_mean, kind_of
+from hoicli.tables.layouts import Layout, column_head, is_mean
 from hoicli.tables.notes import annotated
 from hoicli.tables.values import (
     NO_KEYS,

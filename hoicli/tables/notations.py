@@ -76,8 +76,9 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
 
 def _tables(rows: list[Row], output_format: str) -> str:
     # Programs that read JSONL or CSV wait for none of this.
+    from hoicli.records.metrics import kind_of
     from hoicli.tables.arrangement import by_layout, described, tables_of
-    from hoicli.tables.layouts import kind_of, layout_of
+    from hoicli.tables.layouts import layout_of
     from hoicli.tables.values import Showing
     from hoicli.tables.writers import written
 

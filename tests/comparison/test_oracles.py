@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.comparison.oracles import OracleRounds
-from hoicli.diagnosis.oracles import ORACLES
 from hoicli.evaluation.tally import subset_classes
+from hoicli.records.oracles import ORACLES
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.rounds import resampled, swapped
 from tests.comparison.test_comparison import diagnosis

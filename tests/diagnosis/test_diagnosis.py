@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.diagnosis.errors import ERRORS, Reading
-from hoicli.diagnosis.oracles import ORACLES
+from hoicli.records.oracles import ORACLES
 from tests.support import reference, strategies
 from tests.support.diagnosis import (
     HICO,

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from hoicli.diagnosis.errors import ERRORS, Reading
-from hoicli.diagnosis.oracles import ORACLES, Diagnosis
+from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import Listed
+from hoicli.records.oracles import ORACLES
 from tests.support.arrays import GT, PREDICTIONS, records
 from tests.support.diagnosis import DIAG, HICO, READINGS, Record, diagnosis, diagnosis_of, typed
 from tests.support.kernel import ground_truth

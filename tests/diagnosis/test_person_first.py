@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.diagnosis.errors import REPAIR_CANDIDATES, REPAIRED, Reading
-from hoicli.diagnosis.oracles import IN_TURN, ORACLES
 from hoicli.pairs.reading import Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import Figure, PairStatistics
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import diagnosis as support
 from tests.support import reference, vcoco_reference
 from tests.support.arrays import records

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hoicli.cli import run
 from hoicli.diagnosis.errors import Reading
-from hoicli.diagnosis.oracles import IN_TURN, ORACLES
+from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import reference, strategies
 from tests.support.diagnosis import HICO, PAIR, READINGS, Record, diagnosis, typed
 from tests.support.project import Hoicli

@@ -11,7 +11,8 @@ import pytest
 from hoicli.errors import UsageError
 from hoicli.figures.curves import plot_pairs
 from hoicli.figures.diagnosis import NO_SUM, plot_diagnosis
-from hoicli.figures.styles import ORACLES, STYLES
+from hoicli.figures.styles import STYLES
+from hoicli.records.oracles import ORACLES
 from tests.support.figures import Rows, deltas, sweep, words
 
 COMPOSITION = {

@@ -8,12 +8,13 @@ from typing import Any
 
 from hoicli.diagnosis.emitted import diagnosis_records, typed_batches
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Reading
-from hoicli.diagnosis.oracles import IN_TURN, Diagnosis
+from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import Listed
 from hoicli.evaluation.selection import protocol_of
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.oracles import IN_TURN
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support.kernel import ground_truth, lines

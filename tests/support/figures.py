@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
-from hoicli.figures.styles import ORACLES
+from hoicli.records.oracles import ORACLES
 
 Rows = list[dict[str, Any]]
 

@@ -1,0 +1,50 @@
+"""The oracles of the diagnosis, each declared once, for all that applies, shows or explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A row of ORACLES.
+
+    name: as rows and options have it. repairs: what becomes of the errors. words: its name in figures; head: above its
+    column in papers' tables. turn: its place where oracles are applied one after another (Diag-HOI 3.2), None for one
+    that repairs all errors of a side, which papers set apart.
+    """
+
+    name: str
+    repairs: str
+    words: str
+    head: str
+    turn: int | None = None
+
+
+ORACLES: Mapping[str, Oracle] = {
+    oracle.name: oracle
+    for oracle in (
+        Oracle("duplicate", "further predictions of a ground truth that is found already are dropped",
+               "Duplicate", "Duplicate", turn=5),
+        Oracle("interaction", "predictions with the right pair of boxes and a wrong verb get a verb of that pair, or "
+               "are dropped", "Interaction", "Interaction", turn=6),
+        Oracle("association", "predictions whose two boxes are right but do not interact get the right pair, or are "
+               "dropped", "Association", "Association", turn=4),
+        Oracle("object_box", "predictions with the right human box only get an object box and its verb, or are dropped",
+               "Object box", "Object", turn=2),
+        Oracle("human_box", "predictions with the right object box only get a human box and its verb, or are dropped",
+               "Human box", "Human", turn=1),
+        Oracle("both_boxes", "predictions with neither box right are dropped", "Both boxes", "Both", turn=3),
+        Oracle("missed_gt", "ground truth that no prediction finds or could find after a fix is left out",
+               "Missed GT", "Missed", turn=7),
+        Oracle("false_positive", "everything but the true positives is dropped", "False positive", "All FP"),
+        Oracle("false_negative", "only the ground truth that is found is counted", "False negative", "All FN"),
+    )
+}  # fmt: skip
+"""The oracles in the order of tables and figures."""
+
+IN_TURN = tuple(sorted((name for name in ORACLES if ORACLES[name].turn), key=lambda name: ORACLES[name].turn or 0))
+"""The oracles that repair one type of error each, in the order of Diag-HOI section 3.2; together they repair all."""
+OF_A_SIDE = tuple(name for name in ORACLES if name not in IN_TURN)
+"""The oracles over all errors of a side."""
