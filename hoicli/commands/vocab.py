@@ -16,6 +16,7 @@ from hoicli.commands.results import Result, instead
 from hoicli.commands.values import text_of, texts_of
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.messages import note
+from hoicli.records.metrics import metric_rows
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from hoicli.records.kit import Bools
 
 OWN = "Options for a dataset of your own (--from)"
-LISTS = ("interactions", "verbs", "objects", "splits", "images")
+LISTS = ("interactions", "verbs", "objects", "splits", "images", "metrics")
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,12 +59,14 @@ class Labels(Result):
 
 @command(
     reads="nothing; with --from ground truth",
-    writes="one row for each interaction, verb, object, split, image or sense; with --from the file of a dataset",
+    writes="a row for each interaction, verb, object, split, image, metric or sense; with --from the file of a dataset",
     examples="""
         hoicli vocab  # HICO-DET's 600 interactions
         hoicli vocab hico --list objects  # its objects in all three numberings
         hoicli vocab hico | jq -r 'select(.frequency == "rare") | .verb + " " + .object'  # the rare classes
         hoicli vocab vcoco --list verbs  # V-COCO's actions and their roles
+        hoicli vocab --list metrics | jq -r 'select(.commands | test("pairstats")) | .name + ": " + .says'
+            # what each metric of a command is
         hoicli vocab --from gt.jsonl -o own.json  # a dataset of your own from its ground truth, for --dataset
         hoicli vocab --from label_studio.json -o own.json  # the same from what an annotation tool exports
         hoicli vocab own.json  # its classes
@@ -84,7 +87,7 @@ def vocab(
     wordnet: options.WordNet = None,
     output: Annotated[str, options.output()] = "-",
 ) -> Labels:
-    """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images.
+    """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images; or the metrics.
 
     Ids are 0-based. Objects have all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids; objects
     of SWIG-HOI have the WordNet 3.0 number of their noun. --from writes the file of your own dataset (hoicli doctor
@@ -93,7 +96,8 @@ def vocab(
     Arguments:
         dataset: hico (default), vcoco, swig, hoia, hoiw, ambiguous-hoi, hico-det-sg, pastanet-hoi, hoi-coco or
             FILE.json.
-        list_: interactions, verbs, objects, splits or (test) images.
+        list_: interactions, verbs, objects, splits or (test) images; or metrics, all that the rows of any command
+            measure.
         from_: Make the file of a dataset from this ground truth, in any format that convert reads: its subjects, verbs,
             objects and interactions.
         train: The training set's ground truth: adds how often each interaction occurs, and which are rare (fewer than
@@ -181,6 +185,8 @@ def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:
                 "unseen": len(unseen),
                 "seen": len(vocabulary.interactions) - len(unseen),
             }
+    elif what == "metrics":
+        yield from metric_rows()
     elif what == "images":
         yield from ({"column": number, "image_id": name} for number, name in enumerate(vocabulary.test_images))
     else:

@@ -288,6 +288,25 @@ def metrics_named(name: str) -> tuple[Metric, ...]:
     return METRICS.get(family, ())
 
 
+def metric_rows() -> list[dict[str, Any]]:
+    """Return a row for each metric: its name, the commands that print it, what it is, its unit, which values are the
+    better ones, whose it is, what its rows are about, and what its signature says at least."""
+    senses = {HIGHER: "higher", LOWER: "lower", 0: None}
+    return [
+        {
+            "name": metric.name.replace("{k}", "K"),
+            "commands": ", ".join(metric.commands),
+            "says": metric.says,
+            "unit": ", ".join(metric.units),
+            "better": senses[metric.better],
+            "source": metric.source or None,
+            "about": ", ".join(kind.name for kind in metric.kinds),
+            "signed": ", ".join(metric.settings),
+        }
+        for metric in _DECLARED
+    ]
+
+
 def better(name: str) -> int | None:
     """Return HIGHER or LOWER, as which values of a metric are the better ones; None where that is not known."""
     senses = {metric.better for metric in metrics_named(name)}

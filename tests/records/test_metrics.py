@@ -10,6 +10,8 @@ from hoicli.commands.results import Result
 from hoicli.records.kinds import COMMON
 from hoicli.records.metrics import METRICS, kind_of, metrics_named
 from hoicli.records.results import check_row, result_row
+from tests.support.project import Hoicli, parsed
+from tests.support.readme import RESULTS, schema_with_metrics
 
 ROW = {"subset": "full", "value": 31.2, "n": 600, "unit": "%", "protocol": "hico", "tags": {}}
 SIGNED = {**ROW, "signature": "protocol:hico|data:hico|gt:0000abcd|version:1.0.0"}
@@ -65,3 +67,16 @@ def test_a_row_is_of_a_kind_of_its_metric() -> None:
     assert kind_of({**row, "setting": "scene"}).name == "mean"
     assert kind_of({"metric": "new", **BIN}).name == "bin"  # of nobody's metric, by its keys
     assert set(COMMON) > set(ROW)
+
+
+def test_the_schema_names_the_metrics_that_there_are() -> None:
+    assert schema_with_metrics(RESULTS.read_text()) == RESULTS.read_text()
+    assert "mri_diff" not in RESULTS.read_text()
+
+
+def test_a_row_for_each_metric(hoicli: Hoicli) -> None:
+    rows = parsed(hoicli("vocab", "--list", "metrics").out)
+    assert len(rows) > 100
+    assert {row["name"] for row in rows} == {name.replace("{k}", "K") for name in METRICS}
+    (row,) = (row for row in rows if row["name"] == "gt_miss_rate")
+    assert (row["better"], row["unit"], row["about"]) == ("lower", "%", "mean")

@@ -8,13 +8,17 @@ those of the repository and files made by its earlier blocks stay:
 - A block marked `python` is a program; the lines `# -> ` at its end are what it prints.
 - A line that begins with `Contents:` has links to the headings of the second level.
 - On the page of a command, what stands between the marks `<!-- help -->` and `<!-- /help -->` is `hoicli help COMMAND`.
-- Between `<!-- codes -->` and `<!-- /codes -->` are the codes of errors.
+- Between `<!-- codes -->` and `<!-- /codes -->` are the codes of errors, between `<!-- metrics -->` and
+  `<!-- /metrics -->` the metrics of each command.
+
+The list of metrics in formats/result.schema.json is written, too.
 
 tests/project/test_readme.py holds the documents to it, tests/project/test_recipes.py the recipes.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -22,8 +26,10 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from hoicli.errors import CODES
+from hoicli.records.metrics import metric_rows
 from tests.support.forks import put_hoicli
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +44,9 @@ _CONTENTS = re.compile(r"^Contents:.*$", re.MULTILINE)
 _HELP = re.compile(r"(?<=<!-- help -->\n).*?(?=<!-- /help -->)", re.DOTALL)
 
 _CODES = re.compile(r"(?<=<!-- codes -->\n).*?(?=<!-- /codes -->)", re.DOTALL)
+_METRICS = re.compile(r"(?<=<!-- metrics -->\n).*?(?=<!-- /metrics -->)", re.DOTALL)
+
+RESULTS = ROOT / "formats/result.schema.json"
 
 
 def commands(text: str) -> list[str]:
@@ -76,6 +85,7 @@ def rewritten(path: Path) -> str:
     rows = [f"| {exit_code} | `{code}` | {means} |" for exit_code, of in CODES.items() for code, means in of.items()]
     table = "\n".join(["| exit | code | what it means |", "| --- | --- | --- |", *rows])
     text = _CODES.sub(lambda _: f"{table}\n", text)
+    text = _METRICS.sub(lambda _: metric_tables(), text)
     contents = " · ".join(f"[{heading}](#{anchor(heading)})" for level, heading in headings(text) if level == 2)
     text = _CONTENTS.sub(lambda _: f"Contents: {contents}", text)
     with tempfile.TemporaryDirectory() as name:
@@ -85,6 +95,48 @@ def rewritten(path: Path) -> str:
         put_hoicli(folder / ".bin")
         run = {"console": _run_console, "python": _run_python}
         return _BLOCK.sub(lambda block: f"{block[1]}\n{run[block[1]](block[2], folder)}", text)
+
+
+def metrics_by_command() -> dict[str, list[dict[str, Any]]]:
+    """The metrics by the first command that prints each."""
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for row in metric_rows():
+        tables.setdefault(row["commands"].split(", ")[0], []).append(row)
+    return tables
+
+
+def metric_tables() -> str:
+    """A section for each command, with a table of its metrics."""
+    parts = []
+    for command, rows in metrics_by_command().items():
+        page = f"commands/{command.split()[0]}.md"
+        parts += [
+            f"## {command}\n",
+            f"[The command]({page}).\n",
+            "| metric | what it is | unit | better | source | signed |",
+        ]
+        parts.append("| --- | --- | --- | --- | --- | --- |")
+        for row in rows:
+            others = row["commands"].split(", ")[1:]
+            says = row["says"] + (f" Also {', '.join(others)}." if others else "")
+            cells = (f"`{row['name']}`", says, row["unit"], row["better"] or "", row["source"] or "ours", row["signed"])
+            parts.append(f"| {' | '.join(cells)} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def schema_with_metrics(text: str) -> str:
+    """The schema of rows with the metrics that there are."""
+    of_commands = [
+        f"{', '.join(dict.fromkeys(row['name'] for row in rows))} ({command})"
+        for command, rows in metrics_by_command().items()
+    ]
+    description = f"hoicli vocab --list metrics says what each is: {'; '.join(of_commands)}"
+    return re.sub(
+        r'("metric": \{\s*"type": "string",\s*"description": )"[^"]*"',
+        lambda match: f"{match[1]}{json.dumps(description)}",
+        text,
+    )
 
 
 def _commands(block: str) -> list[str]:
@@ -118,7 +170,8 @@ def _run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def main(names: list[str]) -> None:
-    """Write the documents named, or all, with the outputs that they have now."""
+    """Write the documents named, or all, with the outputs that they have now, and the schema of rows."""
+    RESULTS.write_text(schema_with_metrics(RESULTS.read_text()))
     paths = [Path(name) for name in names] or list(DOCUMENTS.values())
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for path, text in zip(paths, pool.map(rewritten, paths), strict=True):
