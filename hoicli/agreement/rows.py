@@ -41,7 +41,7 @@ from hoicli.figures.ratings import MOST_LEVELS, Counts, plot_counts, plot_kappa
 from hoicli.figures.styles import PAPER, Look
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats
-from hoicli.records.results import Row, percent, result_row, row_ends
+from hoicli.records.results import Row, Setting, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling
 
 
@@ -116,9 +116,9 @@ class _Rows:
         self.values = ratings.of(self.raters)
 
     def row(self, metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
-        settings = {"levels": str(self.settings.levels)}
+        settings: dict[str, Setting] = {"levels": self.settings.levels}
         if metric in ("spearman", "p"):
-            settings |= {"permutations": str(PERMUTATIONS), "seed": str(self.settings.seed)}
+            settings |= {"permutations": PERMUTATIONS, "seed": self.settings.seed}
         elif "ci_low" in more and self.settings.resampling is not None:
             settings |= self.settings.resampling.signature()
         settings |= {"merge": _signed_rule(rule, self.models)} if rule else {}

@@ -11,7 +11,7 @@ from hoicli.commands.command import command
 from hoicli.commands.options import Given, Names, Option, Unpack, Viewed
 from hoicli.commands.results import Result
 from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
-from hoicli.errors import UsageError, arg, write_number
+from hoicli.errors import UsageError, arg
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
@@ -148,7 +148,7 @@ def _of_boxes(
     if not once.all():
         note(f"{once.sum():,} of {len(once):,} annotated boxes count in AP, others repeat one ({arg('same', same)})")
     found = evaluated_boxes(stream, truth, rules[0], inputs.policy, once)
-    rows = partial(found.rows, rules, {"same": write_number(same)} if same < 1 else {}, tags)
+    rows = partial(found.rows, rules, {"same": same} if same < 1 else {}, tags)
     signed = inputs.policy.signed
     made = signed([*rows(per_class=per_class)])
     return Result(made, classes=lambda: signed([row for row in rows(per_class=True) if "object" in row]))

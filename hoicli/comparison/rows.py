@@ -31,7 +31,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
-from hoicli.records.results import Row, percent, result_row, row_ends
+from hoicli.records.results import Row, Settings, percent, result_row, row_ends
 from hoicli.resampling.comparison import (
     Difference,
     PairedRounds,
@@ -76,9 +76,7 @@ class Comparison:
         """Whether there are rounds to test differences with."""
         return self.resampling.rounds > 0
 
-    def ends(
-        self, protocol: str, baseline: str, model: str, settings: Mapping[str, str], view: Mapping[str, str]
-    ) -> Row:
+    def ends(self, protocol: str, baseline: str, model: str, settings: Settings, view: Mapping[str, str]) -> Row:
         """What the row of a difference ends in; `settings` are those of the two models, `view` what it is of."""
         tags = {"model": model, "baseline": baseline, **self.tags, **view}
         return row_ends(protocol, tags, {**settings, **self.resampling.signature()})
@@ -241,7 +239,7 @@ def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) 
 
 
 def error_rows(
-    names: Sequence[str], models: Sequence[Diagnosis], settings: Mapping[str, str], shared: Comparison
+    names: Sequence[str], models: Sequence[Diagnosis], settings: Settings, shared: Comparison
 ) -> Iterator[Row]:
     """Of each model but the first, the baseline. count_diff: more or fewer errors of each type, of missed_gt ground
     truth; delta_mAP_diff: more or less to be had from each oracle."""

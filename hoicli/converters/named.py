@@ -15,8 +15,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from hoicli.errors import UsageError
+from hoicli.records.results import Setting
+
+OneSetting = TypeVar("OneSetting", bound=Setting)
 
 LISTED = "listed"
 """The setting that names the order in which ground truth lists what released code takes the first of."""
@@ -83,13 +87,13 @@ def signed(total: int | None, order: int = 0) -> dict[str, str]:
     return also_listed({"gt": f"{known.name.replace(':', '-')}-{digest}" if known else digest}, order)
 
 
-def also_listed(settings: Mapping[str, str], order: int) -> dict[str, str]:
+def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, OneSetting | str]:
     """Return settings of ground truth whose `listed` is of a further order, too; 0 is every order."""
     if not order:
         return dict(settings)
-    listed = digest_of(int(settings.get(LISTED, "0"), 16) + order)
-    published = (row for row in NAMED.values() if row.digest and settings.get("gt", "").endswith(f"-{row.digest}"))
-    others = {key: value for key, value in settings.items() if key != LISTED}
+    listed = digest_of(int(str(settings.get(LISTED, "0")), 16) + order)
+    published = (row for row in NAMED.values() if row.digest and str(settings.get("gt")).endswith(f"-{row.digest}"))
+    others: dict[str, OneSetting | str] = {key: value for key, value in settings.items() if key != LISTED}
     return others if any(listed in row.orders for row in published) else {**others, LISTED: listed}
 
 

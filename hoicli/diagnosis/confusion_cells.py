@@ -38,7 +38,7 @@ from hoicli.figures.confusion import Panel
 from hoicli.figures.shown import label
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, expanded, find
-from hoicli.records.results import Row, percent, result_row, row_ends
+from hoicli.records.results import Row, Settings, percent, result_row, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -197,7 +197,7 @@ class Confused:
     vocabulary: Vocabulary
     listed: Listed
     columns: ConfusionColumns
-    settings: Mapping[str, str]
+    settings: Settings
 
     @property
     def names(self) -> dict[str, list[str]]:
@@ -276,7 +276,7 @@ class Confusing:
         """What is sent to the process that merges it, which has the ground truth."""
         return {"_parts": self._parts}
 
-    def confused(self, name: str, listed: Listed, settings: Mapping[str, str], *, tagged: bool) -> Confused:
+    def confused(self, name: str, listed: Listed, settings: Settings, *, tagged: bool) -> Confused:
         """The confusions. listed: the predictions that were added; settings: what signatures say besides the ground
         truth and the protocol."""
         truth, view = self._truth, self._protocol

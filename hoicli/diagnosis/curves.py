@@ -231,7 +231,7 @@ class Curves:
         """The last keys of the rows of curves, and of those of calibration, which depends on the number of bins."""
         evaluated = self.evaluated
         tags, settings = {**evaluated.tags, **evaluated.view}, evaluated.settings
-        both = settings, {**settings, "bins": str(BINS)}
+        both = settings, {**settings, "bins": BINS}
         of_curves, of_bins = (row_ends(evaluated.protocol.name, tags, one) for one in both)
         return of_curves, of_bins
 

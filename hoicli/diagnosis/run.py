@@ -33,7 +33,7 @@ from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
 from hoicli.records.oracles import IN_TURN
-from hoicli.records.results import Row, percent, result_row, signature
+from hoicli.records.results import Row, Settings, percent, result_row, signature
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -135,7 +135,7 @@ def diagnosis_rows(
     per_class: bool = False,
     order: Sequence[str] = (),
     part: Collection[int] | None = None,
-    settings: Mapping[str, str],
+    settings: Settings,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """Rows of metric count (of predictions, for missed_gt of ground truth), mAP and delta_mAP by oracle, each for full
@@ -160,7 +160,7 @@ def diagnosis_rows(
     yield from _means(results, subsets, common, recall=per_class)
     if order:
         steps = [results[0], *diagnosis.progressive(vocabulary, order)]
-        yield from _steps(steps, subsets, {**common, "signature": signature({**settings, "order": ",".join(order)})})
+        yield from _steps(steps, subsets, {**common, "signature": signature({**settings, "order": tuple(order)})})
     if per_class:
         yield from _classes(diagnosis, vocabulary, counts, results, common)
 
@@ -238,7 +238,7 @@ class DiagnosedModel:
     tagged: bool
     vocabulary: Vocabulary
     diagnosis: Diagnosis
-    settings: Mapping[str, str]
+    settings: Settings
     plotted: list[Row] = field(default_factory=list)
     slices: Sequence[Slice] = ()
 

@@ -41,7 +41,7 @@ from hoicli.records.columns import read_columns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Growing, Ints, rank_by_id, ranks_in_groups, run_starts
 from hoicli.records.reading import checker, named_scenes, numbered_scenes, scores_by_box, stated_in_record
-from hoicli.records.results import Row, percent, result_row, row_ends
+from hoicli.records.results import Row, Settings, percent, result_row, row_ends
 from hoicli.records.scenes import Scenes, are_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -315,7 +315,7 @@ class BoxEvaluation:
         return codes
 
     def rows(
-        self, rules: Sequence[BoxRule], settings: Mapping[str, str], tags: Mapping[str, str], *, per_class: bool
+        self, rules: Sequence[BoxRule], settings: Settings, tags: Mapping[str, str], *, per_class: bool
     ) -> Iterator[Row]:
         """Each metric of each rule in percent: its mean over all labels, persons and objects, with the number of
         labels; per_class: then those of every label, for all areas, with the number of annotated boxes. Where no object

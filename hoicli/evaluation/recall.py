@@ -34,7 +34,7 @@ from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Growing, Ints, joined, ranks_in_groups, run_starts
 from hoicli.records.reading import read_scenes
-from hoicli.records.results import Row, percent, result_row, row_ends
+from hoicli.records.results import Row, Settings, percent, result_row, row_ends
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -250,7 +250,7 @@ def recall_rows(
     measured: Measured,
     ks: Sequence[int],
     *,
-    settings: Mapping[str, str],
+    settings: Settings,
     tags: Mapping[str, str],
     per_class: bool = False,
 ) -> Iterator[Row]:

@@ -14,7 +14,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.tally import ClassResults, Mean, Tally, class_vocabulary, subset_classes, subset_means
 from hoicli.records.kit import Ints
-from hoicli.records.results import Row, interval_keys, percent, result_row, row_ends
+from hoicli.records.results import Row, Settings, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -51,7 +51,7 @@ class Intervals:
     or missing if fewer than FEWEST_IMAGES images have ground truth of the subset or class.
     """
 
-    settings: Mapping[str, str]
+    settings: Settings
     of_means: Mapping[str, tuple[float, float] | None]
     of_classes: Mapping[int, tuple[float, float] | None]
 
@@ -65,7 +65,7 @@ class Evaluated:
     vocabulary: Vocabulary
     wanted: Wanted
     results: ClassResults
-    settings: Mapping[str, str]
+    settings: Settings
     tags: Mapping[str, str]
     view: Mapping[str, str]
     within: frozenset[int] | None = None
@@ -77,7 +77,7 @@ class Evaluated:
         vocabulary: Vocabulary,
         wanted: Wanted,
         results: ClassResults,
-        settings: Mapping[str, str],
+        settings: Settings,
         tags: Mapping[str, str],
     ) -> list[Evaluated]:
         """The results as a whole, and of each part of the slices of classes."""
@@ -204,7 +204,7 @@ def tally_rows(
     wanted: Wanted,
     resampling: Resampling | None,
     *,
-    settings: Mapping[str, str],
+    settings: Settings,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """All rows of a tally: means of each protocol, and classes if requested; with intervals from `resampling`."""

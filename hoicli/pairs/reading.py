@@ -10,7 +10,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from hoicli.errors import UsageError, arg, write_number
+from hoicli.errors import UsageError, arg
 from hoicli.evaluation.filters import PairNms
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import protocol_of
@@ -22,6 +22,7 @@ from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, find, starts_of
 from hoicli.records.parsing import Problem, Record
 from hoicli.records.reading import checker, named_scenes, numbered_scenes, scores_by_box, stated_in_record
+from hoicli.records.results import Setting, Settings
 from hoicli.records.scenes import Scenes, are_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -264,11 +265,11 @@ class Sweep:
     nms: float | None = None
     det_threshold: float | None = None
 
-    def signature(self) -> dict[str, str]:
+    def signature(self) -> Settings:
         """The settings in force, for signatures."""
-        settings = {}
+        settings: dict[str, Setting] = {}
         if self.det_threshold is not None:
-            settings["det"] = write_number(self.det_threshold)
+            settings["det"] = self.det_threshold
         if self.nms is not None:
             settings["pairnms"] = str(PairNms(self.nms))
         return settings

@@ -27,7 +27,7 @@ from hoicli.pairs.reading import PairBatch, Sweep, read_pair_batches, surviving_
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
 from hoicli.records.metrics import printed_by
-from hoicli.records.results import Row, percent, result_row, signature
+from hoicli.records.results import Row, Setting, Settings, percent, result_row, signature
 from hoicli.records.scenes import Scenes, other_subjects
 
 Figure = tuple[float | None, int]
@@ -330,7 +330,7 @@ def _of(some: int, others: int, what: str) -> str:
 
 
 def pair_rows(
-    statistics: PairStatistics, *, tags: Mapping[str, str], settings: Mapping[str, str] | None = None
+    statistics: PairStatistics, *, tags: Mapping[str, str], settings: Settings | None = None
 ) -> Iterator[Row]:
     """Rows of each setting, metric by metric; in percent, except pairs_per_image. A value may be null, with a `reason`
     if the records lack what it needs. `settings` go into every signature.
@@ -358,9 +358,13 @@ def pair_rows(
             )
 
 
-def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, str]:
+def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, Setting]:
     """The settings of a signature. mAP is eval's, of the remaining triplets: options about pairs do not change it."""
-    settings = {"protocol": statistics.protocol.name, "data": statistics.vocabulary.signed, **setting.signature()}
+    settings: dict[str, Setting] = {
+        "protocol": statistics.protocol.name,
+        "data": statistics.vocabulary.signed,
+        **setting.signature(),
+    }
     settings |= statistics.protocol.settings() | statistics.truth_settings
     if metric == "mAP":
         return settings

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, UsageError, arg, write_number
 from hoicli.records.metrics import fault_of
 from hoicli.version import __version__
 
 Row = dict[str, Any]
+
+Setting: TypeAlias = str | int | float | tuple[Any, ...]
+"""A setting of a signature as the computation has it: a name, a number, or several."""
+Settings: TypeAlias = Mapping[str, Setting]
+"""Settings by the key that they have in signatures."""
 
 SIGNATURE_KEYS = (
     *("protocol", "row", "iou", "slice", "data", "gt", "listed", "truth", "labels"),
@@ -46,21 +51,30 @@ BAR = "|"
 """What stands between the settings of a signature, and may be in no name that one has."""
 
 
-def signature(settings: Mapping[str, str], *, inherited: str = "") -> str:
-    """`key:value|key:value`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints them; `settings_of` reads it.
+def write_setting(value: Setting) -> str:
+    """Return a setting as signatures have it: a number as the shortest text that reads back as the same number, several
+    values with commas between."""
+    if isinstance(value, tuple):
+        return ",".join(map(write_setting, value))
+    return write_number(value) if isinstance(value, float) else str(value)
+
+
+def signature(settings: Settings, *, inherited: str = "") -> str:
+    """`key:value|key:value`, each value by `write_setting`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints
+    them; `settings_of` reads it.
 
     Two rows with one signature were made by the same computation. The version is added here. inherited: for a row
     computed from other rows, the `joined_settings` that these share; they come first, unchanged. Raises `DataError` for
     a value with a BAR, which readers of files refuse in names before.
     """
-    settings = {**settings, "version": __version__}
-    unknown = settings.keys() - set(SIGNATURE_KEYS)
+    written = {key: write_setting(value) for key, value in settings.items()} | {"version": __version__}
+    unknown = written.keys() - set(SIGNATURE_KEYS)
     if unknown:
         raise ValueError(f"unknown signature keys {sorted(unknown)}")
-    for key, value in settings.items():
+    for key, value in written.items():
         if BAR in value:
             raise DataError(f"{value!r} would read as two settings in a signature; rename it without |", place=key)
-    own = joined_settings({key: settings[key] for key in SIGNATURE_KEYS if key in settings})
+    own = joined_settings({key: written[key] for key in SIGNATURE_KEYS if key in written})
     return f"{inherited}|{own}" if inherited else own
 
 
@@ -87,7 +101,7 @@ def signed(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((key, value) for key, _, value in pairs)
 
 
-def row_ends(protocol: str, tags: Mapping[str, str], settings: Mapping[str, str]) -> Row:
+def row_ends(protocol: str, tags: Mapping[str, str], settings: Settings) -> Row:
     """The last keys of a row: its protocol, its tags, and the signature of its settings."""
     return {"protocol": protocol, "tags": dict(tags), "signature": signature({"protocol": protocol, **settings})}
 

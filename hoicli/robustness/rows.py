@@ -12,7 +12,7 @@ from hoicli.figures.robustness import Means, plot_heat_maps, plot_robustness
 from hoicli.figures.shown import caveats_of
 from hoicli.figures.styles import PAPER, Look
 from hoicli.records.kinds import PARTS
-from hoicli.records.results import Row, result_row, signature
+from hoicli.records.results import Row, Setting, result_row, signature
 from hoicli.robustness.gathering import CLEAN
 from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
@@ -105,9 +105,13 @@ def grid_signature(grid: Grid) -> str:
         size = "rohoi"
     else:
         size = f"{'+'.join(sorted(names))}@{'+'.join(map(str, levels))}"
-    settings = {"of": f"{grid.metric}/{grid.subset}", "grid": size, "recipe": grid.recipe or "unstated"}
+    settings: dict[str, Setting] = {
+        "of": f"{grid.metric}/{grid.subset}",
+        "grid": size,
+        "recipe": grid.recipe or "unstated",
+    }
     if grid.missing:
-        settings["missing"] = str(len(grid.missing))
+        settings["missing"] = len(grid.missing)
     return signature(settings, inherited=grid.settings)
 
 

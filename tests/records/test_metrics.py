@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hoicli.commands.results import Result
 from hoicli.records.kinds import COMMON
 from hoicli.records.metrics import METRICS, kind_of, metrics_named
-from hoicli.records.results import check_row, result_row
+from hoicli.records.results import check_row, result_row, write_setting
 from tests.support.project import Hoicli, parsed
 from tests.support.readme import RESULTS, schema_with_metrics
 
@@ -80,3 +82,11 @@ def test_a_row_for_each_metric(hoicli: Hoicli) -> None:
     assert {row["name"] for row in rows} == {name.replace("{k}", "K") for name in METRICS}
     (row,) = (row for row in rows if row["name"] == "gt_miss_rate")
     assert (row["better"], row["unit"], row["about"]) == ("lower", "%", "mean")
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_settings_are_written_to_the_last_digit(number: float) -> None:
+    assert float(write_setting(number)) == number
+    assert write_setting(0.7) != write_setting(0.7000004)
+    assert write_setting((0.5, 2, "name")) == "0.5,2,name"
+    assert write_setting(2**63 + 1) == "9223372036854775809"
